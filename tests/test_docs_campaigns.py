@@ -32,7 +32,7 @@ def test_the_example_runs_as_the_page_shows(tmp_path: Path) -> None:
     shown = re.search(r"^```console\n\$ tacholog (bench --plan mine\.toml)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
     plan = run_tacholog_text(*shown[1].split(), cwd=tmp_path) if shown else None
-    done = run_tacholog_text("bench", "mine.toml", cwd=tmp_path)
+    done = run_tacholog_text("bench", "--no-control", "mine.toml", cwd=tmp_path)
 
     assert plan is not None
     assert shown is not None
@@ -63,7 +63,7 @@ def test_the_tables_of_keys_are_up_to_date_and_name_every_key() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns").rglob("*.toml")), ids=lambda path: path.stem)
 def test_every_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path) -> None:
-    done = run_tacholog_text("bench", "--plan", path, cwd=tmp_path)
+    done = run_tacholog_text("bench", "--no-control", "--plan", path, cwd=tmp_path)
 
     assert done.returncode == 0 or done.stderr.startswith("tacholog: not found on this machine: "), done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -71,14 +71,14 @@ def test_every_campaign_of_the_project_can_be_planned(path: Path, tmp_path: Path
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools").glob("*.toml")), ids=lambda path: path.stem)
 def test_a_campaign_of_a_tool_states_all_that_comparisons_need(path: Path) -> None:
-    done = run_tacholog_text("bench", "--plan", path)
+    done = run_tacholog_text("bench", "--no-control", "--plan", path)
 
     assert done.stdout.splitlines()[-1] == "All conditions that comparisons need will be stated."
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bench/campaigns/tools/templates").glob("*.toml")), ids=lambda path: path.stem)
 def test_a_template_says_on_top_that_it_was_not_run_and_lacks_nothing_for_sure(path: Path) -> None:
-    done = run_tacholog_text("bench", "--plan", path)
+    done = run_tacholog_text("bench", "--no-control", "--plan", path)
 
     assert "NOT RUN by this project" in " ".join(path.read_text().splitlines()[:2])
     assert "nothing states it" not in done.stdout

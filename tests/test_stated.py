@@ -177,7 +177,7 @@ def test_bench_says_after_the_first_run_that_the_campaign_states_what_the_log_co
         f'system = "Sockets"\ntool = "cat"\nrepetitions = 1\n[[runs]]\nname = "udp"\ncommand = ["cat", "{UDP}"]\nconditions.transport = "tcp"\n'
     )
 
-    done = tacholog("bench", campaign, "--output", tmp_path / "runs")
+    done = tacholog("bench", "--no-control", campaign, "--output", tmp_path / "runs")
 
     assert done.returncode == 1
     assert "run.toml says transport = tcp, the log says udp" in done.stderr

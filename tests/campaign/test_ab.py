@@ -48,7 +48,7 @@ HOLD_US = 100
 
 
 def ab(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_tacholog_text("ab", *arguments, cwd=cwd, timeout=300)
+    return run_tacholog_text("ab", "--no-control", *arguments, cwd=cwd, timeout=300)
 
 
 def campaign(folder: Path, text: str = CAMPAIGN) -> Path:
@@ -95,7 +95,7 @@ def test_the_plan_says_before_what_it_can_find_in_which_time_and_writes_nothing(
     assert done.returncode == 0
     assert "12 pairs of 1 variant: 24 runs to do, about 20 s." in done.stderr
     assert "Run-to-run noise: 2.0% (assumed" in done.stderr
-    sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.7 % in a row alone, 3.7 % in one row of 2."
+    sentence = "Smallest detectable change of a median or mean, in four cases of five: 3.8 % in a row alone, 3.8 % in one row of 2."
     assert sentence in done.stderr  # above the threshold of 3 %, because with a change of exactly 3 % every second estimate is below it
     assert list(tmp_path.glob("build/runs/*")) == []
 
@@ -117,7 +117,36 @@ def test_the_plan_of_few_pairs_says_that_they_find_nothing(tmp_path: Path, perft
 
     assert "1 pair of 1 variant: " in one
     assert one.endswith("Fewer than 6 pairs never give a verdict, whatever the change.\n")
-    assert " in a row alone; none in one row of 6, however large: that needs 8 pairs, or a smaller campaign." in six
+    assert re.search(r"four cases of five: 5\.\d % in a row alone, 8\.\d % in one row of 6\.", six)
+
+
+@pytest.mark.core
+def test_detect_makes_as_many_pairs_as_the_change_takes(tmp_path: Path, perftest: Path) -> None:
+    text = CAMPAIGN.replace("throughput", "latency").replace("max-rate", "closed")
+
+    done = ab(perftest, perftest, campaign(tmp_path, text), "--plan", "--detect", "5%", cwd=tmp_path)
+
+    assert "9 pairs of 1 variant: 18 runs to do" in done.stderr
+    assert "A change of 5.0 % in one row of 6 is found in four cases of five with 9 pairs." in done.stderr
+    assert list(tmp_path.glob("build/runs/*")) == []
+
+
+@pytest.mark.core
+def test_a_change_that_no_number_of_pairs_finds_is_not_measured(tmp_path: Path, perftest: Path) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--detect", "2", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "not reachable with any number of pairs up to 100: changes below 3.0 % do not count." in done.stderr
+    assert list(tmp_path.glob("build/runs/ab-*")) == []
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("words", ["0%", "-5", "five", "inf"])
+def test_a_change_to_detect_is_a_percentage_above_zero(tmp_path: Path, perftest: Path, words: str) -> None:
+    done = ab(perftest, perftest, campaign(tmp_path), "--plan", f"--detect={words}", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "is not a percentage above zero, such as 5%" in done.stderr
 
 
 @pytest.mark.core
@@ -174,7 +203,7 @@ def _skip_if_the_rig_was_robbed_of_its_cpus(folder: Path) -> None:
 @pytest.mark.core
 def test_an_interrupted_comparison_says_so_stays_valid_and_goes_on_with_whole_pairs(tmp_path: Path, perftest: Path) -> None:
     file = campaign(tmp_path)
-    command = [sys.executable, "-m", "tacholog", "ab", str(perftest), str(perftest), str(file), "--pairs", "8"]
+    command = [sys.executable, "-m", "tacholog", "ab", "--no-control", str(perftest), str(perftest), str(file), "--pairs", "8"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         give_up = time.monotonic() + 120
         while len(list(tmp_path.glob("build/runs/ab-*/*/stream-uds/*/run.toml"))) < 7:

@@ -26,7 +26,7 @@ HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_tacholog_text("bench", *arguments, cwd=cwd)
+    return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
 
 
 def campaign(folder: Path, text: str) -> Path:
@@ -126,7 +126,7 @@ def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int,
     """Interrupt a campaign during its slow run. Return its folder, its exit code and its messages."""
     slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 300; echo done"]\n'
     file = campaign(tmp_path, "seed = 1\n" + GOOD + slow)
-    command = [sys.executable, "-m", "tacholog", "bench", str(file), "--output", "out"]
+    command = [sys.executable, "-m", "tacholog", "bench", "--no-control", str(file), "--output", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         until(lambda: list(tmp_path.glob("out/*/slow/*/pid")), "the slow run began")
         [pid] = tmp_path.glob("out/*/slow/*/pid")

@@ -34,7 +34,7 @@ def campaign(folder: Path, conditions: str, log: str = "sockperf/throughput-tcp.
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_tacholog_text("bench", *arguments, cwd=cwd)
+    return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
 
 
 def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tmp_path: Path) -> None:

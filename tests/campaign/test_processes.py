@@ -49,7 +49,7 @@ def campaign(folder: Path, *processes: str, block: str = "deadline_s = 60", head
 
 
 def bench(path: Path) -> subprocess.CompletedProcess[str]:
-    return run_tacholog_text("bench", path, "--output", "out", cwd=path.parent)
+    return run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent)
 
 
 def run_folder(folder: Path) -> Path:
@@ -231,7 +231,10 @@ def test_a_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> 
 def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal: signal.Signals) -> None:
     path = campaign(tmp_path, server(LEAVES), process("client", 'sh -c "echo $$ > client; exec sleep 300"'))
     harness = subprocess.Popen(
-        [sys.executable, "-m", "tacholog", "bench", path, "--output", "out"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "tacholog", "bench", "--no-control", path, "--output", "out"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     until(lambda: list(tmp_path.glob("out/small-*/only/01")), "no run begins")
     pids = [number_in(run_folder(tmp_path) / name) for name in ("client", "child", "self")]
@@ -382,7 +385,7 @@ def test_perftest_says_itself_what_it_used_so_a_run_of_one_command_says_it_once(
     words = ["perftest", "--test", "throughput", "--transport", "mock", "--sizes", "64", "--duration", "0.05", "--warmup", "0.01", "--output", "-"]
     path.write_text(f'{HEAD}\n[[runs]]\nname = "only"\ncommand = {words}\n')
 
-    done = run_tacholog_text("bench", path, "--output", "out", "--perftest", perftest, cwd=tmp_path)
+    done = run_tacholog_text("bench", "--no-control", path, "--output", "out", "--perftest", perftest, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert [log.file for log in read_manifest(run_folder(tmp_path) / "run.toml").logs] == ["perftest.log"]

@@ -88,7 +88,7 @@ def test_a_run_records_which_program_of_its_command_is_measured(tmp_path: Path) 
     text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["env", "-u", "sort", "nice", "-n", "5", "seq", "3"]\n'
     (tmp_path / "small.toml").write_text(text)
 
-    run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+    run_tacholog_text("bench", "--no-control", "small.toml", "--output", "out", cwd=tmp_path)
 
     (manifest,) = (read_manifest(path) for path in tmp_path.rglob("run.toml"))
     seq = Path(shutil.which("seq") or "")
@@ -100,7 +100,7 @@ def test_a_run_says_that_the_program_behind_a_shell_is_not_known(tmp_path: Path)
     text = 'system = "S"\ntool = "seq"\nrepetitions = 1\n[[runs]]\nname = "s"\ncommand = ["sh", "-c", "seq 3"]\n'
     (tmp_path / "small.toml").write_text(text)
 
-    run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
+    run_tacholog_text("bench", "--no-control", "small.toml", "--output", "out", cwd=tmp_path)
 
     (manifest,) = (read_manifest(path) for path in tmp_path.rglob("run.toml"))
     assert manifest.commands[0].program is None

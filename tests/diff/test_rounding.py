@@ -49,7 +49,7 @@ def test_a_change_that_rounding_alone_may_make_is_not_called_one(compared: Compa
 
     (row,) = compared(old, new, resolution=3.2 * US).rows
 
-    assert row.p_adjusted == pytest.approx(2 / 2**12)
+    assert row.p_adjusted == pytest.approx(2 * 2 / 2**12)
     assert row.ratio is not None
     assert row.threshold is not None
     assert row.ratio - 1 > row.threshold

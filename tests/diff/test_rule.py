@@ -360,16 +360,16 @@ def test_noise_and_what_is_worse_fail_only_on_request(compared: Compared, noise:
 
 
 def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> None:
-    ups_and_downs = 1 + 0.03 * np.resize([1, -1], 12) * np.linspace(1, 2, 12)
+    ups_and_downs = 1 + 0.03 * np.random.default_rng(1).choice([-1, 1], (40, 12)) * np.linspace(1, 2, 12)
     old, new = np.full((40, 12), 10_000.0), np.full((40, 12), 10_000.0) * ups_and_downs
-    new[6] = old[6] * (1 + np.array([-0.002, -0.001, *np.linspace(0.04, 0.06, 10)]))  # two signs and ranks so rare come by chance in 10 of 4096 cases
+    new[6] = old[6] * (1 + np.array([-0.02, -0.01, -0.003, *np.linspace(0.03, 0.045, 9)]))
     gate = Policy(gate=(RowFilter(payload_bytes=112), RowFilter(payload_bytes=128)))
 
     without, within = ({row.key.payload_bytes: row for row in compared(old, new, policy).rows} for policy in (Policy(), gate))
 
     assert (without[112].verdict, within[112].verdict) == ("inconclusive", "worse")
-    assert within[112].p_adjusted == pytest.approx(2 * 10 / 4096)
-    assert [size for size, row in within.items() if "gated" in row.flags] == [112, 128]
+    assert (within[112].p_adjusted or 1) < 0.05 < (without[112].p_adjusted or 0)
+    assert {size for size, row in within.items() if "gated" in row.flags} == {112, 128}
     assert without[16].verdict == within[16].verdict == "inconclusive"
 
 

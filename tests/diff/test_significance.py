@@ -47,17 +47,17 @@ def test_example(title: str, side: Side) -> None:
     turns = {"blocks": (pairs, pairs + 100), "old first": (2 * pairs, 2 * pairs + 1)}
     places = turns.get(example.get("order", ""), (2 * pairs + pairs % 2, 2 * pairs + 1 - pairs % 2))
     if "rows" in example:
-        ups_and_downs = np.resize([0.8, 1.25], len(pairs))
-        old, new = (np.concatenate([side, np.tile(old * more, (example["rows"] - 1, 1))]) for side, more in ((old, 1.0), (new, ups_and_downs)))
+        ups_and_downs = np.exp(0.1 * np.random.default_rng(1).standard_normal((example["rows"] - 1, len(pairs))))
+        old, new = (np.concatenate([side, old * more]) for side, more in ((old, np.ones_like(ups_and_downs)), (new, ups_and_downs)))
 
     sides = [side(values, when, **said(example)) for values, when in zip((old, new), places, strict=True)]
-    report = compare(sides[0], sides[1], Policy())
+    report = compare(sides[0], sides[1], Policy(false_discovery_rate=example.get("false_discovery_rate", 0.05)))
     row = next(row for row in report.rows or report.losses if row.key.payload_bytes == 16)
 
     assert len(report.rows or report.losses) == example.get("rows", 1)
     assert row.verdict == example["verdict"]
     assert row.reasons == ((example["reason"],) if "reason" in example else () if len(old[0]) > 1 else ("single_run",))
-    for name in ("p", "ratio", "threshold", "attainable_p", "needed"):
+    for name in ("p", "p_adjusted", "ratio", "threshold", "attainable_p", "needed"):
         if name in example:
             assert getattr(row, name) == pytest.approx(example[name], abs=0.0005)
     if isinstance(row, Loss):

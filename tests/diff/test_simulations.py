@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import ttest_1samp
 
+from tacholog.compare.detection import Design, attainable, share_of_largest
 from tacholog.compare.diff.compare import compare
+from tacholog.compare.diff.design import Design as LaidOut
+from tacholog.compare.diff.estimate import Estimates
+from tacholog.compare.diff.family import adjusted_together
 from tacholog.compare.diff.verdict import CODE, by_shift
+from tacholog.compare.jointly import PairedRows
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.compare.statistics import Hidden, adjusted, adjusted_each, least_p, paired_shift, unpaired_shift
+from tacholog.compare.statistics import Hidden, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
 from tacholog.dataset.frames import Dataset
 
 REPORTS, ROWS, PAIRS = 400, 40, 12
@@ -57,6 +61,11 @@ def sticky_modes(generator: np.random.Generator, shape: tuple[int, ...]) -> Floa
     return iid(generator, shape) + np.where(slow, np.log(1.15), 0.0)
 
 
+def outliers(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Four runs in a hundred are 50 % slower."""
+    return iid(generator, shape) + np.where(generator.random(shape) < 0.04, 0.5, 0.0)
+
+
 def shared_by_rows(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Half of the noise hits all rows of a run alike."""
     return iid(generator, shape) + SD * generator.standard_normal((shape[0], 1, shape[-1]))
@@ -70,13 +79,35 @@ def in_pairs(generator: np.random.Generator, runs: Floats) -> Floats:
     return np.where(swapped, -difference, difference).reshape(-1, both.shape[2])
 
 
-def verdicts(differences: Floats, rows: int = ROWS) -> NDArray[np.int64]:
-    """The verdicts of whole reports of ``rows`` rows at the default policy, shape (reports, rows)."""
+def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = None) -> NDArray[np.int64]:
+    """The verdicts of whole reports of ``rows`` rows, shape (reports, rows); the threshold is 3 % unless each difference has its own."""
     shift = paired_shift(differences)
-    p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, rows)])
-    threshold = np.full(len(p), np.log1p(0.03))
     pairs = differences.shape[1]
-    return by_shift(shift, p, (threshold, threshold), np.ones(len(p), bool), 0.05, rows * least_p(pairs, pairs, paired=True)).reshape(-1, rows)
+    p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
+    least = np.full(len(p), np.log1p(0.03)) if thresholds is None else thresholds
+    reach = attainable(Design(pairs, pairs, rows, paired=True), share_of_largest([pairs], 0.05))
+    return by_shift(shift, p, (least, least), np.ones(len(p), bool), 0.05, reach).reshape(-1, rows)
+
+
+def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
+    """What `tacholog.compare.diff.family` needs of each report of so many rows, all with the same pairs."""
+    pairs, family = differences.shape[1], np.arange(rows)
+    numbers = np.tile(np.arange(pairs), (rows, 1))
+    every = np.ones(rows, bool)
+    design = lay_out_nothing(pairs)
+    for first in range(0, len(differences), rows):
+        part = slice(first, first + rows)
+        of_report = Shift(*(column[part] for column in shift))
+        in_pairs = [PairedRows(family, differences[part], numbers)]
+        zeros = np.zeros(rows)
+        groups = np.full((rows, 2), pairs)
+        yield Estimates(np.zeros(rows, np.int64), (design,), every, of_report, zeros, zeros, groups, ~every, {}, in_pairs), family, 0.05
+
+
+def lay_out_nothing(pairs: int) -> LaidOut:
+    """The design of rows that are compared in pairs, without any run."""
+    nothing = np.zeros(0, np.int64)
+    return LaidOut("paired", nothing, nothing, pairs, pairs)
 
 
 class Printed(NamedTuple):
@@ -107,7 +138,7 @@ def share(found: NDArray[np.int64], *kinds: str) -> NDArray[np.bool_]:
     return np.isin(found, [code for name, code in CODE.items() if name in kinds])
 
 
-@pytest.mark.parametrize("noise", [iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows])
+@pytest.mark.parametrize("noise", [iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows, outliers])
 def test_one_build_against_itself_in_pairs_is_called_better_or_worse_in_at_most_one_report_in_twenty(noise: Noise, figure: Figure) -> None:
     generator = np.random.default_rng(11)
 
@@ -157,19 +188,6 @@ def test_five_percent_slower_rows_are_found(figure: Figure) -> None:
     assert others.any(axis=1).mean() <= 0.05
 
 
-@pytest.mark.parametrize(("pairs", "least"), [(12, 0.74), (13, 0.88), (14, 0.92), (15, 0.95)])
-def test_a_single_slower_row_among_forty_takes_more_than_twelve_pairs(pairs: int, least: float, figure: Figure) -> None:
-    """With twelve, all must be slower but the one that differs least: no exact test of this row's signs alone can do with less."""
-    generator = np.random.default_rng(13)
-    old, new = iid(generator, (2, REPORTS, ROWS, pairs))
-    new[:, 0] += np.log(1.05)
-
-    power = share(verdicts((new - old).reshape(-1, pairs)), "worse")[:, 0].mean()
-
-    figure(f"+5 % in 1 of 40 rows, 2 % noise, {pairs} pairs", f"found in {power:.1%} of reports")
-    assert power >= least
-
-
 def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(figure: Figure) -> None:
     generator = np.random.default_rng(21)
     old, new = iid(generator, (2, REPORTS, 4, PAIRS))
@@ -184,42 +202,7 @@ def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(f
     assert called[:, 1:].any(axis=1).mean() <= 0.05
 
 
-def test_a_single_slower_row_is_found_less_often_than_by_tests_of_all_rows_jointly_and_by_ones_that_trust_in_normal_noise(figure: Figure) -> None:
-    generator = np.random.default_rng(20)
-    old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))
-    new[:, 0] += np.log(1.05)
-    difference = new - old
-
-    ours = share(verdicts(difference.reshape(-1, PAIRS)), "worse")[:, 0].mean()
-    by_size = np.take_along_axis(difference[:, 0], np.abs(difference[:, 0]).argsort(axis=1), axis=1)
-    row_by_row = (by_size[:, 1:] > 0).all(axis=1).mean()  # all pairs slower, but perhaps the one that differs least
-    jointly = np.mean([largest_of_all_rows(report)[0] < 0.05 for report in difference])
-    p_student: Floats = np.asarray(ttest_1samp(difference, 0, axis=2).pvalue)
-    student = np.mean([adjusted(report)[0] < 0.05 for report in p_student])
-
-    figure(
-        "+5 % in 1 of 40 rows, 12 pairs",
-        f"found in {ours:.1%}; by the best exact test row by row {row_by_row:.1%}; jointly {jointly:.1%}; by Student's t {student:.1%}",
-    )
-    assert abs(ours - row_by_row) <= 0.04
-    assert jointly >= ours + 0.03
-    assert student >= ours + 0.05
-
-
-def largest_of_all_rows(difference: Floats) -> Floats:
-    """Adjusted p-values of one report's rows by an exact test of all of them jointly (Westfall and Young).
-
-    It is how often the largest t of any row is at least that of the row, when the signs of whole pairs are flipped in all ways.
-    """
-    pairs = difference.shape[1]
-    signs = 1 - 2 * ((np.arange(2 ** (pairs - 1))[:, None] >> np.arange(pairs)) & 1)  # the other half are mirrored
-    mean = signs @ difference.T / pairs
-    spread = (difference**2).mean(axis=1) - mean**2
-    t = np.abs(mean) / np.sqrt(spread)
-    return np.asarray((t.max(axis=1)[:, None] >= t[0] - 1e-12).mean(axis=0))
-
-
-@pytest.mark.parametrize(("changed", "least"), [(1, 0.74), (2, 0.9), (4, 0.99)])
+@pytest.mark.parametrize(("changed", "least"), [(1, 0.8), (2, 0.9), (4, 0.99)])
 def test_a_report_says_that_something_is_worse_the_surer_the_more_rows_are(changed: int, least: float, figure: Figure) -> None:
     generator = np.random.default_rng(18)
     old, new = iid(generator, (2, REPORTS, ROWS, PAIRS))

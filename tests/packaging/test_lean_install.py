@@ -57,7 +57,7 @@ def measured(lean: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactor
     (folder / "perftest").write_text(STUB.format(log=checkout / "tests/formats/native/latency-udp.log"))
     (folder / "perftest").chmod(0o755)
     (folder / "small.toml").write_text(CAMPAIGN)
-    done = tacholog(lean, "bench", "small.toml", "--perftest", folder / "perftest", "--output", "runs", cwd=folder)
+    done = tacholog(lean, "bench", "--no-control", "small.toml", "--perftest", folder / "perftest", "--output", "runs", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -112,7 +112,9 @@ def test_contributed_runs_are_checked_without_an_extra(lean: Path, checkout: Pat
 
 def test_two_builds_are_compared_without_an_extra(lean: Path, measured: Path) -> None:
     perftest = measured / "perftest"
-    done = tacholog(lean, "ab", perftest, perftest, "small.toml", "--pairs", "6", "--format", "json", "--output", "pairs", cwd=measured)
+    done = tacholog(
+        lean, "ab", "--no-control", perftest, perftest, "small.toml", "--pairs", "6", "--format", "json", "--output", "pairs", cwd=measured
+    )
 
     assert json.loads(done.stdout)["rows"], done.stderr
 

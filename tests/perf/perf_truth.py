@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 from perf_table import Goal, Row
 
 from tacholog.compare.diff.compare import compare
+from tacholog.compare.diff.verdict import by_shift
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
+from tacholog.compare.statistics import adjusted, paired_shift
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.diff.conftest import make_side
+from tests.diff.test_changepoints import found_at, page, slow_drift, steps
+from tests.diff.test_controls import Host, report_of
 from tests.diff.test_order import in_sessions, places_of
+from tests.diff.test_power import CAMPAIGNS, CASES, Case, measured, resampled, swapped, with_change
+from tests.diff.test_reach import at_the_detectable_change
 from tests.diff.test_simulations import (
     ROWS,
     SD,
@@ -30,6 +36,7 @@ from tests.diff.test_simulations import (
     heavy_tails,
     iid,
     in_pairs,
+    outliers,
     printed_in_steps,
     share,
     shared_by_rows,
@@ -38,8 +45,9 @@ from tests.diff.test_simulations import (
 )
 
 Floats = NDArray[np.float64]
-NOISES: tuple[Noise, ...] = (iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows)
+NOISES: tuple[Noise, ...] = (iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows, outliers)
 REPORTS, AT_ONCE, WHOLE_REPORTS = 2000, 100, 20
+HOST_REPORTS, PAGES = 300, 300
 AT_MOST, AT_LEAST = Goal("<=", 1), Goal(">=", 1)
 SHIFTS = (0.0, 1.0, 2.0, 3.0, 4.5, 10.0, -3.0, -4.5)
 SLOWER = float(np.log(1.07))
@@ -54,6 +62,10 @@ def truths() -> Iterator[Row]:
     """All tables."""
     yield from false_reports()
     yield from power()
+    yield from real_noise()
+    yield from detection()
+    yield from hosts()
+    yield from histories()
     yield from rounding()
     yield from sessions()
     yield from positions()
@@ -67,35 +79,95 @@ def _reports(reports: int, made: Callable[[np.random.Generator, int], NDArray[np
 
 def false_reports() -> Iterator[Row]:
     """One build against itself, in pairs: the reports that call any of 40 rows better or worse."""
-    for pairs in (12, 30):
+    for pairs in (6, 8, 12, 30):
+        false: list[float] = []
         for noise in NOISES:
 
             def made(generator: np.random.Generator, count: int, noise: Noise = noise, pairs: int = pairs) -> NDArray[np.int64]:
                 return verdicts(in_pairs(generator, noise(generator, (count, ROWS, 2 * pairs))))
 
-            found = _reports(REPORTS, made, 101)
-            false = share(found, "better", "worse").any(axis=1).mean()
-            yield percent(f"one build, {pairs} pairs, {noise.__name__}: reports with a false row", false, 5, AT_MOST)
+            found = _reports(REPORTS // 2, made, 101)
+            false.append(share(found, "better", "worse").any(axis=1).mean())
+            yield percent(f"one build, {pairs} pairs, {noise.__name__}: reports with a false row", false[-1], 7, AT_MOST)
+        yield percent(f"one build, {pairs} pairs, all kinds of noise: reports with a false row", float(np.mean(false)), 5, AT_MOST)
+
+
+def by_ranks(differences: Floats) -> NDArray[np.int64]:
+    """The verdicts of whole reports if the ranks of each row had the whole level: what the second test is compared with."""
+    shift = paired_shift(differences)
+    p = np.concatenate([adjusted(report) for report in shift.p.reshape(-1, ROWS)])
+    least = np.full(len(p), np.log1p(0.03))
+    return by_shift(shift, p, (least, least), np.ones(len(p), bool), 0.05).reshape(-1, ROWS)
 
 
 def power() -> Iterator[Row]:
-    """A change of some of 40 rows: the changed rows that are called worse, or had too few pairs to be."""
-    cases = ((12, 1, 5), (12, 1, 10), (12, 4, 5), (15, 1, 5), (8, 1, 10), (6, 1, 50), (6, 20, 50))
-    for pairs, changed, change in cases:
-        for noise in (iid, heavy_tails):
+    """A change of some of 40 rows: the changed rows that are called worse, by both tests and by the ranks alone."""
+    others = ((12, 1, 10), (12, 4, 5), (12, 20, 5), (14, 1, 5), (10, 1, 5), (10, 20, 5), (8, 4, 10), (8, 20, 5), (8, 40, 5), (7, 1, 10))
+    more = [Case(pairs, changed, percent, noise, 0.0) for pairs, changed, percent in others for noise in (iid, outliers)]
+    for case in (*CASES, *more):
+        found: list[float] = []
+        ranks: list[float] = []
+        for seed in range(REPORTS // 2 // AT_ONCE):
+            differences = with_change(case, AT_ONCE, seed)
+            for verdict, kept in ((verdicts(differences), found), (by_ranks(differences), ranks)):
+                kept.append(share(verdict, "worse")[:, : case.changed].mean())
+        what = f"+{case.percent:g} % in {case.changed} of {ROWS} rows, {case.pairs} pairs, {case.noise.__name__}: rows called worse"
+        yield percent(what, float(np.mean(found)), 100 * case.least or None, AT_LEAST if case.least else None)
+        yield percent(f"{what}, by the ranks alone", float(np.mean(ranks)))
 
-            def made(
-                generator: np.random.Generator, count: int, noise: Noise = noise, pairs: int = pairs, changed: int = changed, change: int = change
-            ) -> NDArray[np.int64]:
-                old, new = noise(generator, (2 * count, ROWS, pairs)).reshape(2, count, ROWS, pairs)
-                new[:, :changed] += np.log1p(change / 100)
-                return verdicts((new - old).reshape(-1, pairs))
 
-            found = _reports(REPORTS // 2, made, 102)[:, :changed]
-            what = f"+{change} % in {changed} of {ROWS} rows, {pairs} pairs, {noise.__name__}"
-            yield percent(f"{what}: rows called worse", share(found, "worse").mean())
-            if pairs < 11:
-                yield percent(f"{what}: too few pairs", share(found, "too_few_pairs").mean())
+def real_noise() -> Iterator[Row]:
+    """Pairs of this repository's campaigns: a lone change in them, and labels that are swapped at random."""
+    lone = []
+    for name in CAMPAIGNS:
+        campaign = measured(Path(__file__).parents[2] / "data/perftest" / name)
+        for pairs, change in ((8, 10), (12, 10), (12, 5)):
+            found = resampled(campaign, pairs, change, REPORTS // 2, 104)
+            lone += [found.changed] if pairs == 8 else []
+            yield percent(f"{name}: +{change} % in one row, {pairs} pairs: found", found.changed)
+            yield percent(f"{name}: +{change} % in one row, {pairs} pairs: reports with a false row", found.false, 5, AT_MOST)
+        yield percent(f"{name}: labels swapped at random: reports with a false row", swapped(campaign, REPORTS // 2, 105), 5, AT_MOST)
+    yield percent("both campaigns: +10 % in one row, 8 pairs: found", float(np.mean(lone)), 45, AT_LEAST)
+
+
+def detection() -> Iterator[Row]:
+    """A lone change of exactly the size that is printed as detectable: the reports that find it."""
+    for pairs in (6, 7, 8, 10, 12, 15, 20, 30):
+        for rows in (1, 4, 40):
+            for sd in (0.02, 0.1):
+                found = at_the_detectable_change(pairs, rows, sd, REPORTS // 2)
+                yield percent(
+                    f"the detectable change in one of {rows} rows, {pairs} pairs, noise of pairs {100 * sd:g} %: found", found, 75, AT_LEAST
+                )
+                yield percent(f"the detectable change in one of {rows} rows, {pairs} pairs, noise of pairs {100 * sd:g} %: found", found, 85, AT_MOST)
+
+
+def hosts() -> Iterator[Row]:
+    """A host that makes the new side slower: the reports that call a row better or worse, with controls that share it and without any."""
+    for slower in (1, 2, 3, 4, 7):
+        for varies in (0.0, 0.03):
+            for controls in (0, 12):
+                host = Host(slower, varies)
+                false = float(np.mean([_false(report_of(host, seed, controls=controls)) for seed in range(HOST_REPORTS)]))
+                what = f"host {slower} % slower, varying by {varies:.0%}, {controls} controls: reports with a false row"
+                yield percent(what, false, 5 if controls else None, AT_MOST if controls else None)
+    found = [row.verdict == "worse" for seed in range(HOST_REPORTS) for row in report_of(Host(0), seed, lone=5).rows if row.key.payload_bytes == 16]
+    yield percent("+5 % in one row, 12 pairs, with 12 controls: found", float(np.mean(found)), 80, AT_LEAST)
+
+
+def histories() -> Iterator[Row]:
+    """Forty histories of 30 releases: how often steps and drifts are found, and how often there is one where nothing changed."""
+    for session in (0.0, 0.01):
+        goal = None if session else AT_LEAST
+        stepped = [page(seed, steps(), session=session) for seed in range(PAGES)]
+        for release, sign, what in ((10, 1, "+4 %"), (20, -1, "-6 %")):
+            there = float(np.mean([found_at(found, release, sign) for found in stepped]))
+            yield percent(f"history, session effect {session:.0%}: step of {what} found", there, None if session else 95, goal)
+        drifts = [page(seed, slow_drift(), session=session) for seed in range(PAGES)]
+        there = float(np.mean([any((one.history, one.kind) == (0, "drift") for one in found) for found in drifts]))
+        yield percent(f"history, session effect {session:.0%}: +1 % a release over ten found as a drift", there, None if session else 95, goal)
+        false = float(np.mean([bool(page(PAGES + seed, session=session)) for seed in range(PAGES)]))
+        yield percent(f"history, session effect {session:.0%}: pages without a change that show one", false, 5, AT_MOST)
 
 
 def rounding() -> Iterator[Row]:

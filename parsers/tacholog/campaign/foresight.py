@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict
 
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import RESOURCES_FILE
+from tacholog.campaign.processes import FLOOR, RESOURCES_FILE
 from tacholog.compare import comparable
 from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan
@@ -142,7 +142,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
         if _is_needed(name, test, {**known, "load_mode": load}):
             depends_on_load = not _is_needed(name, test, {**known, "load_mode": None})
             yield name, name not in sometimes, f"{test} at {load}" if depends_on_load else test
-    if plan.tool_version is None and not plan.versions and VERSION not in states.always.split():
+    if plan.tool_version is None and not plan.versions.keys() - {FLOOR} and VERSION not in states.always.split():
         yield VERSION, VERSION not in sometimes, test
 
 

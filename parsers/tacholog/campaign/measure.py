@@ -18,7 +18,7 @@ from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import Ended, Machine
 from tacholog.campaign.machines.places import machine_name, opened, program_key
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import RESOURCES_FILE, Process, main_process
+from tacholog.campaign.processes import FLOOR, RESOURCES_FILE, Process, is_floor, main_process
 from tacholog.campaign.resources_log import UsedResources, read_logged_test, resources_log
 from tacholog.campaign.tools import measured_program, sha256
 from tacholog.campaign.wrappers import behind_wrappers
@@ -61,11 +61,12 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
         outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
+    tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
     manifest = Manifest(
         system=plan.system,
-        system_version=plan.tool_version,
-        tool=plan.tool,
-        tool_version=plan.tool_version,
+        system_version=version,
+        tool=tool,
+        tool_version=version,
         release=plan.release,
         host=host_of_run(plan, run),
         status=outcome.status,

@@ -19,9 +19,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
+from tacholog.campaign.floor import with_floor, without_floor
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
-from tacholog.campaign.processes import Process
+from tacholog.campaign.processes import FLOOR, Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
     copy_to_data,
@@ -168,7 +169,10 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
 ) -> tuple[Plan, Plan]:
-    campaigns = with_template(campaign, builds[0], pairs), with_template(campaign, builds[1], pairs)
+    campaigns = (
+        with_floor(with_template(campaign, builds[0], pairs), builds[0].tools),
+        with_floor(with_template(campaign, builds[1], pairs), builds[1].tools),
+    )
     runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (
         make_plan(side_campaign, name, runs, build.tools, label)
@@ -226,7 +230,7 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
     if pairs < record.pairs:
         raise TachologError(f"{begun.folder}: {record.pairs} pairs were planned; a plan can be extended, but not shortened")
     releases = begun.plans[0].release, begun.plans[1].release
-    longer = _plans(record.campaign, read_campaign(path), record.seed, begun.builds, pairs, releases)
+    longer = _plans(record.campaign, read_campaign(path), record.seed, _as_started(begun), pairs, releases)
     complete = [
         msgspec.structs.replace(new, session=old.session, host=old.host, host_ids=old.host_ids) for old, new in zip(begun.plans, longer, strict=True)
     ]
@@ -237,6 +241,14 @@ def _extended(begun: Pairs, path: Path, pairs: int, done: int) -> Pairs:
     record = msgspec.structs.replace(record, pairs=pairs, runs=runs, events=(*record.events, event))
     write_record(begun.folder, record)
     return Pairs(begun.folder, record, (complete[0], complete[1]), begun.builds)
+
+
+def _as_started(begun: Pairs) -> tuple[Build, Build]:
+    """Return the builds without the program of the floor, if the comparison was started without it: pairs that are added measure the same."""
+    old, new = begun.builds
+    if FLOOR in begun.plans[0].programs:
+        return old, new
+    return old._replace(tools=without_floor(old.tools)), new._replace(tools=without_floor(new.tools))
 
 
 def with_event(begun: Pairs, what: Literal["interrupted", "resumed"]) -> Pairs:

@@ -19,6 +19,7 @@ from tacholog.campaign.processes import Process, addresses, check_hosts, check_p
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
 from tacholog.runs.disturbance import Limits
+from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
 
@@ -48,6 +49,8 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
         arguments: words behind the command.
         processes: the processes of a run, if there are several: ``[[runs.processes]]``.
         labels: words of your own for these runs, added to those of the campaign.
+        control: whether these runs are controls: something that no release changes, measured to see whether the host did. They get the label
+            ``control = "yes"``.
         vary: lists of values. Each combination of them is one variant. The values are recorded as options.
         options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
         conditions: what the log does not state, such as ``transport``; see conditions.md.
@@ -62,6 +65,7 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     arguments: tuple[str, ...] = ()
     processes: tuple[Process, ...] = ()
     labels: dict[LabelName, str] = {}
+    control: bool = False
     vary: dict[str, list[Value]] = {}
     options: Values = {}
     conditions: dict[str, Value] = {}
@@ -295,7 +299,7 @@ def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], opti
         order_index=order_index,
         command=tuple(fill(word, known) for word in block.command) if block.command else None,
         processes=_processes(campaign, block, known),
-        labels=_labels({**campaign.labels, **block.labels}, known),
+        labels=_labels({**campaign.labels, **block.labels, **({label_name(CONTROL): "yes"} if block.control else {})}, known),
         conditions=conditions,
         options=options,
         expected_s=block.expected_s or expected_s,

@@ -19,6 +19,8 @@ from tacholog.runs.manifest import RUN_FILE, FileName
 
 #: The log of the run that holds what its processes used. The harness writes it.
 RESOURCES_FILE = "resources.log"
+#: The perftest of the controls (`tacholog.campaign.floor`), in commands. It is not the build that is measured, which may be another perftest.
+FLOOR = "perftest-floor"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)
@@ -65,6 +67,11 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 def errors_file(log: str) -> str:
     """Return the file for the standard error of the process that has this log."""
     return f"{PurePath(log).stem}.stderr.txt"
+
+
+def is_floor(processes: Sequence[Process]) -> bool:
+    """Return whether these are the processes of a control that was added to the campaign."""
+    return any(process.command[0] == FLOOR for process in processes)
 
 
 def main_process(processes: Sequence[Process]) -> Process:

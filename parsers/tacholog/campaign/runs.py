@@ -15,11 +15,12 @@ import msgspec
 import tomli_w
 
 from tacholog.campaign.execution import last_line
+from tacholog.campaign.floor import with_floor
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
-from tacholog.campaign.processes import RESOURCES_FILE, errors_file
+from tacholog.campaign.processes import FLOOR, RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, listed, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
@@ -40,7 +41,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
         tools: files of programs, by the name that commands start with.
         release: the label under which the results will be compared.
     """
-    campaign = read_campaign(path)
+    campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
     with named(path):
@@ -114,7 +115,7 @@ def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping
         return campaign.tool_version
     if any(run.command for run in runs):
         return tool_version(campaign.version_command, tools)
-    return next(iter(versions.values()), None)
+    return next((version for program, version in versions.items() if program != FLOOR), None)
 
 
 def write_plan(folder: Path, plan: Plan) -> None:

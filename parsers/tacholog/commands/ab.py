@@ -23,18 +23,24 @@ from pathlib import Path
 import click
 
 from tacholog.campaign.builds import Build
+from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.campaign.processes import FLOOR
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.commands.shared.listing import counted
 from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.percentage import Percentage
 from tacholog.commands.shared.planning import duration, gap_words
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
+from tacholog.runs.labels import CONTROL, label_name
 
 _ASSUMED_NOISE = 0.02
+_PAIRS = 12
+_UNREACHABLE = 2
 
 
 @click.command(help=__doc__)
@@ -42,6 +48,11 @@ _ASSUMED_NOISE = 0.02
 @click.argument("new")
 @click.argument("campaign", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--pairs", type=click.IntRange(1), help="How many pairs of each variant.  [default: 12]")
+@click.option(
+    "--detect",
+    type=Percentage(),
+    help="The change of a single row, such as 5%, that is to be found in four cases of five. Without --pairs, so many pairs are made as it takes.",
+)
 @click.option(
     "--plan",
     "--dry-run",
@@ -56,6 +67,7 @@ _ASSUMED_NOISE = 0.02
 @click.option(
     "--perftest", type=click.Path(path_type=Path), help="The perftest of command templates; default: the one built in the checkout, or on the PATH."
 )
+@click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
 @click.option(
     "--across", multiple=True, metavar="FIELD", help="The sides may differ in this field (such as options or label.plugin). May be repeated."
 )
@@ -72,12 +84,14 @@ def ab(
     new: str,
     campaign: Path | None,
     pairs: int | None,
+    detect: float | None,
     only_plan: bool,
     resume: bool,
     releases: tuple[str, str] | None,
     output: Path,
     data: Path,
     perftest: Path | None,
+    no_control: bool,
     across: tuple[str, ...],
     output_format: str,
     fail_on: tuple[str, ...],
@@ -92,19 +106,26 @@ def ab(
     check_across(across)  # now, and not after hours of measuring
     if only_plan and resume:
         raise click.UsageError("--plan prints the plan of a new comparison; --resume continues one that has its plan")
+    if detect and resume:
+        raise click.UsageError("--detect chooses the pairs of a new comparison; --resume continues one that has its plan")
     path = campaign or _default_campaign()
     planned = read_campaign(path)
     tools, work = find_programs(perftest, checkout()), (checkout() or Path.cwd()) / "build" / "ab"
     builds = [find_build(name, planned, tools, checkout(), work, partial(click.echo, err=True)) for name in (old, new)]
     if releases:
         pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
-    sides = builds[0], builds[1]
-    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or 12, releases)
-    gaps = _gaps(begun, across)
-    click.echo("\n".join((_plan_words(begun, output, data), *gap_words(gaps))), err=True)
-    if only_plan:
+    floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
+    sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
+    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _PAIRS, releases)
+    suggested = _suggested(begun, detect, output, data) if detect else None
+    if suggested and not pairs:
         shutil.rmtree(begun.folder)
-        return
+        begun = start_pairs(path, output, sides, suggested, releases)
+    gaps = _gaps(begun, across)
+    click.echo("\n".join((_plan_words(begun, output, data, detect), *gap_words(gaps))), err=True)
+    if only_plan or (detect and not suggested and not pairs):
+        shutil.rmtree(begun.folder)
+        sys.exit(0 if only_plan else _UNREACHABLE)
     _measure(begun, gaps)
     report = _compared(begun, data, across)
     write_report(output_format, report, rendered(output_format, report), None)
@@ -119,7 +140,12 @@ def _default_campaign() -> Path:
     return root / "bench" / "campaigns" / "quick.toml"
 
 
-def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
+def _suggested(begun: Pairs, change: float, output: Path, data: Path) -> int | None:
+    """How many pairs find a change of a single row of this comparison; ``None`` if no number of pairs does."""
+    return pairs_to_detect(change, _noise(begun, output, data)[0], max(_rows(begun), 1))
+
+
+def _plan_words(begun: Pairs, output: Path, data: Path, detect: float | None = None) -> str:
     """The plan in words: what is run, how long it takes, and how small a change it can find."""
     from tacholog.compare.policy import MIN_RUNS
 
@@ -134,6 +160,7 @@ def _plan_words(begun: Pairs, output: Path, data: Path) -> str:
         f"{counted(pairs, 'pair')} of {counted(variants, 'variant')}: {len(tasks)} runs to do, about {duration(seconds)}.",
         f"Run-to-run noise: {noise:.1%} ({source}).",
         change_words(found[0], found[1], rows) if pairs >= MIN_RUNS else f"Fewer than {MIN_RUNS} pairs never give a verdict, whatever the change.",
+        *([detect_words(detect, noise, rows)] if detect else []),
     ]
     return "\n".join(lines)
 
@@ -142,20 +169,45 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
     """The smallest change of one row's median among many rows that is detected four times in five, as a share; infinite if none is."""
     import numpy as np
 
+    from tacholog.compare.detection import Design, detectable
     from tacholog.compare.policy import Policy
-    from tacholog.compare.statistics import detectable
 
     policy = Policy()
     of_pairs, threshold = np.array([noise * 2**0.5]), np.log1p(np.array([policy.thresholds_percent.centre / 100]))
-    return float(np.expm1(detectable(of_pairs, (pairs, pairs), policy.false_discovery_rate / rows, threshold, paired=True))[0])
+    return float(np.expm1(detectable(of_pairs, Design(pairs, pairs, rows, paired=True), policy.false_discovery_rate, threshold))[0])
+
+
+def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
+    """The smallest number of pairs that finds this change of one row's median among many rows four times in five; ``None`` if none does."""
+    from math import log1p
+
+    from tacholog.compare.detection import pairs_for
+    from tacholog.compare.policy import Policy
+
+    policy = Policy()
+    return pairs_for(log1p(change), noise * 2**0.5, rows, policy.false_discovery_rate, log1p(policy.thresholds_percent.centre / 100))
+
+
+def detect_words(change: float, noise: float, rows: int) -> str:
+    """How many pairs find a change, in words."""
+    from tacholog.compare.detection import MOST_PAIRS
+    from tacholog.compare.policy import Policy
+    from tacholog.render.diff.words import percent
+
+    needed, least = pairs_to_detect(change, noise, rows), Policy().thresholds_percent.centre / 100
+    what = f"A change of {percent(change)} in one row of {rows}"
+    if needed:
+        return f"{what} is found in four cases of five with {needed} pairs."
+    why = f"changes below {percent(least)} do not count" if change <= least else f"the noise is too large for {MOST_PAIRS} pairs"
+    return f"{what} is not reachable with any number of pairs up to {MOST_PAIRS}: {why}."
 
 
 def change_words(alone: float, among: float, rows: int) -> str:
     """The smallest detectable change in words; with few pairs there is none in one row of many."""
     from math import isinf
 
+    from tacholog.compare.detection import runs_needed
     from tacholog.compare.policy import Policy
-    from tacholog.compare.statistics import runs_needed
     from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
@@ -175,6 +227,11 @@ def _version(plan: Plan) -> str:
     return f", version {plan.tool_version or 'not known'}, SHA-256 of {checksums}"
 
 
+def _checksums(plan: Plan) -> str:
+    """The SHA-256 of each program that is measured."""
+    return "+".join(sorted(checksum for program, checksum in plan.programs.items() if program != FLOOR))
+
+
 def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
     """The noise to plan with, and its source: the median over the rows that were measured on this machine, else an assumption."""
     from statistics import median
@@ -190,7 +247,8 @@ def _noise(begun: Pairs, output: Path, data: Path) -> tuple[float, str]:
 
 def _rows(begun: Pairs) -> int:
     """How many rows will be tested, as far as the campaign states it: for each variant and size a rate, or the percentiles of a latency."""
-    return sum(_sizes(run) * _statistics(run) for run in begun.plans[0].runs if run.repetition == 1)
+    measured = (run for run in begun.plans[0].runs if run.repetition == 1 and label_name(CONTROL) not in run.labels)
+    return sum(_sizes(run) * _statistics(run) for run in measured)
 
 
 def _sizes(run: PlannedRun) -> int:
@@ -258,7 +316,7 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Report:
     click.echo(f"kept: {begun.folder}", err=True)
     if labelled := begun.plans[0].release is not None:
         click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
-    if report.same_build and not across and (entries := bands.calibrations(report, "+".join(sorted(begun.plans[0].programs.values())))):
+    if report.same_build and not across and (entries := bands.calibrations(report, _checksums(begun.plans[0]))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)
     return report

@@ -25,6 +25,7 @@ import click
 
 from tacholog import campaign
 from tacholog.campaign import Plan
+from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import named
@@ -46,11 +47,22 @@ SOME_FAILED = 1
 @click.option("--resume", is_flag=True, help="Continue the newest unfinished campaign of that name. CAMPAIGN may also be the folder of a campaign.")
 @click.option("--release", metavar="LABEL", help="Label the runs with this release, and copy them to DATA/TOOL/LABEL when all are done.")
 @click.option("--data", default="data", show_default=True, type=Folder(), help="The data folder that --release copies to.")
+@click.option("--no-control", is_flag=True, help="Add no controls: short runs of perftest's floor, which show whether the host changed.")
 @click.option("--perftest", type=click.Path(path_type=Path), help="The perftest to run.  [default: the build in the checkout, else on the PATH]")
 def bench(
-    *, campaigns: tuple[Path, ...], output: Path, only_plan: bool, resume: bool, release: str | None, data: Path, perftest: Path | None
+    *,
+    campaigns: tuple[Path, ...],
+    output: Path,
+    only_plan: bool,
+    resume: bool,
+    release: str | None,
+    data: Path,
+    no_control: bool,
+    perftest: Path | None,
 ) -> None:
     tools = campaign.find_programs(perftest, checkout())
+    if resume or not no_control:  # a campaign that was started with the floor needs it
+        tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
     if only_plan:
@@ -116,7 +128,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
     """
     missing: dict[str, None] = {}
     for path in paths:
-        planned = campaign.read_campaign(path)
+        planned = with_floor(campaign.read_campaign(path), tools)
         with named(path):
             found = preview(planned, path.stem, tools)
         click.echo("\n".join(preview_words(found)))

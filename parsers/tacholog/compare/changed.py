@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
+from statistics import median
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tacholog.compare.result import Difference
+from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.stated import SOFT_CONDITIONS, split_options
 
 if TYPE_CHECKING:
@@ -21,7 +25,23 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
     """The differences that forbid no comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
     shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
-    return tuple(Difference(name, first, second) for name, first, second in shown if first != second)
+    return (*(Difference(name, first, second) for name, first, second in shown if first != second), *_load(old, new))
+
+
+def _load(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
+    """The load before the runs, if its median differs by a whole process or more."""
+    sides = [list(_loads(side)) for side in (old, new)]
+    if not all(sides):
+        return ()
+    first, second = (median(side) for side in sides)
+    return (Difference("load before, median", f"{first:.1f}", f"{second:.1f}"),) if abs(first - second) >= 1 else ()
+
+
+def _loads(dataset: Dataset) -> Iterator[float]:
+    for manifest in dataset.runs["manifest"].dropna():
+        text = msgspec.json.decode(manifest).get("environment", {}).get("load1_before", "")
+        with contextlib.suppress(ValueError):
+            yield float(text)
 
 
 def _list(values: set[str] | None) -> str | None:
@@ -63,10 +83,20 @@ def is_same_build(old: Dataset, new: Dataset) -> bool:
     return all(len({program[0] for program in side if program}) == 1 for side in sides)
 
 
-def _programs(dataset: Dataset) -> set[tuple[str, ...] | None]:
-    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say."""
+def is_same_control(old: Dataset, new: Dataset) -> bool:
+    """Whether the controls of both sides are the same program, as far as the runs say: a control whose program changed shows nothing of the host."""
+    builds = [{program[0] for program in _programs(side, controls=True) if program} for side in (old, new)]
+    return builds[0] == builds[1] or not all(builds)
+
+
+def _programs(dataset: Dataset, *, controls: bool = False) -> set[tuple[str, ...] | None]:
+    """The SHA-256 of every program that the runs measured, with the words of its command; ``None`` among them if a run does not say.
+
+    Either of the controls, or of all other runs.
+    """
     found: set[tuple[str, ...] | None] = set()
-    for manifest in (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna()):
+    decoded = (msgspec.json.decode(text) for text in dataset.runs["manifest"].dropna())
+    for manifest in (one for one in decoded if (label_name(CONTROL) in one.get("labels", {})) == controls):
         commands = manifest.get("commands", ())
         # A run of several processes names the program of each; a run that is one command names it in its environment.
         builds = [command.get("program_sha256") for command in commands if command.get("name")]

@@ -32,25 +32,45 @@ def student_t_quantile(probability: float, freedom: int) -> float:
     """
     if not _MEDIAN < probability < 1 or freedom < 1:
         raise ValueError(f"quantile {probability} of Student's t with {freedom} degrees of freedom")
-    low, high = 0.0, math.pi / 2
-    while low < (middle := (low + high) / 2) < high:  # until no number lies between them
-        if _within(middle, freedom) < 2 * probability - 1:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(freedom) * math.tan(high)
+    return float(student_t_two_sided_quantile(np.array([2 * (1 - probability)]), freedom)[0])
 
 
-def _within(angle: float, freedom: int) -> float:
-    """Return the probability that ``|t|`` is at most ``sqrt(freedom) * tan(angle)``.
+def student_t_two_sided_quantile(outside: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
+    """Return the values that ``|t|`` exceeds with each of these probabilities.
+
+    Args:
+        outside: probabilities between 0 and 1, shape (k,).
+        freedom: degrees of freedom, at least 1.
+    """
+    low, high = np.zeros_like(outside), np.full_like(outside, math.pi / 2)
+    for _ in range(60):  # halves: as exact as floating-point numbers are
+        middle = (low + high) / 2
+        above = _within(middle, freedom) < 1 - outside
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(math.sqrt(freedom) * np.tan(high))
+
+
+def _within(angle: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:
+    """Return the probability that ``|t|`` is at most ``sqrt(freedom) * tan(angle)``, for each angle.
 
     Source:
         Abramowitz & Stegun (1964), "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
     """
-    sine, cosine = math.sin(angle), math.cos(angle)
+    sine, cosine = np.sin(angle), np.cos(angle)
     is_odd = freedom % 2
-    term = total = 0.0 if freedom == 1 else cosine if is_odd else 1.0
+    term = np.zeros_like(angle) if freedom == 1 else cosine if is_odd else np.ones_like(angle)
+    total = term
     for step in range(2 + is_odd, freedom - 1, 2):
-        term *= cosine**2 * (step - 1) / step
-        total += term
-    return 2 / math.pi * (angle + sine * total) if is_odd else sine * total
+        term = term * cosine**2 * ((step - 1) / step)
+        total = total + term
+    return np.asarray(2 / math.pi * (angle + sine * total) if is_odd else sine * total)
+
+
+def student_t_two_sided_p(t: float, freedom: int) -> float:
+    """Return the probability that ``|t|`` is larger than this.
+
+    Args:
+        t: at least 0.
+        freedom: degrees of freedom, at least 1.
+    """
+    return max(0.0, 1 - float(_within(np.array([math.atan2(t, math.sqrt(freedom))]), freedom)[0]))

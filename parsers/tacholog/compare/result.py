@@ -108,6 +108,8 @@ class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     ``detectable`` is the smallest relative change that the report would have detected in four cases of five, if only this row had changed; null: no
     change could be detected. ``attainable_p`` is the smallest adjusted p-value that this row could have had if only it had changed, and ``needed``
     the number of pairs, or sessions on each side, that makes it significant. Both are present if ``verdict`` is ``too_few_pairs``.
+    ``host_change`` is how much worse (positive) or better the controls became, if they show that the host changed. If ``reasons`` has
+    ``host_changed``, the row would have been called better or worse, but the change of the host may explain it.
     """
 
     key: RowKey
@@ -131,6 +133,7 @@ class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     detectable: float | None = None
     attainable_p: float | None = None
     needed: int | None = None
+    host_change: float | None = None
     marks: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
@@ -209,6 +212,25 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     attainable_p: float | None = None
     needed: int | None = None
     differences: tuple[Difference, ...] = ()
+
+
+class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the controls show: rows that no release changes. They are not among the rows of the report.
+
+    ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved`` says whether they show that the host changed;
+    null: none of them could be judged. ``change`` is how much worse (positive) or better they became on average, ``p`` the p-value of all of them
+    together. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row within it is called better
+    or worse. An end without a limit is null.
+    ``uncovered`` are the transports of rows that are better or worse and that no control uses: for these, controls show less.
+    """
+
+    rows: tuple[DiffRow, ...] = ()
+    other: bool = False
+    moved: bool | None = None
+    p: float | None = None
+    change: float | None = None
+    explains: Interval | None = None
+    uncovered: tuple[str, ...] = ()
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -296,6 +318,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     untested: tuple[Untested, ...] = ()
     runs: tuple[RunOrder, ...] = ()
     problems: tuple[InputProblem, ...] = ()
+    controls: Controls | None = None
 
 
 def to_json(report: Report) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from math import comb, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -22,13 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacholog.compare.distributions import normal_upper_tail, student_t_quantile
-from tacholog.compare.policy import MIN_RUNS
 
 EXACT_RUNS = 40
 OUTER, INNER = 0.95, 0.90  # The interval that is shown, and the one that must lie within the threshold for "no change".
-POWER = 0.8  # A change counts as detectable if a test finds it in four cases of five.
 MIN_CLUSTER = 2
-_DRAWN = 4_000_000  # numbers in one simulation
 MOST_PATTERNS = 2000  # Different patterns of ties in one call: with more, exact distributions take too long, and the normal approximation is close.
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,15 +62,15 @@ def paired_shift(differences: Floats, hidden: Hidden | None = None) -> Shift:
         hidden: the range that rounding allows for each value behind the differences; none: values are exact.
     """
     pairs = differences.shape[1]
-    walsh = np.sort(_walsh(differences), axis=1)
+    walsh = np.sort(pair_averages(differences), axis=1)
     low, high = walsh, walsh
     if hidden is not None:
         # Both ends of the interval rise with every difference. So the end for the smallest possible differences is below the true one.
-        low = np.sort(_walsh(hidden.new_low - hidden.old_high), axis=1)
-        high = np.sort(_walsh(hidden.new_high - hidden.old_low), axis=1)
-    inside = [_inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
+        low = np.sort(pair_averages(hidden.new_low - hidden.old_high), axis=1)
+        high = np.sort(pair_averages(hidden.new_high - hidden.old_low), axis=1)
+    inside = [inside_pairs(pairs, (1 - confidence) / 2) for confidence in (OUTER, INNER)]
     outer, inner = (_ends(low, high, count) for count in inside)
-    return Shift(_middle(walsh), *outer, *inner, _signed_rank_p(differences))
+    return Shift(middle(walsh), *outer, *inner, _signed_rank_p(differences))
 
 
 def unpaired_shift(old: Floats, new: Floats, hidden: Hidden | None = None) -> Shift:
@@ -84,24 +81,24 @@ def unpaired_shift(old: Floats, new: Floats, hidden: Hidden | None = None) -> Sh
         new: logarithms, shape (rows, runs of the new side).
         hidden: the range that rounding allows for each value; none: values are exact.
     """
-    differences = np.sort(_all_differences(old, new), axis=1)
+    differences = np.sort(side_differences(old, new), axis=1)
     low, high = differences, differences
     if hidden is not None:
-        low = np.sort(_all_differences(hidden.old_high, hidden.new_low), axis=1)
-        high = np.sort(_all_differences(hidden.old_low, hidden.new_high), axis=1)
-    inside = [_inside_sides(old.shape[1], new.shape[1], (1 - confidence) / 2) for confidence in (OUTER, INNER)]
+        low = np.sort(side_differences(hidden.old_high, hidden.new_low), axis=1)
+        high = np.sort(side_differences(hidden.old_low, hidden.new_high), axis=1)
+    inside = [inside_sides(old.shape[1], new.shape[1], (1 - confidence) / 2) for confidence in (OUTER, INNER)]
     outer, inner = (_ends(low, high, count) for count in inside)
-    return Shift(_middle(differences), *outer, *inner, _rank_sum_p(old, new))
+    return Shift(middle(differences), *outer, *inner, _rank_sum_p(old, new))
 
 
-def _walsh(differences: Floats) -> Floats:
+def pair_averages(differences: Floats) -> Floats:
     """The averages of every two differences, each with itself too, shape (rows, pairs * (pairs + 1) / 2)."""
     first, second = np.triu_indices(differences.shape[1])
     averages: Floats = (differences[:, first] + differences[:, second]) / 2
     return averages
 
 
-def _all_differences(old: Floats, new: Floats) -> Floats:
+def side_differences(old: Floats, new: Floats) -> Floats:
     """Every new value less every old one, shape (rows, olds * news)."""
     return (new[:, :, None] - old[:, None, :]).reshape(len(old), -1)
 
@@ -133,70 +130,7 @@ def adjusted_each(p: Floats) -> Floats:
     return result
 
 
-def least_p(runs_old: int, runs_new: int, paired: bool) -> float:
-    """The smallest two-sided p-value that this number of pairs, or of sessions on each side, can reach: that of sides without overlap."""
-    return min(1.0, 2 / (2**runs_old if paired else comb(runs_old + runs_new, runs_new)))
-
-
-def runs_needed(rows: int, rate: float, paired: bool) -> int:
-    """How many pairs, or sessions on each side, are needed so that a single row among many can be significant.
-
-    Args:
-        rows: how many are adjusted together.
-        rate: the limit below which an adjusted p-value is significant.
-        paired: whether runs are compared in pairs.
-    """
-    count = MIN_RUNS
-    while rows * least_p(count, count, paired) >= rate:
-        count += 1
-    return count
-
-
-def detectable(deviation: Floats, runs: tuple[int, int], level: float, threshold: Floats, hidden: Floats | float = 0.0, *, paired: bool) -> Floats:
-    """The smallest true shift of a single row that is detected in four cases of five. Infinite where no shift can be detected.
-
-    The shift must be significant at the level, and its estimate must reach the threshold. `tacholog diff` prints it for undecided rows,
-    `tacholog ab --plan` before the first run.
-
-    Args:
-        deviation: standard deviation of the logarithms between runs (of the differences, if paired), shape (rows,).
-        runs: how many runs a side; of pairs both are the same.
-        level: what p must be at most: the false discovery rate, divided by how many rows are adjusted together.
-        threshold: the smallest shift that counts, as a logarithm, shape (rows,).
-        hidden: how much shift rounding can hide, as a logarithm, shape (rows,).
-        paired: whether they are pairs.
-    """
-    per_run = 1 / runs[0] if paired else 1 / runs[0] + 1 / runs[1]
-    scatter = deviation * sqrt(per_run * np.pi / 3)  # of the Hodges-Lehmann estimate, for normal noise
-    significant = _found_from(runs, level, paired)
-    with np.errstate(invalid="ignore"):
-        shown = np.where(deviation > 0, deviation * significant, 0.0 if np.isfinite(significant) else np.inf)
-    return np.asarray(np.maximum(shown + hidden, threshold + NormalDist().inv_cdf(POWER) * scatter))
-
-
-@functools.lru_cache(maxsize=1024)
-def _found_from(runs: tuple[int, int], level: float, paired: bool) -> float:
-    """The smallest true shift, in standard deviations, that the rank test finds at a level in four cases of five; infinite if it never does.
-
-    Simulated for normal noise, because with few runs and a small level the steps of the exact distribution decide: the test finds a shift where the
-    end of the interval of that level lies above zero.
-    """
-    old, new = runs
-    if max(runs) > EXACT_RUNS:
-        per_run = 1 / old if paired else 1 / old + 1 / new
-        return (NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(POWER)) * sqrt(per_run * np.pi / 3)
-    inside = _inside_pairs(old, level / 2) if paired else _inside_sides(old, new, level / 2)
-    if inside < 1:
-        return float("inf")
-    generator = np.random.default_rng(1)
-    draws = min(4000, _DRAWN // (old * new))
-    noise = generator.standard_normal((draws, old))
-    shifts = _walsh(noise) if paired else _all_differences(noise, generator.standard_normal((draws, new)))
-    lowest = np.partition(shifts, inside - 1, axis=1)[:, inside - 1]
-    return float(np.quantile(-lowest, POWER))
-
-
-def _middle(ordered: Floats) -> Floats:
+def middle(ordered: Floats) -> Floats:
     """The median of each row of sorted values."""
     count = ordered.shape[1]
     middle: Floats = (ordered[:, (count - 1) // 2] + ordered[:, count // 2]) / 2
@@ -211,13 +145,13 @@ def _ends(low: Floats, high: Floats, inside: int) -> tuple[Floats, Floats]:
     return low[:, inside - 1], high[:, high.shape[1] - inside]
 
 
-def _inside_pairs(pairs: int, tail: float) -> int:
+def inside_pairs(pairs: int, tail: float) -> int:
     """How many of the ordered averages lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
     null = _signed_rank_null(tuple(2 * np.arange(1, pairs + 1))) if pairs <= EXACT_RUNS else None
     return _inside(null, pairs * (pairs + 1) // 2, sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24), tail)
 
 
-def _inside_sides(olds: int, news: int, tail: float) -> int:
+def inside_sides(olds: int, news: int, tail: float) -> int:
     """How many of the ordered differences lie at or beyond an end of the interval that leaves out ``tail`` on either side."""
     null = _rank_sum_null(tuple(2 * np.arange(1, olds + news + 1)), news) if max(olds, news) <= EXACT_RUNS else None
     return _inside(null, olds * news, sqrt(olds * news * (olds + news + 1) / 12), tail)

@@ -18,6 +18,8 @@ from tacholog.errors import TachologError
 NOT_STATED = "not stated"
 #: What the name of a label begins with where it is a field beside others.
 PREFIX = "label."
+#: The label of runs that no release changes; its value does not matter.
+CONTROL = f"{PREFIX}control"
 _FIELD = re.compile(rf"{re.escape(PREFIX)}[A-Za-z][A-Za-z0-9_-]{{0,63}}")
 _NONE: Mapping[str, str] = MappingProxyType({})
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import msgspec
 
+from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
 from tacholog.compare.result import DiffRow, Report, RowKey
 from tacholog.slugs import slug
@@ -124,6 +126,55 @@ def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[Histor
         for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # what is only there or does not compare adds no line where one ends already
             _add(found, index, row, report.old.name)
     return sorted(found, key=lambda line: (_name(line.key), line.points[0].release))
+
+
+class HistoryChange(msgspec.Struct, frozen=True):
+    """A step or a drift in a line: what changed, from which release on, and how sure that is.
+
+    ``ratio`` is after over before, between ``low`` and ``high`` with 95 % confidence. ``before`` is the last release before the change, ``release``
+    the first one after a step, or the last one of a drift. ``p`` is how often a page without any change shows one as clear as this, at most.
+    ``reason`` says what the controls of the comparison at a step show: ``release`` if the host did not change, ``host`` if it did; else nobody can
+    tell.
+    """
+
+    line: HistoryLine
+    kind: Literal["step", "drift"]
+    before: int
+    release: int
+    ratio: float
+    low: float
+    high: float
+    p: float
+    reason: Literal["release", "host", "release or host"]
+
+
+def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Report]]]) -> list[HistoryChange]:
+    """The steps and drifts in all lines of a page, the clearest first.
+
+    Args:
+        found: the lines of all systems together, because each further line makes the same change less sure; and the comparisons of each line.
+    """
+    whole = [one for one in found if all(value > 0 for point in one[0].points for value in (point.value, *point.runs))]
+    histories = [[point.runs or (point.value,) for point in line.points] for line, _ in whole]
+    return [_change(*whole[one.history], one) for one in changes(histories)]
+
+
+def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> HistoryChange:
+    step = one.kind == "step"
+    before, release = (line.points[place].release for place in ((one.first - 1, one.first) if step else (one.first, one.last)))
+    controls = reports[release - 1].controls if step and release - before == 1 else None
+    moved = controls.moved if controls is not None else None
+    return HistoryChange(
+        line=line,
+        kind=one.kind,
+        before=before,
+        release=release,
+        ratio=math.exp(one.shift),
+        low=math.exp(one.low),
+        high=math.exp(one.high),
+        p=one.p,
+        reason="release or host" if moved is None else "host" if moved else "release",
+    )
 
 
 def _goes_on(row: DiffRow) -> bool:

@@ -12,7 +12,7 @@ from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Machine
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
-from tacholog.campaign.processes import Process, main_process
+from tacholog.campaign.processes import FLOOR, Process, is_floor, main_process
 from tacholog.campaign.tools import measured_program
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host
@@ -109,11 +109,14 @@ def find_campaign_programs(
             checksum = machine.find(measured).sha256
             if checksum:
                 checksums[key] = checksum
-            if version_command and version_command[0] in (first, measured):
+            if first == FLOOR:
+                versions |= _version(machine, [FLOOR, "--version"], key)
+            elif version_command and version_command[0] in (first, measured):
                 versions |= _version(machine, version_command, key)
-        if version_command and distinct and not any(version_command[0] in (first, measured) for _, first, measured in distinct):
-            main = measured_program(main_process(next(run.processes for run in runs if run.processes)).command)
-            for (name, _, measured), process in distinct.items():
+        of_tool = {key: process for key, process in distinct.items() if FLOOR not in key}
+        if version_command and of_tool and not any(version_command[0] in (first, measured) for _, first, measured in of_tool):
+            main = measured_program(main_process(next(run.processes for run in runs if run.processes and not is_floor(run.processes))).command)
+            for (name, _, measured), process in of_tool.items():
                 if measured == main:
                     versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
     return FoundPrograms(checksums, versions)

@@ -11,19 +11,20 @@ import msgspec
 import numpy as np
 
 from tacholog.compare.bands import SameBuild
-from tacholog.compare.changed import is_same_build, soft_differences
+from tacholog.compare.changed import is_same_build, is_same_control, soft_differences
 from tacholog.compare.comparable import MACHINE, Judgement, judge
+from tacholog.compare.diff.controls import chosen, controls_of, host_change, is_control, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, CellPairs, match
 from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers
-from tacholog.compare.diff.rows import Findings, curves, rows, untested
+from tacholog.compare.diff.rows import Findings, curves, either, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
-from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, thresholds
+from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, lower_is_better, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, profiles_of
-from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Input, InputProblem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
@@ -78,12 +79,18 @@ def compare(
     known: dict[Profile, int] = {}
     codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
     data = numbers(old, new, policy, codes)
-    pairs = match(data, policy.across)
+    every = match(data, policy.across)
+    apart = is_control(data, every)
+    pairs, control_pairs = chosen(every, ~apart), chosen(every, apart)
     wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
     shown = CellPairs(pairs.old[wanted], pairs.new[wanted])
     judged, which = _judge(data, shown, profiles, policy)
     common = shared(old, new)
     findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
+    controls = (
+        _controls(data, control_pairs, findings, (profiles, order, common.codes), policy) if is_same_control(old, new) else Controls(other=True)
+    )
+    findings = findings._replace(host_change=np.log1p(controls.change) if controls and controls.moved and controls.change is not None else None)
     sides = _input(old, names[0]), _input(new, names[1])
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
@@ -100,6 +107,7 @@ def compare(
         lossless=lossless,
         loss_asked=loss_asked(policy),
         lossy_counts=counted,
+        controls=controls,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *without, *common.warning, *plan),
         changed=soft_differences(old, new),
         untested=untested(data, rest, policy) if everything else (),
@@ -160,6 +168,21 @@ def _find(
     same = same_runs(data, pairs, codes)
     verdicts = decide(data, pairs, Judged(different, unverified, same), found, limits, policy)
     return Findings(data, pairs, judged, which, found, limits, verdicts, same)
+
+
+def _controls(
+    data: Numbers, pairs: CellPairs, findings: Findings, runs: tuple[list[Profile], list[RunOrder], Integers], policy: Policy
+) -> Controls | None:
+    """Judge the controls, and take the verdict from rows that changed no more than what the host explains. ``None`` if there are no controls."""
+    profiles, order, codes = runs
+    pairs = chosen(pairs, data.tested[either(pairs)])
+    if not len(pairs.old):
+        return None
+    found = _find(data, pairs, _judge(data, pairs, profiles, policy), (order, codes), policy, None)
+    change = host_change(data, pairs, found.found, int(findings.found.tested.sum()))
+    if change is not None and change.moved:
+        within_host(findings.verdicts, findings.found, lower_is_better(data, findings.pairs), change)
+    return controls_of(change, rows(found, policy), findings)
 
 
 def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of floats

@@ -23,6 +23,7 @@ class Design(NamedTuple):
 
     ``old`` and ``new`` give each run its pair or its session (-1: none); ``groups_old`` and ``groups_new`` count these.
     ``reason`` says what is wrong with the order, if anything: there is no test then.
+    ``pairs`` names each pair by its session and repetition: rows of other runs have pairs of the same name, made at about the same time.
     """
 
     kind: DesignKind
@@ -31,6 +32,7 @@ class Design(NamedTuple):
     groups_old: int
     groups_new: int
     reason: str | None = None
+    pairs: tuple[tuple[str, int], ...] = ()
 
 
 def lay_out(old: Sequence[RunOrder], new: Sequence[RunOrder]) -> Design:
@@ -89,9 +91,11 @@ def _paired(old: Sequence[RunOrder], new: Sequence[RunOrder], positions: Mapping
         return _refused(old, new, "same_first")
     near.sort(key=lambda pair: positions[pair[0]])
     olds, news = np.full(sides, -1), np.full(len(new), -1)
+    names = []
     for group, (one, two) in enumerate(near):
         olds[one], news[two - sides] = group, group
-    return Design("paired", olds, news, len(near), len(near))
+        names.append((old[one].session or "", old[one].repetition or 0))
+    return Design("paired", olds, news, len(near), len(near), pairs=tuple(names))
 
 
 def _one_sided(old_first: int, pairs: int) -> bool:

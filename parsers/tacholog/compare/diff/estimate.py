@@ -11,6 +11,7 @@ import numpy as np
 from tacholog.compare.diff.design import Design, lay_out
 from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Cells, Entries, Flags, Floats, Integers, Numbers, run_sets, upper_of_two
+from tacholog.compare.jointly import PairedRows
 from tacholog.compare.result import RunOrder
 from tacholog.compare.statistics import Hidden, Shift, paired_shift, two_modes, unpaired_shift
 
@@ -21,7 +22,8 @@ class Estimates(NamedTuple):
     """What was found, row by row of the pairs. NaN where nothing was tested. Shifts are new minus old, mostly of logarithms.
 
     ``deviation`` is what scatters by chance, ``hidden`` how much of a shift rounding can hide, ``groups`` how many pairs or sessions each side has,
-    shape (rows, 2). ``values`` are those that were compared, as they were measured, one column a pair or session.
+    shape (rows, 2). ``values`` are those that were compared, as they were measured, one column a pair or session. ``in_pairs`` are the rows that
+    are compared pair by pair, with the differences of their pairs.
     """
 
     design: Integers
@@ -33,6 +35,7 @@ class Estimates(NamedTuple):
     groups: Integers
     two_modes: Flags
     values: dict[int, tuple[Floats, Floats]]
+    in_pairs: list[PairedRows]
 
     @property
     def paired(self) -> Flags:
@@ -63,7 +66,8 @@ def estimate(
     cells, entries = data.cells, data.entries
     total = len(pairs.old)
     which, designs = _designs(cells, entries, pairs, wanted, runs)
-    found = Estimates(which, designs, np.zeros(total, bool), Shift(*(np.full(total, np.nan) for _ in Shift._fields)), *_empty(total), {})
+    found = Estimates(which, designs, np.zeros(total, bool), Shift(*(np.full(total, np.nan) for _ in Shift._fields)), *_empty(total), {}, [])
+    numbers = _pair_numbers(designs)
     half = np.nan_to_num(cells.resolution / 2)
     upper = upper_of_two(data)
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
@@ -79,7 +83,16 @@ def estimate(
     for batches in shapes.values():
         for batch in _joined(batches):
             _test(batch, found, threshold[batch.rows], scale)
+            if batch.paired:
+                differences = scale(batch.new) - scale(batch.old)
+                found.in_pairs.append(PairedRows(batch.rows, differences, np.array([numbers[index] for index in which[batch.rows].tolist()])))
     return found
+
+
+def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:
+    """For each design the numbers of its pairs. Designs share a number where they share the name of a pair."""
+    known: dict[tuple[str, int], int] = {}
+    return [np.array([known.setdefault(name, len(known)) for name in design.pairs], np.int64) for design in designs]
 
 
 def _empty(total: int) -> tuple[Floats, Floats, Integers, Flags]:

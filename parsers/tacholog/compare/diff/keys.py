@@ -12,6 +12,7 @@ from tacholog.compare.comparable import as_text
 from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, CodedColumn, Integers, Numbers
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import RowKey
+from tacholog.runs.labels import CONTROL
 
 _SAY_LITTLE = ("definition", "basis", "load_mode")
 KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
@@ -66,7 +67,8 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
 def _labels_that_differ(data: Numbers) -> list[str]:
     """The labels that are not the same in all rows of a side."""
     new = data.cells.new
-    return [name for name in data.labels if any(len(np.unique(data.columns[name].codes[side])) > 1 for side in (new, ~new))]
+    labels = [name for name in data.labels if name != CONTROL]  # controls stand apart
+    return [name for name in labels if any(len(np.unique(data.columns[name].codes[side])) > 1 for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:

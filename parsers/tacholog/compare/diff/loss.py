@@ -13,15 +13,16 @@ from msgspec.structs import replace
 
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.estimate import Estimates, estimate
+from tacholog.compare.diff.family import Power, adjusted_together, power_of
 from tacholog.compare.diff.keys import row_keys
 from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.rows import either, natural
 from tacholog.compare.diff.same import same_runs
-from tacholog.compare.diff.verdict import FAILED_BITS, Power, by_shift, power_of
+from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
-from tacholog.compare.statistics import Shift, adjusted
+from tacholog.compare.statistics import Shift
 from tacholog.dataset.medians import median_run
 
 _COUNT = "messages_lost"
@@ -108,8 +109,9 @@ def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[
     least = np.full(len(old), policy.loss_threshold_points / 100)
     found = estimate(data, pairs, wanted, order, least, np.asarray)
     p, attainable = np.full(len(old), np.nan), np.zeros(len(old))
-    p[found.tested] = adjusted(found.shift.p[found.tested])
-    within = power_of(found, np.flatnonzero(found.tested), least, policy.false_discovery_rate)
+    family = np.flatnonzero(found.tested)
+    p[family] = adjusted_together(found, family, policy.false_discovery_rate)
+    within = power_of(found, family, least, policy.false_discovery_rate)
     attainable[found.tested] = within.attainable
     verdict = by_shift(Shift(*found.shift), p, (least, least), np.ones(len(old), bool), policy.false_discovery_rate, attainable)
     for place in np.flatnonzero(verdict == VERDICTS.index("no_change")).tolist():

@@ -16,7 +16,7 @@ from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.dataset.medians import upper_of_two_counts
-from tacholog.runs.labels import label_fields, labels_of
+from tacholog.runs.labels import CONTROL, label_fields, labels_of
 from tacholog.schema.marks import MARKS
 from tacholog.schema.tables import RESULTS
 
@@ -130,7 +130,7 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
         policy: which rows are wanted, and across which fields they are compared.
         profiles: what each run (the old side's first) was made on and with, as a code.
     """
-    frames = [_wanted(side.results, policy) for side in (old, new)]
+    frames = [_wanted(side, policy) for side in (old, new)]
     columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
     runs = _positions(old.runs, new.runs, frames)
     made = [side.runs.reindex(columns=["system", *OF_RUN]) for side in (old, new)]
@@ -178,10 +178,13 @@ def mark_names(bits: int) -> tuple[str, ...]:
     return tuple(name for name, bit in MARK_BITS.items() if bits & bit)
 
 
-def _wanted(results: pd.DataFrame, policy: Policy) -> pd.DataFrame:
+def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
+    results = side.results
     keep = (results["scope"] == "summary").to_numpy(bool)
-    if policy.transports:
-        keep &= results["transport"].isin(policy.transports).to_numpy(bool)
+    if policy.transports:  # but controls of any transport say whether the host changed
+        texts = side.runs.reindex(columns=["labels"])["labels"]
+        controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
+        keep &= (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
 

@@ -29,7 +29,10 @@ _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inco
 
 
 class Findings(NamedTuple):
-    """All results for the pairs that get a verdict. ``which`` holds the place of each pair's judgement in ``judged``."""
+    """All results for the pairs that get a verdict. ``which`` holds the place of each pair's judgement in ``judged``.
+
+    ``host_change`` is how much the controls moved, as a logarithm, if they did.
+    """
 
     data: Numbers
     pairs: CellPairs
@@ -39,6 +42,7 @@ class Findings(NamedTuple):
     limits: Thresholds
     verdicts: Verdicts
     same_runs: Flags
+    host_change: float | None = None
 
 
 def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
@@ -230,6 +234,7 @@ def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
         "threshold": _known(np.where(decided, limits, np.nan)),
         "detectable": _known(np.where(tested, np.expm1(reach.detectable[order]), np.nan)),
         "attainable_p": _known(np.where(few, reach.attainable[order], np.nan)),
+        "host_change": _known(np.where(decided & (findings.host_change is not None), np.expm1(findings.host_change or 0.0), np.nan)),
         "needed": [count or None for count in np.where(few, reach.needed[order], 0).tolist()],
         "old": _sides(findings, order, 0),
         "new": _sides(findings, order, 1),

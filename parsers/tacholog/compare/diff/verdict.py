@@ -8,12 +8,13 @@ import numpy as np
 
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.diff.estimate import Estimates
+from tacholog.compare.diff.family import Power, adjusted_together, no_power, power_of
 from tacholog.compare.diff.keys import keys_of
 from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers
 from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
-from tacholog.compare.statistics import Shift, adjusted, adjusted_each, detectable, least_p, runs_needed
+from tacholog.compare.statistics import Shift
 from tacholog.schema.metrics import METRICS
 
 INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
@@ -23,7 +24,7 @@ CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDI
 REASONS = (
     *("", "few_runs", "undersampled", "single_run", "unverified", "order_confounded", "order_unknown", "bound"),
     *("same_measurement", "no_value", "not_positive", "marked", "differs", "mixed"),
-    *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first"),
+    *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
 SERIES = 3  # identical values in a row of as many sizes are the same measurement, printed again
@@ -58,18 +59,6 @@ class Judged(NamedTuple):
     different: Flags
     unverified: Flags
     same_runs: Flags
-
-
-class Power(NamedTuple):
-    """The power of the test in each row of a report, shape (rows,) each; NaN, or 0, for rows that were not tested.
-
-    ``attainable`` is the smallest adjusted p-value that the row can have if only it changed, ``needed`` the number of pairs, or of sessions on each
-    side, that makes it significant, ``detectable`` the smallest true shift of this row alone that is detected in four cases of five.
-    """
-
-    attainable: Floats
-    needed: Integers
-    detectable: Floats
 
 
 class Verdicts(NamedTuple):
@@ -193,7 +182,7 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
     total = len(both)
-    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, _no_power(total))
+    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, no_power(total))
     _set(result, pairs.new == NONE, "removed")
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
@@ -262,11 +251,10 @@ def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Fl
 
 def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates, limits: Thresholds, rate: float) -> None:
     """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
-    metric = data.columns["metric"]
-    lower = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
+    lower = lower_is_better(data, pairs)
     rows = np.flatnonzero(found.tested & (result.verdict < 0))
-    for family, adjust in ((rows[~result.gated[rows]], adjusted), (rows[result.gated[rows]], adjusted_each)):
-        result.p_adjusted[family] = adjust(found.shift.p[family])
+    for family, each in ((rows[~result.gated[rows]], False), (rows[result.gated[rows]], True)):
+        result.p_adjusted[family] = adjusted_together(found, family, rate, each=each)
         for column, values in zip(result.power, power_of(found, family, limits.least, rate), strict=True):
             column[family] = values
     shift = Shift(*(values[rows] for values in found.shift))
@@ -275,30 +263,11 @@ def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates
     _set(result, result.verdict < 0, "insufficient", "few_runs")
 
 
-def _no_power(total: int) -> Power:
-    return Power(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
-
-
-def power_of(found: Estimates, family: Integers, least: Floats, rate: float) -> Power:
-    """The power of the test in rows that are adjusted together.
-
-    Args:
-        found: the estimates of all rows.
-        family: the rows that are adjusted together, shape (members,).
-        least: the smallest shift that counts in each row of the report.
-        rate: the false discovery rate.
-    """
-    result, many = _no_power(len(family)), len(family)
-    if not many:
-        return result
-    shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
-    for index, (paired, old, new) in enumerate(shapes.tolist()):
-        there = np.flatnonzero(which.reshape(-1) == index)
-        rows = family[there]
-        result.attainable[there] = min(1.0, many * least_p(old, new, bool(paired)))
-        result.needed[there] = runs_needed(many, rate, bool(paired))
-        result.detectable[there] = detectable(found.deviation[rows], (old, new), rate / many, least[rows], found.hidden[rows], paired=bool(paired))
-    return result
+def lower_is_better(data: Numbers, pairs: CellPairs) -> Flags:
+    """The direction of each pair of cells."""
+    metric = data.columns["metric"]
+    lower: Flags = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
+    return lower
 
 
 def by_shift(

@@ -32,7 +32,7 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "too_few_pairs": Meaning(
             "Too few pairs for so many rows",
             "No change of a single row could become significant among so many rows, however large. Each row says how many pairs or sessions are "
-            "needed. A comparison of fewer rows (`--metric`, `--transport`) needs fewer.",
+            "needed.",
         ),
         "insufficient": Meaning(
             "Not enough runs",
@@ -61,6 +61,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "pairs_unnamed": "the runs took turns, but do not state the session and repetition that make them pairs",
         "few_pairs": f"fewer than {MIN_RUNS} pairs of runs were made next to each other",
         "same_first": "one side ran first in nearly every pair or session, so its place may explain the change",
+        "host_changed": "the host changed, and that may explain it",
         "bound": "the log prints a bound, not a value",
         "same_measurement": f"every value of the series is identical: {PUBLISHED_AGAIN}",
         "no_value": "no run gave a value",

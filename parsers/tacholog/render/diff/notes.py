@@ -11,12 +11,15 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import InputProblem, Report, RunOrder
+from tacholog.compare.result import Controls, InputProblem, Report, RunOrder
+from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
+from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
+_ENVIRONMENT = ("cpu ", "memory ", "system ", "load ")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
@@ -78,8 +81,41 @@ def warnings(report: Report) -> list[str]:
     """The warnings that a reader must see before the rows."""
     found = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
-    found += [*_unpaired(report), *_layout(report)]
+    found += [*_unpaired(report), *_layout(report), *host_words(report)]
     return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
+
+
+def host_words(report: Report) -> list[str]:
+    """Code or host: what the controls say, and what else differs between the environments."""
+    candidates = [one for one in report.changed if one.field.startswith(_ENVIRONMENT)]
+    named = "; ".join(f"{one.field} {one.old or NOT_STATED} -> {one.new or NOT_STATED}" for one in candidates)
+    controls = report.controls
+    called = report.counts["worse"] + report.counts["better"]
+    if controls is None or controls.moved is None:
+        why = "no control was measured" if controls is None else _not_judged(controls)
+        return [f"The environments differ, and {why}: release or host? Candidates: {named}."] if named and called else []
+    if not controls.moved:
+        found = [f"The controls did not move ({len(controls.rows)} rows that no release changes)."]
+        found += [f"But the environments differ: {named}. Controls show only effects on what they use."] if named and called else []
+    else:
+        found = [_moved(controls), f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}."]
+    if controls.uncovered:
+        found.append(f"No control uses {', '.join(controls.uncovered)}: whether the host changed for rows of it, the controls cannot tell.")
+    return found
+
+
+def _not_judged(controls: Controls) -> str:
+    other = "the controls of the two sides are not the same program, so they show nothing"
+    return other if controls.other else f"the controls have fewer than {MIN_RUNS} runs on a side"
+
+
+def _moved(controls: Controls) -> str:
+    """How much the controls moved, and what that explains."""
+    low, high = controls.explains or (None, None)
+    ends = [f"{percent(abs(end))} {way}" for end, way in ((low, "better"), (high, "worse")) if end is not None]
+    explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
+    label = host_label(controls.change or 0.0)
+    return f"{label[:1].upper()}{label[1:]} (p {controls.p or 0:.2g}). That may explain {explained}: they are not called better or worse."
 
 
 def _unpaired(report: Report) -> list[str]:

@@ -165,6 +165,8 @@ def _open(row: DiffRow) -> str:
     """Why a row is undecided: too few pairs, noise, or a change that may be too small to count or be caused by rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
+    if "host_changed" in row.reasons:
+        return "a change, but the change of the host may explain it"
     if "significant" in row.flags:
         rounded = row.interval is not None and _holds_one(row.interval)
         return "a change, but rounding alone may explain it" if rounded else "a change, but it may be too small to matter"
@@ -181,11 +183,17 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
 
 def _flags(row: DiffRow) -> list[str]:
     """What else a reader should know."""
+    host = [host_label(row.host_change)] if row.host_change is not None else []
     if "two_modes" not in row.flags:
-        return []
+        return host
     sides = [("old", row.old), ("new", row.new)]
     found = [(which, modes(side.values, log1p(row.threshold or 0))) for which, side in sides if side]
-    return [f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+    return host + [f"the {which} runs form two groups, around {' and '.join(_quantity(row, mode) for mode in two)}" for which, two in found if two]
+
+
+def host_label(change: float) -> str:
+    """The label of rows that were measured while the host changed."""
+    return f"host changed: {percent(abs(change))} {'worse' if change > 0 else 'better'}, by controls"
 
 
 def _quantity(row: DiffRow, value: float) -> str:

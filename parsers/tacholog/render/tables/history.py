@@ -13,7 +13,7 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.view.history import HistoryLine, HistoryPoint, diff_documents, lines, releases_of
+from tacholog.view.history import HistoryChange, HistoryLine, HistoryPoint, changes_of, diff_documents, lines, releases_of
 from tacholog.view.numerals import quantity
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
@@ -37,6 +37,7 @@ _SHORT: Mapping[Verdict, str] = {
     "added": "",
 }
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
+_LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
 
 def finder(results: Iterable[ResultRow], links: Links) -> Find:
@@ -67,15 +68,19 @@ def _nowhere(_system: str, _release: str, _key: RowKey, _value: float) -> None:
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
     """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
     known, documents = set(pages), diff_documents(runs)
+    releases = releases_of(runs)
+    reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
+    found = {system: lines(compared, metric, statistic) for system, compared in reports.items()}
+    changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
     parts: list[object] = []
-    for system, names in releases_of(runs).items():
-        reports = [compare(system, old, new) for old, new in pairwise(names)]
-        found = lines(reports, metric, statistic)
-        if found:
-            parts += [
-                tag("p", tag("b", system), class_="lead"),
-                _table(system, names, found, {pair: page for pair, page in documents.items() if page in known}, find),
-            ]
+    for system, members in ((system, members) for system, members in found.items() if members):
+        of_system = [change for change in changes if any(change.line is line for line in members)]
+        documents_of_system = {pair: page for pair, page in documents.items() if page in known}
+        parts += [
+            tag("p", tag("b", system), class_="lead"),
+            _table(system, releases[system], (members, of_system), documents_of_system, find),
+            *list_of_changes(of_system, releases[system]),
+        ]
     return tag("div", *parts, tag("p", _LEGEND, class_="says"), class_="tl-diff") if parts else NOTHING
 
 
@@ -84,29 +89,40 @@ _LEGEND = (
     "comparison used (of the paired ones, if it used pairs). The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
     "so it may differ from the quotient of two values. A rise or fall of the trend is significant only where the value is worse or better. "
     "A new line begins where two releases are not comparable, such as on another machine, and where the next comparison uses other runs of a "
-    "release, such as those of another campaign or build. Each line's trend has a scale of its own."
+    "release, such as those of another campaign or build. Each line's trend has a scale of its own. In lines of five releases or more, steps and "
+    "drifts are looked for over all releases, corrected for all lines of the page; a dashed line shows the levels."
 )
 
 
-def _table(system: str, names: Sequence[str], found: Sequence[HistoryLine], pages: Mapping[tuple[str, str, str], str], find: Find) -> Html:
+def _table(
+    system: str,
+    names: Sequence[str],
+    found: tuple[Sequence[HistoryLine], Sequence[HistoryChange]],
+    pages: Mapping[tuple[str, str, str], str],
+    find: Find,
+) -> Html:
+    members, changes = found
     heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(tag("th", shown, scope="col", class_="n"))
-    body = [_row(line, names, lambda release, key, value: find(system, release, key, value)) for line in found]
+    body = [
+        _row(line, names, lambda release, key, value: find(system, release, key, value), [one for one in changes if one.line is line])
+        for line in members
+    ]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
 
 
-def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, RowKey, float], str | None]) -> Html:
+def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, RowKey, float], str | None], changes: Sequence[HistoryChange]) -> Html:
     at = {point.release: point for point in line.points}
     reason = why_it_begins(line)
     why = tag("span", reason, class_="why") if reason else NOTHING
     name = tag("th", row_name(line.key).partition(", ")[2], why, scope="row")  # the page says which metric
     links = {release: find(names[release], line.key, point.value) for release, point in at.items()}
     cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
-    return tag("tr", name, tag("td", _trend(line, len(names))), *cells, class_="anew" if reason else None)
+    return tag("tr", name, tag("td", _trend(line, len(names), changes)), *cells, class_="anew" if reason else None)
 
 
 def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Html:
@@ -122,8 +138,11 @@ def _marker(row: DiffRow) -> Html:
     return tag("span", " ".join(filter(None, (_SHORT[row.verdict], ratio))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None)
 
 
-def _trend(line: HistoryLine, releases: int) -> Html:
-    """The line, drawn over the releases; points that are worse or better than the one before have their colour and are larger."""
+def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
+    """The line, drawn over the releases; points that are worse or better than the one before have their colour and are larger.
+
+    Where the line has steps, a dashed line shows the levels between them.
+    """
     if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
         return NOTHING
     places = list(_places(line, releases))
@@ -133,7 +152,49 @@ def _trend(line: HistoryLine, releases: int) -> Html:
         for (x, y), verdict in zip(places, (point.row.verdict if point.row else "" for point in line.points), strict=True)
     ]
     title = tag("title", join([f"{row_name(line.key)}: {len(places)} releases"]))
-    return tag("svg", title, tag("path", d=path), *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
+    levels = [tag("path", d=_levels(line, places, changes), class_="levels", stroke_dasharray="3 2")] if changes else []
+    return tag("svg", title, tag("path", d=path), *levels, *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
+
+
+def _levels(line: HistoryLine, places: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
+    """The path of the levels between steps, each at the mean height of its points; a drift is one straight line."""
+    starts = [place for place, point in enumerate(line.points) if any(one.kind == "step" and one.release == point.release for one in changes)]
+    drift = next((one for one in changes if one.kind == "drift"), None)
+    if drift is not None:
+        ends = [place for place, point in enumerate(line.points) if point.release in (drift.before, drift.release)]
+        parts = [places[: ends[0] + 1], places[ends[1] :]]
+        heights = [sum(y for _, y in part) / len(part) for part in parts]
+        (left, _), (right, _) = places[ends[0]], places[ends[1]]
+        return f"M{places[0][0]:g} {heights[0]:.1f}H{left:g}L{right:g} {heights[1]:.1f}H{places[-1][0]:g}"
+    stretches = [places[first:last] for first, last in pairwise([0, *starts, len(places)])]
+    return "".join(f"M{part[0][0]:g} {sum(y for _, y in part) / len(part):.1f}H{part[-1][0]:g}" for part in stretches)
+
+
+def list_of_changes(changes: Sequence[HistoryChange], names: Sequence[str]) -> list[Html]:
+    """What changed, when, and how sure: a list of all steps and drifts; nothing if there are none."""
+    if not changes:
+        return []
+    items = [tag("li", tag("b", f"{_when(one, names)}: "), change_words(one)) for one in changes]
+    return [tag("p", f"Steps and drifts over all releases ({len(changes)}):"), tag("ul", *items, class_="changes")]
+
+
+def _when(change: HistoryChange, names: Sequence[str]) -> str:
+    return names[change.release] if change.kind == "step" else f"{names[change.before]} to {names[change.release]}"
+
+
+def change_words(change: HistoryChange) -> str:
+    """A step or a drift in words: what changed, how much, how sure, and by what."""
+    key = change.line.key
+    better = METRICS[key.metric].better
+    rose = change.ratio > 1
+    judged = "" if better is None else f", {'worse' if rose == (better == 'lower') else 'better'}"
+    ends = sorted(abs(end - 1) for end in (change.low, change.high))
+    how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
+    sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
+    name = row_name(key).partition(", ")[2]
+    what = f"{name} {'rose' if rose else 'fell'} by {words.percent(abs(change.ratio - 1))} ({how}){judged}"
+    kind = "drift" if change.kind == "drift" else "step"
+    return f"{what}. By: {change.reason}. A page without any change shows such a {kind} in {sure.replace('%', ' %')} of cases."
 
 
 def _places(line: HistoryLine, releases: int) -> Iterator[tuple[float, float]]:

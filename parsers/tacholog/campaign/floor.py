@@ -1,0 +1,55 @@
+"""The floor: short runs of perftest beside a campaign, as controls.
+
+No release of what is measured changes them, so if they move, the host did. They use no network and little time: four transports of this machine,
+which feel the speed of the processor (inter-thread, shm) and of the kernel (uds, tcp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tacholog.campaign.plan import Block, Campaign
+from tacholog.campaign.processes import FLOOR, Process
+
+_COMMAND = (
+    *(FLOOR, "--test", "latency", "--transport", "{transport}", "--role", "both", "--sizes", "{sizes_bytes}"),
+    *("--duration", "{duration_s}", "--warmup", "{warmup_s}", "--touch", "write+read", "--output", "-"),
+)
+_BLOCK = Block(
+    name="control-{transport}",
+    processes=(Process(name="floor", role="both", command=_COMMAND, format="native"),),
+    control=True,
+    vary={"transport": ["inter-thread", "shm", "uds", "tcp"]},
+    options={"sizes_bytes": [64, 4096, 65536], "duration_s": 0.1, "warmup_s": 0.05},
+    conditions={
+        "transport": "{transport}",
+        "load_mode": "closed",
+        "payload_touched": "write+read",
+        "publishers": 1,
+        "subscribers": 1,
+        "planned_duration_s": "{duration_s}",
+    },
+)
+
+
+def has_floor(campaign: Campaign) -> bool:
+    """Whether the floor would say something: a campaign has no controls of its own, and its processes run on this machine."""
+    return not campaign.hosts and not any(block.control for block in campaign.runs)
+
+
+def with_floor(campaign: Campaign, tools: Mapping[str, Path]) -> Campaign:
+    """Return the campaign with the floor beside it, if the tools have its program and the campaign takes it."""
+    return msgspec.structs.replace(campaign, runs=(*campaign.runs, _BLOCK)) if FLOOR in tools and has_floor(campaign) else campaign
+
+
+def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path]:
+    """Return the tools with the program of the floor, if there is one."""
+    return {**tools, FLOOR: floor} if floor else dict(tools)
+
+
+def without_floor(tools: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the tools without the program of the floor."""
+    return {name: path for name, path in tools.items() if name != FLOOR}

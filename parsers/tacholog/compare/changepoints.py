@@ -1,0 +1,203 @@
+"""Steps and drifts in histories: what changed over many releases, which the comparison of neighbours is too weak to see.
+
+A history has one level for each release: the mean of the logarithms of its runs. Its levels are divided into stretches without change so that the
+squared distances from the means of the stretches, in units of the noise, plus a penalty for each step are as small as possible. The penalty is
+stated: the best of all places for a step reaches it in at most one of 40 pages of histories that do not change. A drift is a slow change over several
+releases. It is told by Kendall's trend test, corrected over all histories of the page by shuffling the releases, and described as one straight
+stretch.
+
+The noise is what differs between neighbouring releases, without the largest fifth of these differences, which may be steps. It is never below what
+the runs of a release, or the other histories of the page, let expect.
+
+Source:
+    Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Kendall (1938), "A new measure of rank correlation";
+    Westfall & Young (1993), "Resampling-Based Multiple Testing".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacholog.compare.distributions import student_t_two_sided_p, student_t_two_sided_quantile
+
+LEAST_RELEASES = 5  # With fewer, no order of the releases is rare enough.
+LEVEL = 0.05  # of a page without any change to show one; half of it for steps, half for drifts
+_SHORTEST = 2  # releases in a stretch: one release apart from all others is an outlier, and its comparison with its neighbours says so
+_LEAST_DRIFT = 3  # releases over which a change is a drift and no step
+_KEPT = 0.8  # of the differences of neighbours, from which the noise is estimated
+_SHUFFLES = 1999
+_DRAWS = 20_000
+Floats = NDArray[np.float64]
+
+
+class Change(NamedTuple):
+    """One change of a history.
+
+    ``history`` is its place among the histories. ``first`` is the first release after a step, or the last one before a drift; ``last`` is where a
+    drift ends, and of a step the same as ``first``. ``shift`` is the change as a logarithm, between ``low`` and ``high`` with 95 % confidence. ``p``
+    is how often a page without any change shows one as clear as this, or clearer, at most.
+    """
+
+    history: int
+    kind: Literal["step", "drift"]
+    first: int
+    last: int
+    shift: float
+    low: float
+    high: float
+    p: float
+
+
+def changes(histories: Sequence[Sequence[Sequence[float]]]) -> list[Change]:
+    """Find the steps and drifts in all histories of a page.
+
+    Args:
+        histories: for each history and release the values of the runs, all above zero. Histories of fewer than `LEAST_RELEASES` are left out.
+    """
+    by_length: dict[int, list[int]] = {}
+    for place, history in enumerate(histories):
+        if len(history) >= LEAST_RELEASES:
+            by_length.setdefault(len(history), []).append(place)
+    total = sum(map(len, by_length.values()))
+    found: list[Change] = []
+    for places in by_length.values():
+        runs = [[np.log(np.asarray(release, float)) for release in histories[place]] for place in places]
+        levels = np.array([[release.mean() for release in history] for history in runs])
+        noise = _noise(levels, np.array([_within(history) for history in runs]))
+        found += [change._replace(history=places[change.history]) for change in _of_one_length(levels, noise, total)]
+    return sorted(found, key=lambda change: (change.p, change.history, change.first))
+
+
+def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
+    """The changes of histories with equally many releases; ``total`` histories are on the page."""
+    # The level of a page is shared by histories of other lengths, in proportion to their number.
+    count, releases = levels.shape
+    p_drift = _trend_p(levels) * total / count
+    penalty = step_penalty(releases, total)
+    starts = _segmented(levels / noise[:, None], penalty)
+    found: list[Change] = []
+    for place in range(count):
+        drift = _drift(levels[place], float(noise[place]), penalty, starts[place]) if p_drift[place] <= LEVEL / 2 else None
+        if drift is not None:
+            first, last, shift, error = drift
+            found.append(Change(place, "drift", first, last, shift, shift - 2 * error, shift + 2 * error, min(1.0, 2 * float(p_drift[place]))))
+        else:
+            found += _steps(place, levels[place], float(noise[place]), starts[place], total)
+    return found
+
+
+def step_penalty(releases: int, histories: int) -> float:
+    """What a step must at least gain, in squared units of the noise: the quantile of Student's t for all places in all histories together."""
+    places = (releases - 1) * histories
+    return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / places]), releases - 1)[0]) ** 2
+
+
+def _within(history: Sequence[Floats]) -> float:
+    """The variance of a release's level, by the differences of its runs."""
+    freedom = sum(len(release) - 1 for release in history)
+    squares = sum(float(((release - release.mean()) ** 2).sum()) for release in history)
+    runs = float(np.mean([1 / len(release) for release in history]))
+    return squares / freedom * runs if freedom else 0.0
+
+
+def _noise(levels: Floats, within: Floats) -> Floats:
+    """The standard deviation of the levels of each history without its steps."""
+    squares = np.sort(np.diff(levels, axis=1) ** 2, axis=1)
+    kept = max(1, int(np.ceil(_KEPT * squares.shape[1])))
+    own = squares[:, :kept].mean(axis=1) * _trimmed(squares.shape[1], kept)
+    between = max(float(np.median(own - within)), 0.0)  # what histories of a page have in common: sessions
+    return np.asarray(np.sqrt(np.maximum(np.maximum(own, within + between), 1e-12)))
+
+
+@functools.lru_cache(maxsize=256)
+def _trimmed(count: int, kept: int) -> float:
+    """What makes the mean of the smallest ``kept`` of so many squared differences a variance of one level."""
+    noise = np.random.default_rng(1).standard_normal((_DRAWS // 4, count + 1))
+    return 1 / float(np.sort(np.diff(noise, axis=1) ** 2, axis=1)[:, :kept].mean())
+
+
+def _segmented(scaled: Floats, penalty: float) -> list[list[int]]:
+    """The first releases of the stretches of each history, but for the first stretch: optimal partitioning, of all histories at once."""
+    count, releases = scaled.shape
+    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled, axis=1)], axis=1)
+    squares = np.concatenate([np.zeros((count, 1)), np.cumsum(scaled**2, axis=1)], axis=1)
+    best = np.full((count, releases + 1), np.inf)
+    best[:, 0] = -penalty
+    before = np.zeros((count, releases + 1), np.int64)
+    for end in range(_SHORTEST, releases + 1):
+        starts = np.arange(end - _SHORTEST + 1)
+        distance = squares[:, [end]] - squares[:, starts] - (sums[:, [end]] - sums[:, starts]) ** 2 / (end - starts)
+        cost = best[:, starts] + distance + penalty
+        before[:, end] = cost.argmin(axis=1)
+        best[:, end] = cost.min(axis=1)
+    found: list[list[int]] = []
+    for path in before.tolist():
+        places, end = [], releases
+        while path[end]:
+            end = path[end]
+            places.append(end)
+        found.append(places[::-1])
+    return found
+
+
+def _steps(place: int, levels: Floats, noise: float, starts: Sequence[int], total: int) -> list[Change]:
+    """The steps of a history: how large, and how sure."""
+    ends = [0, *starts, len(levels)]
+    found = []
+    for first, at, last in zip(ends, ends[1:], ends[2:], strict=False):
+        shift = float(levels[at:last].mean() - levels[first:at].mean())
+        error = noise * sqrt(1 / (at - first) + 1 / (last - at))
+        freedom = len(levels) - 1
+        width = error * float(student_t_two_sided_quantile(np.array([0.05]), freedom)[0])
+        p = student_t_two_sided_p(abs(shift) / error, freedom) * freedom * total * 2
+        found.append(Change(place, "step", at, at, shift, shift - width, shift + width, min(1.0, p)))
+    return found
+
+
+def _trend_p(levels: Floats) -> Floats:
+    """The p-value of each history by Kendall's trend, for all of them together: the releases are shuffled, in all histories at once."""
+    one, other = np.triu_indices(levels.shape[1], 1)
+    signs = np.sign(levels[:, other] - levels[:, one])
+    found = np.abs(signs @ _shuffled(levels.shape[1]).T)
+    largest = np.sort(found.max(axis=0))
+    return np.asarray(1 - np.searchsorted(largest, found[:, 0], side="left") / len(largest))
+
+
+@functools.lru_cache(maxsize=8)
+def _shuffled(releases: int) -> Floats:
+    """For each order of the releases, and each two of them, 1 if they are in the order of time and -1 if not; the first order is that of time."""
+    generator = np.random.default_rng(1)
+    orders = np.stack([np.arange(releases), *(generator.permutation(releases) for _ in range(_SHUFFLES))])
+    one, other = np.triu_indices(releases, 1)
+    return np.asarray(np.sign(orders[:, other] - orders[:, one]), np.float64)
+
+
+def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float] | None:
+    """Return where a drift begins and ends, its shift and the error of that; ``None`` if the steps that were found describe the history better.
+
+    A drift has two places and one shift. So it costs more than one step, and less than two.
+    """
+    first, last, shift, distance = min(_ramps(levels), key=lambda ramp: ramp[3])
+    by_steps = sum(float(((part - part.mean()) ** 2).sum()) for part in np.split(levels, starts)) / noise**2 + penalty * len(starts)
+    if starts and distance / noise**2 + penalty * (1.25 if len(starts) == 1 else 1.5) >= by_steps:
+        return None
+    ramp = np.clip((np.arange(len(levels)) - first) / (last - first), 0, 1)
+    return first, last, shift, noise / sqrt(float(((ramp - ramp.mean()) ** 2).sum()))
+
+
+def _ramps(levels: Floats) -> Iterator[tuple[int, int, float, float]]:
+    """Yield all straight changes between two releases, each with its best shift and the squared distance that is left."""
+    releases = len(levels)
+    above = levels - levels.mean()
+    for first in range(releases - _LEAST_DRIFT):
+        for last in range(first + _LEAST_DRIFT, releases):
+            ramp = np.clip((np.arange(releases) - first) / (last - first), 0, 1)
+            centred = ramp - ramp.mean()
+            shift = float(centred @ above / (centred @ centred))
+            yield first, last, shift, float(((above - shift * centred) ** 2).sum())

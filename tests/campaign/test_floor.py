@@ -1,0 +1,76 @@
+"""Controls beside a campaign: its own, or short runs of perftest's floor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+from tacholog.campaign.floor import floor_tools, with_floor
+from tacholog.campaign.plan import Campaign, read_campaign, schedule_runs
+from tacholog.campaign.processes import FLOOR
+from tacholog.runs.manifest import read_manifest
+
+HEAD = 'system = "S"\ntool = "t"\nrepetitions = 2\n'
+RUN = '[[runs]]\nname = "measured"\ncommand = ["client"]\n'
+CONTROL = '[[runs]]\nname = "control"\ncontrol = true\ncommand = ["sockperf"]\nlabels = { kind = "tcp" }\n'
+TOOLS = floor_tools({}, Path("/opt/perftest"))
+
+
+def campaign(folder: Path, text: str) -> Campaign:
+    (folder / "small.toml").write_text(HEAD + text)
+    return read_campaign(folder / "small.toml")
+
+
+def test_control_runs_have_the_label_that_says_so_and_all_others_do_not(tmp_path: Path) -> None:
+    runs = schedule_runs(campaign(tmp_path, RUN + CONTROL), 1, ("0", "1"))
+
+    assert {run.folder.partition("/")[0]: run.labels for run in runs} == {"measured": {}, "control": {"kind": "tcp", "control": "yes"}}
+
+
+def test_the_floor_runs_in_every_repetition_with_a_program_of_its_own(tmp_path: Path) -> None:
+    runs = schedule_runs(with_floor(campaign(tmp_path, RUN), TOOLS), 1, ("0", "1"))
+
+    floor = [run for run in runs if run.labels == {"control": "yes"}]
+    assert len(floor) == len(runs) - 2 == 2 * 4
+    assert {run.processes[0].command[0] for run in floor} == {FLOOR}
+    assert {run.conditions.transport for run in floor} == {"inter-thread", "shm", "uds", "tcp"}
+    assert sum(run.expected_s for run in floor if run.repetition == 1) < 5
+
+
+@pytest.mark.parametrize("text", [RUN + CONTROL, 'hosts.lab = { ssh = "lab" }\n' + RUN], ids=["controls of its own", "another host"])
+def test_a_campaign_with_controls_of_its_own_or_other_hosts_gets_no_floor(tmp_path: Path, text: str) -> None:
+    given = campaign(tmp_path, text)
+
+    assert with_floor(given, TOOLS) == given
+
+
+def test_without_a_perftest_there_is_no_floor(tmp_path: Path) -> None:
+    given = campaign(tmp_path, RUN)
+
+    assert with_floor(given, floor_tools({"client": Path("client")}, None)) == given
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("no_control", [False, True])
+def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, perftest: Path, no_control: bool) -> None:
+    other = tmp_path / "perftest"
+    other.write_text(f'#!/bin/sh\nexec "{perftest}" "$@"\n')
+    other.chmod(0o755)
+    (tmp_path / "small.toml").write_text(
+        'system = "S"\ntool = "perftest"\nformat = "native"\nversion_command = ["perftest", "--version"]\nrepetitions = 1\n'
+        '[[runs]]\nname = "latency"\ncommand = ["perftest", "--test", "latency", "--transport", "shm", "--role", "both", "--sizes", "64", '
+        '"--duration", "0.1", "--warmup", "0.05", "--output", "-"]\n'
+    )
+
+    options = ["--no-control"] if no_control else []
+    done = run_tacholog_text("ab", other, perftest, "small.toml", "--pairs", "1", "--perftest", perftest, *options, cwd=tmp_path, timeout=300)
+
+    runs = [read_manifest(path) for path in tmp_path.rglob("run.toml")]
+    floor = [run for run in runs if run.labels]
+    assert len(runs) - len(floor) == 2, done.stderr
+    assert len(floor) == (0 if no_control else 8)
+    assert {run.status for run in runs} == {"ok"}
+    assert len({command.program_sha256 for run in floor for command in run.commands}) == (0 if no_control else 1)
+    assert all(run.tool == "perftest" and run.tool_version for run in runs)

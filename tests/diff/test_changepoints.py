@@ -1,0 +1,163 @@
+"""Steps and drifts over many releases, where the truth is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tacholog.compare.changepoints import Change, changes, step_penalty
+from tacholog.compare.result import Controls, Report, RowKey
+from tacholog.render.tables.history import list_of_changes
+from tacholog.view.history import HistoryLine, HistoryPoint, changes_of
+
+RELEASES, HISTORIES, RUNS, NOISE, PAGES = 30, 40, 6, 0.02, 40
+Floats = NDArray[np.float64]
+Figure = Callable[[str, str], None]
+
+
+def page(seed: int, change: Floats | None = None, *, session: float = 0.0, releases: int = RELEASES, histories: int = HISTORIES) -> list[Change]:
+    """The changes of a page of histories; ``change`` is that of the first one, ``session`` what the runs of a release share."""
+    generator = np.random.default_rng(seed)
+    values = NOISE * generator.standard_normal((histories, releases, RUNS)) + session * generator.standard_normal((histories, releases, 1))
+    if change is not None:
+        values[0] += change[:, None]
+    return changes((10_000 * np.exp(values)).tolist())
+
+
+def steps() -> Floats:
+    """Slower by 4 % from release 10 on, faster by 6 % from release 20 on."""
+    level = np.zeros(RELEASES)
+    level[10:] += np.log(1.04)
+    level[20:] += np.log(0.94)
+    return level
+
+
+def slow_drift(releases: int = RELEASES, first: int = 9) -> Floats:
+    """Slower by 1 % with each of ten releases."""
+    return np.asarray(np.log(1.01) * np.clip(np.arange(releases) - first, 0, 10))
+
+
+def found_at(found: list[Change], release: int, sign: int) -> bool:
+    return any((one.history, one.kind) == (0, "step") and abs(one.first - release) <= 1 and np.sign(one.shift) == sign for one in found)
+
+
+@pytest.mark.parametrize("session", [0.0, 0.01])
+def test_steps_are_found_at_the_right_release_or_one_beside_it(session: float, figure: Figure) -> None:
+    pages = [page(seed, steps(), session=session) for seed in range(PAGES)]
+
+    up, down = (float(np.mean([found_at(found, *where) for found in pages])) for where in ((10, 1), (20, -1)))
+    others = float(np.mean([any(one.history for one in found) for found in pages]))
+    figure(f"history, session effect {session:.0%}", f"+4 % found on {up:.0%}, -6 % on {down:.0%} of {PAGES} pages; {others:.1%} with a false one")
+    assert min(up, down) >= (0.5 if session else 0.95)
+    assert others <= 0.15  # 5 % in the long simulation
+
+
+@pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
+def test_a_slow_drift_is_found_and_called_one(releases: int, first: int, figure: Figure) -> None:
+    pages = [page(seed, slow_drift(releases, first), releases=releases) for seed in range(PAGES)]
+
+    called = float(np.mean([any((one.history, one.kind) == (0, "drift") and one.shift > 0 for one in found) for found in pages]))
+    found = float(np.mean([any(one.history == 0 and one.shift > 0 for one in found) for found in pages]))
+    figure(f"+1 % a release over ten of {releases}", f"found on {found:.0%} of {PAGES} pages, as a drift on {called:.0%}")
+    assert found >= 0.95
+    assert called >= (0.95 if releases == RELEASES else 0.7)
+
+
+def test_pages_without_any_change_rarely_show_one(figure: Figure) -> None:
+    pages = [page(seed, session=session) for seed in range(PAGES) for session in (0.0, 0.01)]
+
+    false = float(np.mean([bool(found) for found in pages]))
+    figure("histories without a change", f"{false:.1%} of {2 * PAGES} pages show one")
+    assert false <= 0.1  # 5 % in the long simulation
+
+
+def test_a_change_says_when_how_much_and_how_sure() -> None:
+    first, second = sorted(page(3, steps()), key=lambda one: one.first)[:2]
+
+    assert (first.history, first.kind, first.first, first.last) == (0, "step", 10, 10)
+    assert first.low < np.log(1.04) < first.high
+    assert second.low < np.log(0.94) < second.high
+    assert 0 <= second.p < 0.001
+
+
+def test_one_release_apart_from_all_others_is_no_step() -> None:
+    level = np.zeros(RELEASES)
+    level[15] = 0.1
+
+    assert not [one for one in page(4, level) if one.kind == "step" and one.first not in (14, 15, 16, 17)]
+
+
+def test_a_short_history_has_no_changes_and_a_long_one_beside_it_has() -> None:
+    generator = np.random.default_rng(5)
+    short = [[1.0, 1.01], [1.0, 0.99], [2.0, 2.01], [2.0, 1.99]]
+    long = np.exp(0.01 * generator.standard_normal((20, 4)) + np.repeat([0.0, 0.3], 10)[:, None]).tolist()
+
+    assert [(one.history, one.first) for one in changes([short, long])] == [(1, 10)]
+
+
+def test_histories_that_never_vary_have_no_changes() -> None:
+    assert changes([[[5.0, 5.0]] * 12] * 3) == []
+    assert changes([]) == []
+
+
+def test_a_step_must_gain_more_the_more_histories_there_are() -> None:
+    assert step_penalty(30, 1) < step_penalty(30, 40) < step_penalty(10, 40)
+
+
+def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
+    """A line of a history page: latencies with these levels, as logarithms, and 1 % noise."""
+    runs = 10_000 * np.exp(levels[:, None] + 0.01 * np.random.default_rng(seed).standard_normal((len(levels), RUNS)))
+    key = RowKey(system="M", test="latency", transport="shm", payload_bytes=64, metric="latency", statistic="p50")
+    return HistoryLine(key, [HistoryPoint(place, float(np.median(values)), None, tuple(values.tolist())) for place, values in enumerate(runs)])
+
+
+@pytest.mark.parametrize(("moved", "by"), [(None, "release or host"), (False, "release"), (True, "host")])
+def test_a_step_is_by_release_or_host_unless_controls_tell(compared: Callable[..., Report], moved: bool | None, by: str) -> None:
+    line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
+    reports = [msgspec.structs.replace(report, controls=Controls(moved=moved)) for _ in range(RELEASES - 1)]
+
+    up, down = sorted(changes_of([(line, reports)]), key=lambda one: one.release)
+
+    assert [(one.before, one.release, one.reason) for one in (up, down)] == [(9, 10, by), (19, 20, by)]
+    assert up.low < 1.04 < up.high
+
+
+def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared: Callable[..., Report]) -> None:
+    line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
+    names = [f"1.{number}" for number in range(RELEASES)]
+
+    shown = "".join(list_of_changes(changes_of([(line, [report] * (RELEASES - 1))]), names))
+
+    assert "Steps and drifts over all releases (2):" in shown
+    assert re.search(r"<b>1\.10: </b>shm, 64\sB rose by [34]\.\d % \([\d.]+ % to [\d.]+ %\), worse\. By: release or host\. ", shown)
+    assert re.search(r"<b>1\.20: </b>shm, 64\sB fell by [56]\.\d % \([\d.]+ % to [\d.]+ %\), better\. ", shown)
+    assert "A page without any change shows such a step in less than 0.1 % of cases." in shown
+    assert list_of_changes([], names) == []
+
+
+def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable[..., Report]) -> None:
+    line, report = line_of(slow_drift()), compared(np.full(6, 10.0), np.full(6, 10.0))
+
+    (change,) = changes_of([(line, [report] * (RELEASES - 1))])
+    shown = "".join(list_of_changes([change], [f"1.{number}" for number in range(RELEASES)]))
+
+    assert change.kind == "drift"
+    assert re.search(r"<b>1\.(8|9|10) to 1\.(18|19|20): </b>shm, 64\sB rose by \d+(\.\d)? % ", shown)
+    assert change.reason == "release or host"
+
+
+def test_the_segmentation_is_that_of_a_library() -> None:
+    ruptures = pytest.importorskip("ruptures", reason="the cross-check needs ruptures (the group test)")
+    from tacholog.compare.changepoints import _segmented
+
+    generator = np.random.default_rng(6)
+    for _ in range(20):
+        levels = generator.standard_normal(RELEASES) + np.repeat(generator.normal(0, 4, 3), RELEASES // 3)
+        ours = _segmented(levels[None], 20.0)[0]
+        theirs = ruptures.Pelt(model="l2", min_size=2, jump=1).fit(levels[:, None]).predict(pen=20.0)
+        assert ours == theirs[:-1]
