@@ -25,6 +25,7 @@ COMMANDS = {
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
     "diff": "Compare two releases, and say how certain each change is.",
+    "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
