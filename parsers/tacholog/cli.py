@@ -29,6 +29,7 @@ COMMANDS = {
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
     "export": "Export the numbers for other tools.",
     "check": "Check a folder of runs before you contribute it.",
+    "verify": "Verify that a site or a folder of runs is what its logs say.",
     "scaffold": "Create a Python package that adds the log format NAME.",
     "host": "Describe this machine in a host file.",
 }

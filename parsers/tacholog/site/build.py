@@ -30,6 +30,8 @@ from tacholog.site.downloads import write_downloads
 from tacholog.site.output_folder import claim
 from tacholog.site.pages import LOGS, plan
 from tacholog.site.prepare import prepare
+from tacholog.site.programs.write import write_for_programs
+from tacholog.site.requirements import write_requirements_page
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.sources import Sources, delete_orphans
 from tacholog.site.stamp import is_built_of, remove_changes, remove_stamp, write_stamp
@@ -69,10 +71,11 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
-    documents = _write_pages(sources, view, settings)
+    documents = [*_write_pages(sources, view, settings), *write_requirements_page(sources, work / "dataset", myst_templates(), settings)]
     _offer_raw(sources, view)
     write_downloads(sources, _EXTRA, data, settings.pages)
     _write_latest(sources, data, view)
+    write_for_programs(sources, _EXTRA, data, view, settings)
     sources.write(f"{_EXTRA}/{SCHEMA_FILE}", json.dumps(json_schema(), indent=2))
     sources.tidy()
     _run_sphinx(sources.folder, site, work)

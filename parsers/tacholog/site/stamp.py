@@ -54,7 +54,7 @@ def remove_stamp(site: Path) -> None:
 def is_built_of(site: Path, inputs: str) -> bool:
     """Whether the site is finished, was built from these inputs, and has not been changed since."""
     try:
-        stamp = _read(site)
+        stamp = read_stamp(site)
     except UnreadableInput:
         return False
     return stamp.inputs == inputs and not changed_files(site, stamp)
@@ -66,7 +66,7 @@ def remove_changes(site: Path) -> None:
     Without a stamp nothing is deleted. Links are deleted, never what they lead to.
     """
     try:
-        stamp = _read(site)
+        stamp = read_stamp(site)
     except UnreadableInput:
         return
     for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
@@ -81,7 +81,7 @@ def finished(site: Path) -> Stamp:
     """
     if not (site / "index.html").is_file():
         raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
-    stamp = _read(site)
+    stamp = read_stamp(site)
     if changed := changed_files(site, stamp):
         raise UnreadableInput(
             f"{site}: {changed[0]} {_what_happened(site, changed[0], stamp)} after the site was built; build it again (tacholog report)"
@@ -114,7 +114,12 @@ def _what_happened(site: Path, name: str, stamp: Stamp) -> str:
     return "was added" if name not in stamp.files else "was changed" if os.path.lexists(site / name) else "is missing"
 
 
-def _read(site: Path) -> Stamp:
+def read_stamp(site: Path) -> Stamp:
+    """Return the stamp of a finished site.
+
+    Raises:
+        UnreadableInput: there is none, or this version did not write it.
+    """
     try:
         stamp = msgspec.json.decode((site / STAMP).read_bytes(), type=Stamp)
     except (OSError, msgspec.DecodeError):
