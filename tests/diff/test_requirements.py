@@ -370,6 +370,17 @@ def test_the_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(sa
     assert (tmp_path / "badges" / "requirements.svg").read_text().startswith("<svg ")
 
 
+def test_runs_without_a_release_beside_released_ones_are_counted_and_not_judged(saved: Path, tmp_path: Path) -> None:
+    runs = pd.read_parquet(saved / "runs.parquet")
+    runs.assign(release=pd.Series(["1.0", "1.0", "1.0", "1.0", None, None], dtype="string")).to_parquet(saved / "runs.parquet")
+    (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
+
+    done = run(saved, "--requirements", tmp_path / "r.toml")
+
+    assert "2 runs of Made-up middleware state no release, and are not judged" in done.stderr
+    assert "too few runs: 6 are needed for 95 %, and they give 87.5 % at most; 4 runs in 1 session" in done.stdout
+
+
 def test_without_a_file_the_command_says_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 

@@ -83,6 +83,7 @@ def require(
     lost = tell([complaints(everything)])
     bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
+    _mention_unlabelled(everything, judged)
     report = judge(judged, requirements, _base(everything, places), than)
     text = rendered(output, report, fail_on)
     if path is not None:
@@ -92,6 +93,13 @@ def require(
     if badges is not None:
         _write_badges(badges, report)
     sys.exit(exit_code(report, fail_on) or lost)
+
+
+def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
+    """Say how many runs are not judged because they state no release, and others of their system do: they may be newer than all of these."""
+    left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
+    for system, count in left["system"].astype(object).value_counts().sort_index().items():
+        terminal.line(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do", err=True)
 
 
 def _default_file(roots: Sequence[Path]) -> Path:
