@@ -40,6 +40,13 @@ metric = "goodput"
 statistic = "mean"
 than = "1.0"
 max_worse_percent = 5
+
+[[require]]
+name = "of another system"
+metric = "latency"
+statistic = "p99"
+max = 5
+unit = "us"
 """
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -116,6 +123,8 @@ def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_befo
     assert "Failed fast enough" in text
     assert "Cannot be told not slower" in text
     assert "History" in text
+    assert "No such row in any release of another system (at most 5 us)" in text
+    assert "No such row of another" not in text
 
 
 def test_the_newest_results_are_one_small_file(built: Path) -> None:
@@ -125,7 +134,11 @@ def test_the_newest_results_are_one_small_file(built: Path) -> None:
     assert {row["release"] for row in latest["rows"]} == {"1.1"}
     goodput = [row for row in latest["rows"] if row["metric"] == "goodput" and row["payload_bytes"] == 32]
     assert [(row["value"], row["low"], row["high"], row["runs"]) for row in goodput] == [(502e6, 500e6, 505e6, 6)]
-    assert [(one["name"], one["verdict"]) for one in latest["requirements"]] == [("fast enough", "failed"), ("not slower", "undecided")]
+    assert [(one["name"], one["verdict"]) for one in latest["requirements"]] == [
+        ("fast enough", "failed"),
+        ("of another system", "missing"),
+        ("not slower", "undecided"),
+    ]
     assert all((built / one["badge"]).is_file() for one in latest["requirements"])
 
 

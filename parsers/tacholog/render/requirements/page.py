@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from tacholog.compare.requirements.result import RequirementResult
 from tacholog.render.html import Html, join, tag
 from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
-from tacholog.view.requirements import JudgedRelease
+from tacholog.view.requirements import JudgedRelease, sections
 
 _OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}  # their colours in a diff
 
@@ -16,15 +15,18 @@ _OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inc
 def requirements_html(judged: Iterable[JudgedRelease]) -> Html:
     """Return two tables for each system: all rows of its newest release, and the verdict of each requirement in all of its releases."""
     parts: list[object] = []
-    for system, found in groupby(judged, key=lambda one: one.system):
-        releases = list(found)
-        last = releases[-1]
+    found = sections(judged)
+    for releases in found.systems:
+        last, system = releases[-1], releases[-1].system
         parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{headline(last.report)}.", class_="lead stat-count")]
         if lost := lost_words(last.report):
             parts.append(tag("p", f"{lost}.", class_="note stat-evidence"))
         parts.append(_rows(lines(last.report), f"Requirements of {system} {last.release}"))
         if len(releases) > 1:
             parts += [tag("h3", "History"), _history(releases, f"History of the requirements of {system}")]
+    if found.nowhere:
+        rows = [tag("li", f"{result.name} ({result.stated})", class_="stat-evidence") for result in found.nowhere]
+        parts += [tag("h2", "No such row in any release"), tag("ul", *rows)]
     parts.append(
         tag("p", "For dashboards: ", tag("a", "the newest values and verdicts as JSON", href="root:results/latest.json"), ".", class_="says")
     )
