@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from tests.command import run_tacholog_text
+from tests.report.walker import walk
 
 from tacholog.commands.verify import verify
 from tacholog.errors import UnreadableInput
@@ -125,6 +126,13 @@ def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_befo
     assert "History" in text
     assert "No such row in any release of another system (at most 5 us)" in text
     assert "No such row of another" not in text
+
+
+def test_each_number_on_the_page_leads_to_its_line_or_is_named(built: Path) -> None:
+    page = (built / "requirements.html").read_text(encoding="utf-8")
+
+    assert [wrong for wrong in walk(built).wrong if wrong.startswith("requirements")] == []
+    assert 'href="logs/rti/1.1/02/sub.log.html#L1:goodput.mean"' in page
 
 
 def test_the_newest_results_are_one_small_file(built: Path) -> None:

@@ -11,6 +11,7 @@ from tacholog.compare.requirements.file import FILE
 from tacholog.dataset.saved import open_saved
 from tacholog.render.html import tag
 from tacholog.render.requirements.page import requirements_html
+from tacholog.render.tables.history import finder
 from tacholog.site.requirements import kept_requirements, releases_of_site
 from tacholog.sphinx.directives import Perf
 from tacholog.sphinx.store import dataset_folder
@@ -37,7 +38,7 @@ class PerfRequirements(Perf):
         judged = [one for one in judged_releases(data, file, releases_of_site(data)) if wanted.system in (None, one.system)]
         if not judged or not part.runs:
             return self.html(tag("p", "No run states its release, so no requirement has been judged."))
-        return self.html(requirements_html(judged))
+        return self.html(requirements_html(judged, finder(part.summaries(), self.links)))
 
 
 def setup(app: Sphinx) -> None:

@@ -7,13 +7,19 @@ from collections.abc import Iterable, Sequence
 from tacholog.compare.requirements.result import RequirementResult
 from tacholog.render.html import Html, join, tag
 from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
+from tacholog.render.tables.history import Find
 from tacholog.view.requirements import JudgedRelease, sections
 
 _OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}  # their colours in a diff
 
 
-def requirements_html(judged: Iterable[JudgedRelease]) -> Html:
-    """Return two tables for each system: all rows of its newest release, and the verdict of each requirement in all of its releases."""
+def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
+    """Return two tables for each system: all rows of its newest release, and the verdict of each requirement in all of its releases.
+
+    Args:
+        judged: the releases.
+        find: says where a value stands, which is that of a run.
+    """
     parts: list[object] = []
     found = sections(judged)
     for releases in found.systems:
@@ -21,7 +27,7 @@ def requirements_html(judged: Iterable[JudgedRelease]) -> Html:
         parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{headline(last.report)}.", class_="lead stat-count")]
         if lost := lost_words(last.report):
             parts.append(tag("p", f"{lost}.", class_="note stat-evidence"))
-        parts.append(_rows(lines(last.report), f"Requirements of {system} {last.release}"))
+        parts.append(_rows(last, find))
         if len(releases) > 1:
             parts += [tag("h3", "History"), _history(releases, f"History of the requirements of {system}")]
     if found.nowhere:
@@ -33,7 +39,7 @@ def requirements_html(judged: Iterable[JudgedRelease]) -> Html:
     return tag("div", *parts, class_="tl-diff")
 
 
-def _rows(found: Sequence[RequirementLine], label: str) -> Html:
+def _rows(judged: JudgedRelease, find: Find) -> Html:
     heads = ("Verdict", "Requirement", "Row", "Limit", "Median", "Interval", "Evidence")
     body = [
         tag(
@@ -42,13 +48,22 @@ def _rows(found: Sequence[RequirementLine], label: str) -> Html:
             tag("th", line.requirement, scope="row", class_="stat-label"),
             tag("td", line.row, class_="stat-label"),
             tag("td", line.limit, class_="stat-evidence"),
-            tag("td", line.value, class_="n stat-median"),
+            _value(line, judged, find),
             tag("td", line.interval, class_="i stat-interval"),
             tag("td", line.remark, class_="r stat-evidence"),
         )
-        for line in found
+        for line in lines(judged.report)
     ]
-    return _table(heads, body, label)
+    return _table(heads, body, f"Requirements of {judged.system} {judged.release}")
+
+
+def _value(line: RequirementLine, judged: JudgedRelease, find: Find) -> Html:
+    """Return the median, which is the value of a run: it leads to its line in the log."""
+    row = line.found
+    if row is None or row.value is None or row.worse is not None:
+        return tag("td", line.value, class_="n stat-evidence")
+    link = find(judged.system, judged.release, row.key, row.value)
+    return tag("td", tag("a", line.value, href=link) if link else line.value, class_=None if link else "n stat-median")
 
 
 def _history(releases: Sequence[JudgedRelease], label: str) -> Html:

@@ -31,7 +31,7 @@ def _text(report: RequirementReport) -> Iterator[str]:
 
 def _table(found: Sequence[RequirementLine]) -> Iterator[str]:
     heads = ("requirement", "row", "limit", "median", "interval")
-    cells = [(line.requirement, line.row, line.limit, line.value, line.interval) for line in found]
+    cells = [line.cells[:-1] for line in found]
     widths = [max(len(row[column]) for row in [heads, *cells]) if any(row[column] for row in cells) else 0 for column in range(len(heads))]
     for row, remark in zip([heads, *cells], ["", *(line.remark for line in found)], strict=True):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width]
@@ -61,7 +61,7 @@ def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
 
 def _rows(found: Sequence[RequirementLine], hidden: int) -> list[str]:
     rows = ["| | requirement | row | limit | median | interval | |", "|---|---|---|---|--:|---|---|"]
-    rows += ["| " + " | ".join([_sign(line.verdict), *map(escape, line[1:])]) + " |" for line in found]
+    rows += ["| " + " | ".join([_sign(line.verdict), *map(escape, line.cells)]) + " |" for line in found]
     return [*rows, *([f"| | and {hidden} more rows | | | | | |"] if hidden else [])]
 
 

@@ -35,7 +35,7 @@ _NAMED = 3
 
 
 class RequirementLine(NamedTuple):
-    """A row of a requirement, or a requirement without rows, as one line of a table."""
+    """A row of a requirement, or a requirement without rows, as one line of a table. ``found`` is the row itself."""
 
     verdict: RequirementVerdict
     requirement: str
@@ -44,6 +44,12 @@ class RequirementLine(NamedTuple):
     value: str
     interval: str
     remark: str
+    found: RequirementRow | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The texts beside the verdict, in the order of the columns."""
+        return self.requirement, self.row, self.limit, self.value, self.interval, self.remark
 
 
 def headline(report: RequirementReport) -> str:
@@ -73,7 +79,7 @@ def _of_row(result: RequirementResult, row: RequirementRow, *, with_system: bool
     if result.kind == "worse":
         value = change(row.worse) if row.worse is not None else ""
     limit = result.stated if row.limit is None else f"{result.stated} ({percent(row.limit)})"
-    return RequirementLine(row.verdict, result.name, name, limit, value, interval(result, row), remark(result, row))
+    return RequirementLine(row.verdict, result.name, name, limit, value, interval(result, row), remark(result, row), row)
 
 
 def interval(result: RequirementResult, row: RequirementRow) -> str:
