@@ -120,6 +120,7 @@ def run(*arguments: object) -> Result:
 def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_before(built: Path) -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (built / "requirements.html").read_text(encoding="utf-8")))
 
+    assert "requirements.html" in (built / "releases.html").read_text(encoding="utf-8")
     assert "RTI Connext DDS 1.1" in text
     assert "Failed fast enough" in text
     assert "Cannot be told not slower" in text

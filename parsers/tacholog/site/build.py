@@ -31,6 +31,7 @@ from tacholog.site.output_folder import claim
 from tacholog.site.pages import LOGS, plan
 from tacholog.site.prepare import prepare
 from tacholog.site.programs.write import write_for_programs
+from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
 from tacholog.site.requirements import write_requirements_page
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.sources import Sources, delete_orphans
@@ -71,7 +72,8 @@ def build_site(roots: Sequence[Path], site: Path, work: Path, settings: SiteSett
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
-    documents = [*_write_pages(sources, view, settings), *write_requirements_page(sources, work / "dataset", myst_templates(), settings)]
+    extra = write_requirements_page(sources, work / "dataset", myst_templates(), settings)
+    documents = [*_write_pages(sources, view, settings, extra), *extra]
     _offer_raw(sources, view)
     write_downloads(sources, _EXTRA, data, settings.pages)
     _write_latest(sources, data, view)
@@ -95,11 +97,14 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
     sources.write("site.json", msgspec.json.encode(safe))
 
 
-def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[str]:
+def _write_pages(sources: Sources, view: View, settings: SiteSettings, extra: Sequence[str]) -> list[str]:
+    """Write the pages that the data give, and return their documents. ``extra`` are the other pages that are there, which some of them link to."""
     templates = myst_templates()
     pages = plan(view, settings.pages)
     for page in pages:
-        sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings))
+        sources.write(
+            f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings, has_requirements=REQUIREMENTS in extra)
+        )
     return [page.document for page in pages]
 
 
