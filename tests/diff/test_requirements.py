@@ -175,6 +175,21 @@ def test_as_many_sessions_as_needed_count_instead_of_their_runs(side: Side, tmp_
     assert (row.over, row.sessions, row.interval) == ("sessions", 6, (4000.0, 4600.0))
 
 
+@pytest.mark.parametrize("sessions", [1, 6, 12])
+def test_a_requirement_that_is_just_met_seldom_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
+    generator = np.random.default_rng(sessions)
+    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # one session is judged for itself
+    logs = np.repeat(effect, 12 // sessions, axis=1) + 0.02 * generator.standard_normal((600, 12))
+    names = [f"day-{day}" for day in range(sessions) for _ in range(12 // sessions)]
+
+    (result,) = judged(tmp_path, f'{P50}max = 10\nunit = "us"\n', side(10_000 * np.exp(logs), session=names)).results
+
+    found = [row.verdict for row in result.rows]
+    assert len(found) == 600
+    for verdict in ("failed", "passed"):
+        assert found.count(verdict) <= 600 * 0.025 + 3 * np.sqrt(600 * 0.025)
+
+
 def test_a_failed_run_or_loss_leaves_nothing_to_tell(side: Side, tmp_path: Path) -> None:
     rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\nunit = "Gbit/s"\n'
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}

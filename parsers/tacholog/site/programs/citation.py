@@ -51,7 +51,7 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
 
 
 def _description(released: str | None, systems: list[str], settings: SiteSettings) -> str:
-    base = f"{settings.url.rstrip('/')}/" if settings.url else ""
+    base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
     what = ", ".join(systems) or "publish/subscribe systems"
     said: dict[str, object] = {
         "@context": "https://schema.org/",

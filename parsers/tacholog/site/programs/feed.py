@@ -65,7 +65,7 @@ def atom(entries: Sequence[FeedEntry], settings: SiteSettings) -> bytes | None:
     """Return the feed; ``None`` if there is nothing to tell. Links are absolute if ``site.toml`` states the address of the site."""
     if not entries:
         return None
-    base = f"{settings.url.rstrip('/')}/" if settings.url else ""
+    base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
     feed = Element("feed", xmlns=_ATOM)
     _add(feed, "id", f"urn:uuid:{uuid.uuid5(_NAMES, settings.url or settings.name)}")
     _add(feed, "title", f"{settings.name}: releases")
