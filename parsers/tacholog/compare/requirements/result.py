@@ -5,13 +5,12 @@ Values have the units of `tacholog.schema.metrics.METRICS`; unknown is null.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from tacholog.compare.result import Interval, RowKey
 
-SCHEMA = "requirements/1"
 RowVerdict = Literal["passed", "failed", "undecided"]
 RequirementVerdict = Literal["failed", "missing", "undecided", "passed"]
 #: Worst first. A requirement is what the worst of its rows is.
@@ -89,8 +88,3 @@ class RequirementReport(msgspec.Struct, frozen=True, kw_only=True, rename={"sche
     counts: dict[str, int]
     results: tuple[RequirementResult, ...]
     lost: tuple[LostRun, ...] = ()
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a report."""
-    return msgspec.json.schema(RequirementReport)
