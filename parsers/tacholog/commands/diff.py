@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from tacholog.compare.policy import Policy
     from tacholog.dataset.frames import Dataset
 
-LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50}
+LIMITS = {"text": 20, "markdown": 50, "html": 500, "github": 50, "comment": 0}
 FAIL_ON = ("worse", "inconclusive", "implausible")
 _DATA = ("json", "html")  # what programs read
-FORMATS = ("text", "markdown", "json", "html", "github")
+FORMATS = ("text", "markdown", "json", "html", "github", "comment")
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -248,6 +248,10 @@ def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int
             return html(report, only, limit)
         case "markdown":
             return diff_text.markdown(report, only, limit)
+        case "comment":
+            from tacholog.render.diff.comment import comment
+
+            return comment(report)
         case "github":
             return diff_text.github(report, only, limit)
         case _:

@@ -3,6 +3,9 @@
 csv, json (one object per line) and parquet have one row for each number. hdr writes a folder of HdrHistogram logs, one for each raw log with
 distributions.
 
+bencher (Bencher Metric Format) and github-action-benchmark have one value for each row of the newest release of each system: the median over its
+runs, with its interval. The latter needs two files, so it writes a folder with smaller-is-better.json and bigger-is-better.json.
+
 Without --data, two folders are read: data/ of the checkout, and the newest folder in build/runs/ that holds runs. The output is not redacted: it
 may contain private data from the logs.
 
@@ -18,9 +21,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.paths import text_output, whole_file
+from tacholog.commands.shared.paths import text_output, whole_file, write_output
 from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.errors import UnreadableInput
@@ -30,25 +34,36 @@ if TYPE_CHECKING:
     from tacholog.dataset.complaints import Complaints
     from tacholog.dataset.frames import Dataset
 
+_ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")
+_ROW_VALUES = ("bencher", "github-action-benchmark")
+FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
+
 
 @click.command(help=__doc__)
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
-@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet", "hdr"]), default="csv", show_default=True, help="The output format.")
+@click.option("--format", "kind", type=click.Choice(FORMATS), default="csv", show_default=True, help="The output format.")
 @click.option(
-    "--output", "path", metavar="PATH", type=click.Path(path_type=Path), help="The file to write, or the folder for hdr.  [default: standard output]"
+    "--output",
+    "path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The file to write; for hdr and github-action-benchmark, the folder.  [default: standard output]",
 )
 @reading_options
 def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
     """Read the data and write it in the chosen format."""
     if kind == "parquet":
         require("parquet", "--format parquet")
-    if path is None and kind in ("parquet", "hdr"):
-        raise UnreadableInput(f"--format {kind} writes a {'file' if kind == 'parquet' else 'folder'}: give its name with --output")
-    from tacholog.dataset.load import load_parts
+    if path is None and kind in (*_ONE_FILE, *_FOLDERS):
+        raise UnreadableInput(f"--format {kind} writes a {'file' if kind in _ONE_FILE else 'folder'}: give its name with --output")
+    from tacholog.dataset.load import load, load_parts
 
     folders = roots or default_roots()
     progress = Progress()
-    parts = _told(load_parts(folders, progress, work=work_of(jobs, cluster, progress)), folders)
+    work = work_of(jobs, cluster, progress)
+    if kind in _ROW_VALUES:  # a row's value needs all of its runs at once
+        sys.exit(_export_row_values(_told([load(folders, progress=progress, work=work)], folders), kind, path))
+    parts = _told(load_parts(folders, progress, work=work), folders)
     if kind == "hdr":
         assert path is not None  # noqa: S101 - refused above
         sys.exit(_export_hdr(parts, path))
@@ -102,3 +117,21 @@ def _export_results(parts: Iterable[Part], kind: str, path: Path | None) -> int:
             file.write(results_table(data))
         file.close()
     return tell(told)
+
+
+def _export_row_values(parts: Iterable[Part], kind: str, path: Path | None) -> int:
+    """Write one value for each row in the form of a service that follows benchmarks, and return the exit code."""
+    from tacholog.compare.row_values import row_values
+    from tacholog.render.exports import bencher, github_action_benchmark
+    from tacholog.view.requirements import newest
+
+    ((data, complained),) = parts
+    values = row_values(newest(data))
+    files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
+    exit_code = tell([complained])
+    for name, content in files.items():
+        if path is None:
+            terminal.data(content.decode())
+        else:
+            write_output(path / name if name else path, content)
+    return exit_code

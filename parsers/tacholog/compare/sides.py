@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,11 @@ def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     # A run that could not be read may belong to this release: the report must name it.
     others = dataset.runs["run"][~dataset.runs["run"].isin(runs["run"])]
     return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
+
+
+def of_runs(dataset: Dataset, names: Collection[str]) -> Dataset:
+    """The part of a dataset that belongs to the runs of these names."""
+    return _only(dataset, dataset.runs[dataset.runs["run"].isin(names)])
 
 
 def of_release(dataset: Dataset, label: str, system: str | None = None) -> Dataset:

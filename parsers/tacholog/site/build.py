@@ -30,6 +30,9 @@ from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import claim
 from tacholog.site.pages import FRAME, LOGS, parents_of_runs, plan
 from tacholog.site.prepare import prepared
+from tacholog.site.programs.write import write_for_programs
+from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
+from tacholog.site.requirements import write_requirements_page
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans
@@ -81,7 +84,8 @@ def build_site(
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
-    documents = _write_pages(sources, view, settings)
+    extra = write_requirements_page(sources, work / "dataset", myst_templates(), settings)
+    documents = [*_write_pages(sources, view, settings, extra), *extra]
     sources.tidy()
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
     documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
@@ -117,6 +121,7 @@ def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage],
     folders["downloads"].write(SCHEMA_FILE.removeprefix("downloads/"), json.dumps(json_schema(), indent=2))
     for folder in folders.values():
         folder.tidy()
+    write_for_programs(site, work / "dataset", shown.data, shown.view, shown.settings)
 
 
 def _write_settings(sources: Sources, settings: SiteSettings) -> None:
@@ -130,11 +135,14 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
     sources.write("site.json", msgspec.json.encode(safe))
 
 
-def _write_pages(sources: Sources, view: View, settings: SiteSettings) -> list[str]:
+def _write_pages(sources: Sources, view: View, settings: SiteSettings, extra: Sequence[str]) -> list[str]:
+    """Write the pages that the data give, and return their documents. ``extra`` are the other pages that are there, which some of them link to."""
     templates = myst_templates()
     pages = plan(view, settings.pages)
     for page in pages:
-        sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings))
+        sources.write(
+            f"{page.document}.md", templates.get_template(page.template).render(page.context, site=settings, has_requirements=REQUIREMENTS in extra)
+        )
     return [page.document for page in pages]
 
 

@@ -24,6 +24,7 @@ from tacholog.evidence import is_there, read_evidence
 from tacholog.privacy.redact import redacted
 from tacholog.runs.problems import FORGOTTEN
 from tacholog.schema.tables import TABLES
+from tacholog.site.requirements import keep_requirements
 from tacholog.site.settings import SiteSettings
 
 _NAMED = 3  # problems named in one line; check lists them all
@@ -86,6 +87,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
+    keep_requirements(roots, work / "dataset")
     return data
 
 

@@ -91,7 +91,7 @@ def remove_stamp(site: Path) -> None:
 def is_built_of(site: Path, inputs: str) -> bool:
     """Whether the site is finished, was built from these inputs, and has not been changed since."""
     try:
-        stamp = _read(site)
+        stamp = read_stamp(site)
     except UnreadableInput:
         return False
     return stamp.inputs == inputs and not changed_files(site, stamp)
@@ -103,7 +103,7 @@ def remove_changes(site: Path) -> None:
     Without a stamp nothing is deleted. Links are deleted, never what they lead to.
     """
     try:
-        stamp = _read(site)
+        stamp = read_stamp(site)
     except UnreadableInput:
         return
     for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
@@ -113,7 +113,7 @@ def remove_changes(site: Path) -> None:
 def stamp_of(site: Path) -> Stamp | None:
     """Return the stamp of a site whose files are those that were built; nothing if it is not finished or was changed."""
     try:
-        stamp = _read(site)
+        stamp = read_stamp(site)
     except UnreadableInput:
         return None
     return None if changed_files(site, stamp) else stamp
@@ -122,7 +122,7 @@ def stamp_of(site: Path) -> Stamp | None:
 def large_of(site: Path) -> tuple[str, ...]:
     """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
     try:
-        return _read(site).large
+        return read_stamp(site).large
     except UnreadableInput:
         return ()
 
@@ -135,7 +135,7 @@ def finished(site: Path) -> Stamp:
     """
     if not (site / "index.html").is_file():
         raise UnreadableInput(f"{site}: no built site (tacholog report builds one)")
-    stamp = _read(site)
+    stamp = read_stamp(site)
     if changed := changed_files(site, stamp):
         raise UnreadableInput(
             f"{site}: {changed[0]} {_what_happened(site, changed[0], stamp)} after the site was built; build it again (tacholog report)"
@@ -168,7 +168,12 @@ def _what_happened(site: Path, name: str, stamp: Stamp) -> str:
     return "was added" if name not in stamp.files else "was changed" if os.path.lexists(site / name) else "is missing"
 
 
-def _read(site: Path) -> Stamp:
+def read_stamp(site: Path) -> Stamp:
+    """Return the stamp of a finished site.
+
+    Raises:
+        UnreadableInput: there is none, or this version did not write it.
+    """
     try:
         stamp = msgspec.json.decode((site / STAMP).read_bytes(), type=Stamp)
     except (OSError, msgspec.DecodeError):

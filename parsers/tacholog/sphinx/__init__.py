@@ -34,7 +34,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, node, parts, scripts, store, titles
+    from tacholog.sphinx import assets, diffs, directives, node, parts, requirements, scripts, store, titles
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
@@ -45,6 +45,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     directives.setup(app)
     diffs.setup(app)
     parts.setup(app)
+    requirements.setup(app)
     assets.setup(app)
     scripts.setup(app)
     titles.setup(app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from tacholog.compare.result import Report
@@ -11,14 +10,13 @@ from tacholog.render.diff.meanings import counts, headline
 from tacholog.render.diff.notes import marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
-from tacholog.render.html import unhidden
+from tacholog.render.markdown import escape as _escape
+from tacholog.render.markdown import plain as _plain
 from tacholog.view.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
 _NUMERIC = (1, 2, 3)  # columns that stand flush right
 _LISTED = "listed"
-_ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&@#]")
-_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "#": "&#35;"}  # a name must not ping a person or link an issue
 
 
 def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
@@ -184,13 +182,3 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
 
 def _cells(line: DiffLine) -> str:
     return "| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"
-
-
-def _escape(cell: str) -> str:
-    """Text out of logs and manifests, which must not become markup."""
-    return _ACTIVE.sub(lambda sign: _ENTITIES.get(sign[0], f"\\{sign[0]}"), unhidden(cell))
-
-
-def _plain(text: str) -> str:
-    """The text for a terminal: ordinary spaces, and nothing that would command it."""
-    return unhidden(text.replace("\u202f", " ").replace("\u00a0", " "))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,9 @@ from tacholog.render.html import tag
 from tacholog.site.output.log_pages import PageMaker, heading
 from tacholog.site.sources import Sources
 from tacholog.view.run_digests import digest
+
+_SCRIPT = re.compile(r'tachologPart\("[^"]+", "([^"]+)"\);\n')
+_MOST_BYTES = 2**28  # of the pieces of one script
 
 
 class Part(msgspec.Struct):
@@ -111,3 +115,16 @@ def script_of(name: str, pieces: dict[str, str]) -> str:
     """Return the script of a part, which gives its pieces to the page that loads it."""
     packed = base64.b64encode(zlib.compress(json.dumps(pieces, ensure_ascii=False).encode(), 9)).decode()
     return f"tachologPart({json.dumps(f'{name}.js')}, {json.dumps(packed)});\n"
+
+
+def pieces_of(script: str) -> dict[str, str]:
+    """Return the pieces in a script of a part; nothing if the script is another, or if they are too long to be some."""
+    found = _SCRIPT.fullmatch(script)
+    if found is None:
+        return {}
+    try:
+        unpacker = zlib.decompressobj()
+        content = unpacker.decompress(base64.b64decode(found[1]), _MOST_BYTES)
+        return {} if unpacker.unconsumed_tail else msgspec.json.decode(content, type=dict[str, str])
+    except (ValueError, zlib.error, msgspec.MsgspecError):
+        return {}

@@ -1,0 +1,156 @@
+"""Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".
+
+RUNS is a release label, a folder of runs, a raw log, a folder of logs, or a saved dataset, as in tacholog diff. Of each system, the newest release
+in it is judged; --release chooses another one.
+
+Requirements are in a file (docs/requirements.md); default: requirements.toml in the current folder, else in data/. A requirement is judged by an
+interval over the runs, never by one number: it has passed if the whole interval is within the limit, and failed if the whole interval is beyond it.
+
+\b
+Exit codes:
+  0  all requirements have passed
+  2  wrong usage; or a run, log or folder could not be read: it is named, and
+     the requirements were judged without it
+  3  a requirement has failed
+  4  none has failed, but one cannot be told (its interval lies on both sides
+     of the limit, or there are too few runs or samples), or has no such row
+With --fail-on, only the verdicts that it names count for 3 and 4.
+"""  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacholog import terminal
+from tacholog.commands.diff import known_roots
+from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.paths import Folder, write_output
+from tacholog.compare.requirements.result import VERDICTS
+from tacholog.errors import UnreadableInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacholog.compare.requirements.judge import Base
+    from tacholog.compare.requirements.result import RequirementReport
+    from tacholog.dataset.frames import Dataset
+
+FORMATS = ("text", "markdown", "json", "junit")
+_DATA = ("json", "junit")  # what programs read
+_FAIL_ON = tuple(verdict for verdict in VERDICTS if verdict != "passed")
+
+
+@click.command(help=__doc__)
+@click.argument("runs")
+@click.option("--requirements", "file", metavar="FILE", type=click.Path(path_type=Path), help="The requirements (TOML).")
+@click.option("--release", metavar="LABEL", help="Judge this release.  [default: the newest of each system]")
+@click.option("--than", metavar="OLD", help="The release or folder that relative requirements compare with, whatever the file says.")
+@click.option("--format", "output", type=click.Choice(FORMATS), default="text", show_default=True, help="How to print the verdicts.")
+@click.option("--output", "path", metavar="PATH", type=click.Path(path_type=Path, dir_okay=False), help="File to write, instead of standard output.")
+@click.option("--badges", type=Folder(), metavar="DIR", help="Also write an SVG badge for each requirement, and requirements.svg for all of them.")
+@click.option(
+    "--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder in which releases are searched. May be repeated."
+)
+@click.option("--fail-on", multiple=True, type=click.Choice(_FAIL_ON), help="Only these verdicts make the exit code 3 or 4.  [default: all]")
+def require(
+    *,
+    runs: str,
+    file: Path | None,
+    release: str | None,
+    than: str | None,
+    output: str,
+    path: Path | None,
+    badges: Path | None,
+    roots: tuple[Path, ...],
+    fail_on: tuple[str, ...],
+) -> None:
+    """Read the requirements and the runs, judge, print."""
+    from tacholog.compare.requirements.file import read_requirements
+    from tacholog.compare.requirements.judge import check_bases, exit_code, judge
+    from tacholog.compare.sides import find, of_release
+    from tacholog.dataset.complaints import complaints
+    from tacholog.view.requirements import newest
+
+    requirements = read_requirements(file or _default_file(roots))
+    check_bases(requirements, than)
+    places = roots or known_roots()
+    everything = find(runs, places)
+    lost = tell([complaints(everything)])
+    bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
+    judged = of_release(everything, release) if release else newest(everything, bases)
+    _mention_unlabelled(everything, judged)
+    report = judge(judged, requirements, _base(everything, places), than)
+    text = rendered(output, report, fail_on)
+    if path is not None:
+        write_output(path, text.encode())
+    else:
+        (terminal.data if output in _DATA else partial(click.echo, nl=False))(text)
+    if badges is not None:
+        _write_badges(badges, report)
+    sys.exit(exit_code(report, fail_on) or lost)
+
+
+def _mention_unlabelled(everything: Dataset, judged: Dataset) -> None:
+    """Say how many runs are not judged because they state no release, and others of their system do: they may be newer than all of these."""
+    left = everything.runs[~everything.runs["run"].isin(judged.runs["run"]) & everything.runs["release"].isna()]
+    for system, count in left["system"].astype(object).value_counts().sort_index().items():
+        terminal.line(f"{count} runs of {system} state no release, and are not judged: other runs of {system} do", err=True)
+
+
+def _default_file(roots: Sequence[Path]) -> Path:
+    """Return the file of requirements that no option names.
+
+    Raises:
+        UnreadableInput: there is none.
+    """
+    from tacholog.commands.shared.paths import home
+    from tacholog.compare.requirements.file import FILE
+
+    places = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise UnreadableInput(f"no {' and no '.join(map(str, places))}: name the file with --requirements (docs/requirements.md says what is in it)")
+    return found
+
+
+def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
+    """Return how the runs are found that a relative requirement compares with: among those that are judged, else as tacholog diff finds them."""
+    from tacholog.compare.sides import find, of_release
+
+    found: dict[str, Dataset] = {}
+
+    def base(name: str) -> Dataset:
+        if name not in found:
+            found[name] = of_release(everything, name) if (everything.runs["release"] == name).any() else find(name, roots)
+        return found[name]
+
+    return base
+
+
+def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = ()) -> str:
+    """Return the verdicts in one of `FORMATS`."""
+    from tacholog.render.requirements import junit, text
+
+    match output:
+        case "json":
+            import msgspec
+
+            return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+        case "junit":
+            return junit.junit(report, fail_on)
+        case "markdown":
+            return text.markdown(report)
+        case _:
+            return text.text(report)
+
+
+def _write_badges(folder: Path, report: RequirementReport) -> None:
+    from tacholog.render.requirements.badge import badges
+
+    for name, svg in badges(report).items():
+        write_output(folder / f"{name}.svg", svg.encode())

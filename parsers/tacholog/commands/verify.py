@@ -1,0 +1,46 @@
+"""Verify that a site or a folder of runs is what its logs say.
+
+Nothing is fetched, and no number is taken from the build.
+
+Of a folder of runs, every log is read again, and its SHA-256 is compared with run.toml. Of a site (built or published), the raw logs that it offers
+are read again; every number for download and every number on a page that leads to a log line is compared with them. A published log may have been
+redacted: then its own SHA-256 counts, which the site states.
+
+\b
+Exit codes:
+  0  everything agrees
+  2  wrong usage, or there is nothing to verify
+  3  something is not what the logs say: it is named
+"""  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tacholog import terminal
+from tacholog.commands.shared.paths import Folder
+
+_WRONG = 3
+
+
+@click.command(help=__doc__)
+@click.argument("folder", metavar="SITE_OR_DATA", type=Folder(exists=True))
+@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True, help="How to print the receipt.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="How many findings the text lists; 0: all.")
+def verify(folder: Path, output: str, limit: int) -> None:
+    """Find out what the folder is, verify it, and print the receipt."""
+    from tacholog.errors import UnreadableInput
+    from tacholog.site.verification.receipt import text, verify_data
+    from tacholog.site.verification.site import as_json, is_site, verify_site
+
+    receipt = verify_site(folder) if is_site(folder) else verify_data(folder)
+    if not receipt.logs:
+        raise UnreadableInput(f"{folder}: no site and no folder of runs: there is no run.toml below it, and no raw logs that a site offers")
+    if output == "json":
+        terminal.data(as_json(receipt))
+    else:
+        click.echo(text(receipt, limit), nl=False)
+    sys.exit(_WRONG if receipt.findings else 0)

@@ -1,0 +1,242 @@
+"""Reading ``requirements.toml``. Every mistake in it is an error that names file, line and key."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from tacholog.compare.policy import RowFilter
+from tacholog.compare.requirements.units import SIZES, UNITS
+from tacholog.errors import UnreadableInput
+from tacholog.runs.manifest import LabelName, in_words, read_toml
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.statistics import is_statistic
+
+FILE = "requirements.toml"
+CONFIDENCE = 0.95
+_TABLES = ("require", "gate")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+_NOT_FIELDS = ("name", "metric", "statistic", "size", "label", "max", "min", "unit", "confidence", "than", "max_worse_percent")
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One requirement: ``[[require]]``. It holds if it holds in every row that has all of the properties that it names.
+
+    Attributes:
+        name: what it is called in reports. Without it, its limit and its properties.
+        metric: what is limited, such as ``latency``.
+        statistic: which number of it, such as ``p99``, ``mean`` or ``total``.
+        system: only of this system.
+        test: only in this test: ``latency``, ``throughput`` or ``demand``.
+        transport: only of this transport.
+        data_path: only on this data path: ``copy``, ``zero-copy``, ...
+        type: only of this data type.
+        participant: only of this participant.
+        publishers: only with so many publishers.
+        subscribers: only with so many subscribers.
+        payload_bytes: only of this payload, in bytes.
+        size: the same with a unit, such as ``"1 KiB"``.
+        demand: only of bursts of so many messages.
+        reliability: only with this reliability.
+        load_mode: only in this load mode: ``closed``, ``open``, ``paced`` or ``max-rate``.
+        offered_rate_per_s: only at this rate of messages.
+        waiting: only with this way of waiting.
+        host: only on the machine with this id.
+        label: only of runs with these labels, as in ``label.plugin = "flannel"``.
+        max: the median over the runs must not be above this.
+        min: the median over the runs must not be below this.
+        unit: of ``max`` or ``min``, such as ``"us"``, ``"Gbit/s"`` or ``"%"``.
+        than: the release, or the folder of runs, to compare with.
+        max_worse_percent: how much worse than that the runs may be.
+        confidence: of the interval over runs, two-sided.
+    """
+
+    name: str | None = None
+    metric: str
+    statistic: str
+    system: str | None = None
+    test: str | None = None
+    transport: str | None = None
+    data_path: str | None = None
+    type: str | None = None
+    participant: str | None = None
+    publishers: int | None = None
+    subscribers: int | None = None
+    payload_bytes: int | None = None
+    size: str | int | None = None
+    demand: int | None = None
+    reliability: str | None = None
+    load_mode: str | None = None
+    offered_rate_per_s: float | None = None
+    waiting: str | None = None
+    host: str | None = None
+    label: dict[LabelName, str] = {}
+    max: float | None = None
+    min: float | None = None
+    unit: str | None = None
+    than: str | None = None
+    max_worse_percent: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0.5, le=0.999999)] = CONFIDENCE
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it compares with another release."""
+        return self.max_worse_percent is not None
+
+    @property
+    def bytes_wanted(self) -> int | None:
+        """The payload that it names, in bytes."""
+        return self.payload_bytes if self.size is None else _size_bytes(self.size)
+
+    def wanted(self) -> dict[str, str | int | float]:
+        """The properties of a row that it names, except metric, statistic and labels."""
+        stated = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _NOT_FIELDS}
+        stated["payload_bytes"] = self.bytes_wanted
+        return {name: value for name, value in stated.items() if value is not None}
+
+    @property
+    def limit(self) -> float:
+        """``max`` or ``min`` in the unit of the schema, or the share by which it may be worse."""
+        if self.max_worse_percent is not None:
+            return self.max_worse_percent / 100
+        stated = self.max if self.max is not None else self.min
+        return (stated or 0.0) * UNITS[METRICS[self.metric].unit][self.unit or ""]
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A requirement and its place in the file: ``requirements.toml:7``."""
+
+    place: str
+    requirement: Requirement
+
+
+class PlacedGate(msgspec.Struct, frozen=True):
+    """A ``[[gate]]``: the older form of a relative requirement, whose limit is the threshold of `tacholog diff`."""
+
+    place: str
+    rows: RowFilter
+
+
+class RequirementFile(msgspec.Struct, frozen=True):
+    """The content of a file, in its order."""
+
+    path: str
+    requirements: tuple[Placed, ...]
+    gates: tuple[PlacedGate, ...] = ()
+
+
+def read_requirements(path: Path) -> RequirementFile:
+    """Read a file of requirements.
+
+    Raises:
+        UnreadableInput: it is missing, no TOML, empty, or one of its requirements cannot be judged; the message names file, line and key.
+    """
+    tables = read_toml(path, dict)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if unknown := sorted(set(tables) - set(_TABLES)):
+        raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]")
+    placed = [Placed(place, _checked(_converted(table, Requirement, place), place)) for place, table in _entries(path, tables, lines, "require")]
+    gates = [PlacedGate(place, _converted(table, RowFilter, place)) for place, table in _entries(path, tables, lines, "gate")]
+    if not placed and not gates:
+        raise UnreadableInput(f"{path}: it holds no [[require]]")
+    return RequirementFile(str(path), tuple(placed), tuple(gates))
+
+
+def _entries(path: Path, tables: Mapping[str, Any], lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each table of an array of tables, with its place: the line of its head where each of them has one, else its number."""
+    entries = tables.get(name, [])
+    if not isinstance(entries, list):
+        raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, name))}: {name}: write [[{name}]] in double brackets")
+    heads = [number for number, line in enumerate(lines, 1) if re.match(rf"\s*\[\[\s*\"?{name}\"?\s*\]\]", line)]
+    for index, entry in enumerate(entries):
+        yield (_at(path, heads[index]) if len(heads) == len(entries) else f"{path}: [[{name}]] number {index + 1}"), entry
+
+
+def _at(path: Path, line: int | None) -> str:
+    return f"{path}:{line}" if line else str(path)
+
+
+def _line_of_key(lines: list[str], after: int, key: str) -> int | None:
+    """The line from ``after`` on that begins with this key or with the head of this table."""
+    pattern = re.compile(rf"\s*(?:\[\[?\s*)?[\"']?{re.escape(key)}[\"']?\s*(?:[=.]|\]|$)")
+    return next((number for number, line in enumerate(lines, 1) if number > after and pattern.match(line)), None)
+
+
+def _converted(table: object, kind: type[Any], place: str) -> Any:  # noqa: ANN401 - an instance of the kind
+    try:
+        return msgspec.convert(table, kind, builtin_types=(datetime, date, time), str_keys=True)
+    except msgspec.ValidationError as error:
+        raise UnreadableInput(f"{place}: {in_words(error, kind)}") from error
+
+
+def _checked(requirement: Requirement, place: str) -> Requirement:
+    """Refuse a requirement that means nothing or could mean two things.
+
+    Raises:
+        UnreadableInput: it does; the message names what is wrong.
+    """
+    for complaint in _complaints(requirement):
+        raise UnreadableInput(f"{place}: {complaint}")
+    return requirement
+
+
+def _complaints(requirement: Requirement) -> Iterator[str]:
+    known = METRICS.get(requirement.metric)
+    if known is None:
+        yield f"metric: {requirement.metric!r} is none of {', '.join(METRICS)}"
+        return
+    if not is_statistic(requirement.statistic):
+        yield f"statistic: {requirement.statistic!r} is no statistic; write p50, p99.9, mean, max, total, ... (docs/conditions.md lists them)"
+    if requirement.name is not None and not requirement.name.strip():
+        yield "name: it is blank"
+    if requirement.size is not None:
+        if requirement.payload_bytes is not None:
+            yield "size, payload_bytes: state one of them"
+        elif _size_bytes(requirement.size) is None:
+            yield f"size: {requirement.size!r} is no size; write a number of bytes, or a text such as {'1 KiB'!r} (there are {', '.join(SIZES)})"
+    limits = [name for name in ("max", "min", "max_worse_percent") if getattr(requirement, name) is not None]
+    if len(limits) != 1:
+        there = f"there are {', '.join(limits)}" if limits else "there is none"
+        yield f"state one of max, min and max_worse_percent; {there}"
+        return
+    if not math.isfinite(getattr(requirement, limits[0])) or getattr(requirement, limits[0]) < 0:
+        yield f"{limits[0]}: it must be a number that is not below 0"
+    yield from (_relative_complaints if requirement.is_relative else _absolute_complaints)(requirement)
+
+
+def _absolute_complaints(requirement: Requirement) -> Iterator[str]:
+    units = UNITS[METRICS[requirement.metric].unit]
+    if requirement.than is not None:
+        yield "than: it belongs to max_worse_percent"
+    if requirement.unit is None:
+        yield f"unit: it is missing; of {requirement.metric} there are {', '.join(units)}"
+    elif requirement.unit not in units:
+        yield f"unit: {requirement.unit!r} is no unit of {requirement.metric}; there are {', '.join(units)}"
+
+
+def _relative_complaints(requirement: Requirement) -> Iterator[str]:
+    if METRICS[requirement.metric].better is None:
+        yield f"metric: neither more nor less {requirement.metric} is worse; state max or min"
+    if requirement.metric == "loss":
+        yield "metric: most runs lose nothing, and no percentage of nothing can be told; state max for loss"
+    if requirement.unit is not None:
+        yield "unit: max_worse_percent has none"
+    if requirement.confidence != CONFIDENCE:
+        yield f"confidence: with max_worse_percent it is that of tacholog diff, {CONFIDENCE:g}"
+
+
+def _size_bytes(stated: str | int) -> int | None:
+    """A size in bytes; ``None`` if the text is no size, or no whole number of bytes."""
+    if isinstance(stated, int):
+        return stated if stated > 0 else None
+    found = _SIZE.fullmatch(stated.strip())
+    if found is None or found[2] not in SIZES:
+        return None
+    count = float(found[1]) * SIZES[found[2]]
+    return int(count) if count >= 1 and count == int(count) else None

@@ -1,0 +1,169 @@
+"""Judge all requirements of a file for a set of runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+
+import msgspec
+
+from tacholog.compare.policy import RowFilter
+from tacholog.compare.requirements.absolute import judge_absolute
+from tacholog.compare.requirements.file import CONFIDENCE, Placed, PlacedGate, Requirement, RequirementFile
+from tacholog.compare.requirements.relative import judge_relative
+from tacholog.compare.requirements.result import (
+    VERDICTS,
+    LimitKind,
+    LostRun,
+    RequirementReport,
+    RequirementResult,
+    RequirementRow,
+    RequirementVerdict,
+)
+from tacholog.compare.requirements.select import selected
+from tacholog.dataset.frames import Dataset
+from tacholog.errors import UnreadableInput
+from tacholog.schema.metrics import METRICS
+
+EXIT_FAILED, EXIT_UNDECIDED = 3, 4
+FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")
+Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
+
+
+def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None = None) -> RequirementReport:
+    """Judge all requirements.
+
+    Args:
+        dataset: the runs, of one release of each system.
+        file: the requirements.
+        base: gives the runs that a relative requirement compares with, by the name of their release or folder; of no name, an empty text.
+        than: what relative requirements compare with, whatever the file says; ``None``: what the file says.
+
+    Raises:
+        UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
+    """
+    results = [
+        _absolute(dataset, placed) if not placed.requirement.is_relative else _relative(dataset, placed, base, than) for placed in file.requirements
+    ]
+    results += [_gate(dataset, gate, base, than) for gate in file.gates]
+    counted = Counter(result.verdict for result in results)
+    runs = dataset.runs
+    return RequirementReport(
+        generated_by=f"tacholog {version('tacholog')}",
+        file=file.path,
+        runs=len(runs),
+        releases=tuple(sorted({str(name) for name in runs["release"].dropna()})),
+        systems=tuple(sorted({str(name) for name in runs["system"].dropna()})),
+        counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS},
+        results=tuple(sorted(results, key=lambda result: VERDICTS.index(result.verdict))),
+        lost=_lost(dataset),
+    )
+
+
+def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
+    """The exit code: 3 if a requirement failed, else 4 if one cannot be told or has no row, else 0.
+
+    Args:
+        report: the verdicts.
+        fail_on: the verdicts that count; none: all but ``passed``.
+    """
+    asked = [verdict for verdict in fail_on or FAIL_ON if report.counts[verdict]]
+    return EXIT_FAILED if "failed" in asked else EXIT_UNDECIDED if asked else 0
+
+
+def _absolute(dataset: Dataset, placed: Placed) -> RequirementResult:
+    requirement = placed.requirement
+    part = selected(dataset, requirement)
+    kind: LimitKind = "max" if requirement.max is not None else "min"
+    words = "at most" if kind == "max" else "at least"
+    stated = requirement.max if requirement.max is not None else requirement.min
+    rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
+    return _result(placed, kind, f"{words} {stated:g} {requirement.unit}", rows, part.hint)
+
+
+def _relative(dataset: Dataset, placed: Placed, base: Base, than: str | None) -> RequirementResult:
+    requirement = placed.requirement
+    name = than or requirement.than or ""
+    old, new = selected(base(name), requirement), selected(dataset, requirement)
+    hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
+    rows = judge_relative(old.dataset, new.dataset, (f"{requirement.metric}:{requirement.statistic}",), requirement.limit) if hint is None else ()
+    stated = f"at most {requirement.max_worse_percent:g} % worse than {name}"
+    return msgspec.structs.replace(_result(placed, "worse", stated, rows, hint), than=name)
+
+
+def _gate(dataset: Dataset, gate: PlacedGate, base: Base, than: str | None) -> RequirementResult:
+    name = than or ""
+    wanted = gate.rows
+    metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
+    rows = judge_relative(base(name), dataset, metrics, None, _named_in_rows(wanted))
+    return RequirementResult(
+        name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
+        place=gate.place,
+        metric=wanted.metric,
+        statistic=wanted.statistic,
+        unit=METRICS[wanted.metric].unit if wanted.metric in METRICS else None,
+        kind="worse",
+        limit=None,
+        stated=f"not worse than {name} by more than the threshold",
+        confidence=CONFIDENCE,
+        than=name,
+        verdict=_worst(rows),
+        hint=None if rows else "no tested row of either side has these properties",
+        rows=rows,
+    )
+
+
+def _named_in_rows(wanted: RowFilter) -> RowFilter | None:
+    return wanted if wanted.wanted() else None
+
+
+def check_bases(file: RequirementFile, than: str | None) -> None:
+    """Refuse a relative requirement that says nothing to compare with.
+
+    Raises:
+        UnreadableInput: neither the file nor the command line says it; the message names file and line.
+    """
+    placed = [one.place for one in file.requirements if one.requirement.is_relative and not one.requirement.than]
+    for place in () if than else (*placed, *(gate.place for gate in file.gates)):
+        raise UnreadableInput(f"{place}: than: name the release to compare with here, or with --than")
+
+
+def _result(placed: Placed, kind: LimitKind, stated: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
+    requirement = placed.requirement
+    return RequirementResult(
+        name=requirement.name or _named(requirement),
+        place=placed.place,
+        metric=requirement.metric,
+        statistic=requirement.statistic,
+        unit=METRICS[requirement.metric].unit,
+        kind=kind,
+        limit=requirement.limit,
+        stated=stated,
+        confidence=requirement.confidence,
+        verdict=_worst(rows),
+        hint=hint,
+        rows=rows,
+    )
+
+
+def _named(requirement: Requirement) -> str:
+    """A name made of what a requirement asks for, such as ``latency p99, shm, 1024 B``."""
+    wanted = {name: value for name, value in requirement.wanted().items() if name != "payload_bytes"}
+    size = [f"{requirement.bytes_wanted} B"] if requirement.bytes_wanted is not None else []
+    statistic = "" if requirement.statistic == "total" else f" {requirement.statistic}"
+    return ", ".join([f"{requirement.metric}{statistic}", *map(str, wanted.values()), *requirement.label.values(), *size])
+
+
+def _worst(rows: tuple[RequirementRow, ...]) -> RequirementVerdict:
+    """The verdict of the worst row."""
+    found: set[RequirementVerdict] = {row.verdict for row in rows} or {"missing"}
+    return min(found, key=VERDICTS.index)
+
+
+def _lost(dataset: Dataset) -> tuple[LostRun, ...]:
+    """The runs that did not end well."""
+    bad = dataset.runs[~dataset.runs["status"].isin(["ok"]) & dataset.runs["status"].notna()]
+    return tuple(
+        LostRun(str(row["run"]), str(row["status"]), row["reason"] if isinstance(row["reason"], str) else None) for row in bad.to_dict("records")
+    )

@@ -1,0 +1,59 @@
+"""A diff as a comment on a pull request: short whatever the diff, the worst rows first, everything else folded or counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tacholog.compare.result import DiffRow, Report
+from tacholog.render.diff.loss import LossLine, loss_lines
+from tacholog.render.diff.meanings import counts, headline
+from tacholog.render.diff.notes import warnings
+from tacholog.render.diff.sections import DiffLine, line_of
+from tacholog.render.diff.summary import conclusion
+from tacholog.render.markdown import escape
+
+#: The comment has at most this many lines. With the requirements below it, both stay under 60.
+MOST_LINES = 30
+_OPEN = ("worse", "better")
+_SHOWN = {"worse": 8, "better": 4}
+_UNDECIDED = ("inconclusive", "too_few_pairs", "unreplicated_diff")
+_MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS = 3, 2, 2
+_HEAD = ("| row | old | new | change | 95 % interval | |", "|---|--:|--:|--:|:-:|---|")
+
+
+def comment(report: Report) -> str:
+    """Return the report as Markdown of at most `MOST_LINES` lines."""
+    several = len({row.key.system for row in report.rows}) > 1
+    rows = {verdict: [row for row in report.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
+    lines = [f"### {escape(report.old.name)} → {escape(report.new.name)}: {escape(headline(report))}", "", escape(conclusion(report))]
+    shown = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
+    if shown:
+        lines += ["", *_HEAD, *(_cells(line) for line in shown)]
+        hidden = [f"{len(rows[verdict]) - _SHOWN[verdict]} more are {verdict}" for verdict in _OPEN if len(rows[verdict]) > _SHOWN[verdict]]
+        lines += [f"| {', '.join(hidden)} | | | | | |"] if hidden else []
+    lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(report)]
+    return "\n".join([*lines, *_folded(report, [row for verdict in _UNDECIDED for row in rows[verdict]], several=several)]) + "\n"
+
+
+def _folded(report: Report, undecided: Sequence[DiffRow], *, several: bool) -> Iterator[str]:
+    said = warnings(report)
+    counted = ", ".join(f"{title}: {count}" for title, count in counts(report))
+    if not counted and not said:
+        return
+    yield ""
+    yield f"<details><summary>{escape(counted or 'Nothing was compared')}</summary>"
+    yield ""
+    if undecided:
+        yield from _HEAD
+        yield from (_cells(line_of(row, with_system=several)) for row in undecided[:_MOST_UNDECIDED])
+        yield ""
+    yield from (f"- {escape(warning)}" for warning in said[:_MOST_WARNINGS])
+    yield "</details>"
+
+
+def _worse_loss(report: Report) -> list[LossLine]:
+    return [line for line in loss_lines(report) if line.verdict == "worse"][:_MOST_LOSS]
+
+
+def _cells(line: DiffLine) -> str:
+    return "| " + " | ".join(escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"

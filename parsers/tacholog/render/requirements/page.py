@@ -1,0 +1,96 @@
+"""Requirements as tables for a page: how each stands in the newest release, and what it was in the releases before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tacholog.compare.requirements.result import RequirementResult
+from tacholog.render.html import Html, join, tag
+from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
+from tacholog.render.tables.history import Find
+from tacholog.view.requirements import JudgedRelease, sections
+
+_OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}  # their colours in a diff
+
+
+def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
+    """Return two tables for each system: all rows of its newest release, and the verdict of each requirement in all of its releases.
+
+    Args:
+        judged: the releases.
+        find: says where a value stands, which is that of a run.
+    """
+    parts: list[object] = []
+    found = sections(judged)
+    for releases in found.systems:
+        last, system = releases[-1], releases[-1].system
+        parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{headline(last.report)}.", class_="lead stat-count")]
+        if lost := lost_words(last.report):
+            parts.append(tag("p", f"{lost}.", class_="note stat-evidence"))
+        parts.append(_rows(last, find))
+        if len(releases) > 1:
+            parts += [tag("h3", "History"), _history(releases, f"History of the requirements of {system}")]
+    if found.nowhere:
+        rows = [tag("li", f"{result.name} ({result.stated})", class_="stat-evidence") for result in found.nowhere]
+        parts += [tag("h2", "No such row in any release"), tag("ul", *rows)]
+    parts.append(
+        tag("p", "For dashboards: ", tag("a", "the newest values and verdicts as JSON", href="root:results/latest.json"), ".", class_="says")
+    )
+    return tag("div", *parts, class_="tl-diff")
+
+
+def _rows(judged: JudgedRelease, find: Find) -> Html:
+    heads = ("Verdict", "Requirement", "Row", "Limit", "Median", "Interval", "Evidence")
+    body = [
+        tag(
+            "tr",
+            tag("td", tag("b", TITLES[line.verdict]), class_=f"{_OF_VERDICT[line.verdict]} stat-evidence"),
+            tag("th", line.requirement, scope="row", class_="stat-label"),
+            tag("td", line.row, class_="stat-label"),
+            tag("td", line.limit, class_="stat-evidence"),
+            _value(line, judged, find),
+            tag("td", line.interval, class_="i stat-interval"),
+            tag("td", line.remark, class_="r stat-evidence"),
+        )
+        for line in lines(judged.report)
+    ]
+    return _table(heads, body, f"Requirements of {judged.system} {judged.release}")
+
+
+def _value(line: RequirementLine, judged: JudgedRelease, find: Find) -> Html:
+    """Return the median, which is the value of a run: it leads to its line in the log."""
+    row = line.found
+    if row is None or row.value is None or row.worse is not None:
+        return tag("td", line.value, class_="n stat-evidence")
+    link = find(judged.system, judged.release, row.key, row.value)
+    return tag("td", tag("a", line.value, href=link) if link else line.value, class_=None if link else "n stat-median")
+
+
+def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
+    """Return a row for each requirement, in the order of the file, and a column for each release."""
+    by_place = [{result.place: result for result in one.report.results} for one in releases]
+    places = sorted(by_place[-1], key=lambda place: (len(place), place))
+    heads = ("Requirement", "Limit", *(one.release for one in releases))
+    body = []
+    for place in places:
+        result = by_place[-1][place]
+        cells = [_cell(one[place]) for one in by_place]
+        body.append(tag("tr", tag("th", result.name, scope="row", class_="stat-label"), tag("td", result.stated, class_="stat-evidence"), *cells))
+    return _table(heads, body, label)
+
+
+def _cell(result: RequirementResult) -> Html:
+    """Return the verdict of a requirement in a release; with its value, if it has one row."""
+    found = lines_of(result)
+    shown: list[object] = [TITLES[result.verdict].lower()]
+    if len(result.rows) == 1 and found[0].value:
+        shown += [tag("br"), found[0].value]
+    elif len(result.rows) > 1:
+        bad = sum(row.verdict != "passed" for row in result.rows)
+        shown += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
+    return tag("td", join(shown), class_=f"n {_OF_VERDICT[result.verdict]} stat-evidence")
+
+
+def _table(heads: Sequence[str], body: Sequence[Html], label: str) -> Html:
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in heads)))
+    return tag("div", tag("table", head, tag("tbody", *body), class_="rows"), class_="scroll", tabindex="0", role="region", aria_label=label)

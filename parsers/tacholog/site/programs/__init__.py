@@ -1,0 +1,1 @@
+"""What a site offers to programs: the newest results, badges, a feed, and how to cite it."""

@@ -1,0 +1,86 @@
+"""Receipts: what `tacholog verify` found, and the checks of a folder of runs, where each log has the digest that its manifest states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.inputs import with_hosts_above
+from tacholog.dataset.load import load
+
+_WRONG = ("altered", "unreadable", "contradicted")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that is not what the logs say: where it is shown, what is shown there, and what the log says."""
+
+    place: str
+    reason: str
+    shown: str | None = None
+    log: str | None = None
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
+    """What was checked. ``readers`` counts the logs by the format that they were read in. ``shown`` counts numbers on ``pages``.
+
+    ``notes`` say what could not be checked.
+    """
+
+    schema_: str = "receipt/1"
+    kind: str
+    path: str
+    logs: int
+    readers: dict[str, int]
+    numbers: int
+    pages: int = 0
+    shown: int = 0
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def verify_data(root: Path) -> Receipt:
+    """Read every log of a folder of runs again, and compare its SHA-256 with its manifest.
+
+    Raises:
+        UnreadableInput: there is no such folder.
+    """
+    data = with_hosts_above(load([root]), root)
+    wrong = data.problems[data.problems["kind"].isin(_WRONG)].to_dict("records")
+    findings = [Finding(place="/".join(filter(None, (str(row["run"]), str(row["log"])))), reason=str(row["reason"])) for row in wrong]
+    return Receipt(
+        kind="data", path=str(root), logs=len(data.logs), readers=readers_of(data), numbers=len(data.results), findings=tuple(findings), notes=()
+    )
+
+
+def readers_of(data: Dataset) -> dict[str, int]:
+    """How many logs each format has read."""
+    return dict(sorted(Counter(str(name) for name in data.logs["format"].dropna()).items()))
+
+
+def sentence(receipt: Receipt) -> str:
+    """Return the result in one line."""
+    readers = ", ".join(f"{name} {count}" for name, count in receipt.readers.items())
+    what = f"{receipt.numbers} numbers of {receipt.logs} logs were read again ({readers or 'no reader'})"
+    if receipt.kind == "site":
+        what += f", and {receipt.shown} numbers on {receipt.pages} pages compared with them"
+    count = len(receipt.findings)
+    return f"{receipt.path}: {what}: {'all agree' if not count else f'{count} do not agree'}"
+
+
+def text(receipt: Receipt, limit: int) -> str:
+    """Return the receipt as text: the result, what could not be checked, and at most ``limit`` findings; 0: all."""
+    lines = [sentence(receipt), *(f"! {note}" for note in receipt.notes)]
+    listed: Sequence[Finding] = receipt.findings[: limit or None]
+    lines += [f"  {_finding(finding)}" for finding in listed]
+    rest = len(receipt.findings) - len(listed)
+    return "\n".join([*lines, *([f"  ... and {rest} more (--limit 0 lists all)"] if rest else [])]) + "\n"
+
+
+def _finding(finding: Finding) -> str:
+    parts: Iterable[str | None] = (finding.shown and f"shown {finding.shown}", finding.log and f"log {finding.log}")
+    values = ", ".join(part for part in parts if part)
+    return f"{finding.place}: {finding.reason}{f' ({values})' if values else ''}"

@@ -1,0 +1,298 @@
+"""Verify a site offline: read its raw logs again, and compare every number that it offers and shows with them.
+
+Three steps, each independent of the program that built the site:
+
+1. The files are those of the build, by its stamp, which a published site does not have. Each raw log is named after the SHA-256 of its text.
+2. The numbers for download are what the readers find in the offered (redacted) logs: same line, metric and statistic, same value.
+3. Each number on a page, or in a part that a page loads, leads to a line of a log. What is shown, and the value behind it, is what that line says.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from tacholog.dataset.export import results_table
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
+from tacholog.errors import UnreadableInput
+from tacholog.render.tables.logs import raw_log_name, raw_name
+from tacholog.runs.manifest import RUN_FILE, Manifest, read_toml
+from tacholog.site.downloads import ALL
+from tacholog.site.output.parts import pieces_of
+from tacholog.site.stamp import STAMP, changed_files, read_stamp
+from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.view.views import log_document
+
+LOGS = "logs"
+_PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
+_ANCHOR = re.compile(r"L\d+:[\w.-]+")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_SCALES = (1.0, 1e3, 1e6, 1e9, 1e12, 0.01)  # what columns divide numbers by: us, Mbit/s, %, ...
+_NEAR = 1e-9
+_RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
+_MOST_BYTES = 2**32  # of one log: what is compressed may be a thousand times as long
+_PIECE_BYTES = 2**20
+Values = dict[str, list[float | None]]  # the values behind each id; several records of one line share one
+
+
+def is_site(folder: Path) -> bool:
+    """Whether a folder is a site: one that was built, or one that was published."""
+    return (folder / ALL).is_file() and (folder / "raw").is_dir()
+
+
+def verify_site(site: Path) -> Receipt:
+    """Verify a site.
+
+    Raises:
+        UnreadableInput: its downloads cannot be read.
+    """
+    published = _published(site)
+    findings, notes = _changed(site)
+    with tempfile.TemporaryDirectory() as work:
+        data, names, missing = _read_again(site, sorted({run for run, _ in published}), Path(work))
+        table = results_table(data)
+    found: Values = {}
+    for run, log, rest, value in zip(table["run"], table["log"], table["id"].str.partition("#")[2], table["value"], strict=True):
+        found.setdefault(f"{names[run]}/{log}#{rest}", []).append(None if _is_missing(value) else float(value))
+    findings += [*missing, *_compared(published, found)]
+    addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(published)}}
+    pages = shown = 0
+    for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
+        path = page.relative_to(site)
+        if path.parts[0] in _PAGES_WITHOUT or path.parts[0].startswith("."):
+            continue
+        numbers = list(_numbers_on(page, path, addresses))
+        pages, shown = pages + bool(numbers), shown + len(numbers)
+        findings += [finding for number in numbers if (finding := _wrong(number, path, found))]
+    return Receipt(
+        kind="site",
+        path=str(site),
+        logs=len(data.logs),
+        readers=readers_of(data),
+        numbers=len(table),
+        pages=pages,
+        shown=shown,
+        findings=tuple(findings),
+        notes=tuple(notes),
+    )
+
+
+class _Key(NamedTuple):
+    run: str
+    log: str
+
+
+def _keys(published: Mapping[tuple[str, str], Values]) -> Iterator[_Key]:
+    return (_Key(*key) for key in published)
+
+
+def _published(site: Path) -> dict[tuple[str, str], Values]:
+    """The numbers that the site offers for download: by run and log, then by id."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: dict[tuple[str, str], Values] = {}
+    try:
+        with pq.ParquetFile(site / ALL) as file:
+            for batch in file.iter_batches(columns=["run", "log", "id", "value"]):
+                columns = (batch.column(name).to_pylist() for name in ("run", "log", "id", "value"))
+                for run, log, name, value in zip(*columns, strict=True):
+                    found.setdefault((str(run), str(log)), {}).setdefault(str(name), []).append(None if value is None else float(value))
+    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
+    return found
+
+
+def _changed(site: Path) -> tuple[list[Finding], list[str]]:
+    if not (site / STAMP).is_file():
+        return [], ["a published site has no list of its files, so pages without numbers were not checked"]
+    return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
+
+
+def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[str, str], list[Finding]]:
+    """Read the offered logs of these runs. Return the dataset, the true name of each run in it, and what is missing."""
+    names, missing = {}, []
+    for number, run in enumerate(runs):
+        folder = work / str(number)
+        folder.mkdir()
+        offered = site / raw_name(run, RUN_FILE)
+        try:
+            manifest = read_toml(offered, Manifest)
+        except UnreadableInput as error:
+            missing.append(Finding(place=raw_name(run, RUN_FILE), reason=str(error).removeprefix(f"{offered}: ")))
+            continue
+        shutil.copyfile(offered, folder / RUN_FILE)
+        names[str(number)] = run
+        for entry in manifest.logs:
+            reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
+            if reason and (entry.results or (folder / entry.file).exists()):
+                missing.append(Finding(place=f"{run}/{entry.file}", reason=reason))
+    return load([work]), names, missing
+
+
+def _unpacked(site: Path, document: str, target: Path) -> str | None:
+    """Write the text of a log, to which its page leads, and return what is wrong with it."""
+    page = site / f"{document}.html"
+    named = _RAW_LOG.search(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None
+    if named is None:
+        return "the page of this log, which leads to its text, is not there" if not page.is_file() else "its page leads to no text"
+    raw, sha256, size = site / raw_log_name(named[1]), hashlib.sha256(), 0
+    if not raw.is_file() or raw.is_symlink():
+        return f"{raw_log_name(named[1])} is not there"
+    try:
+        with gzip.open(raw) as packed, target.open("wb") as text:
+            while piece := packed.read(_PIECE_BYTES):
+                size += len(piece)
+                if size > _MOST_BYTES:
+                    return f"{raw_log_name(named[1])} holds more than {_MOST_BYTES >> 30} GiB"
+                sha256.update(piece)
+                text.write(piece)
+    except (OSError, EOFError, zlib.error) as error:
+        return f"{raw_log_name(named[1])} cannot be read: {error}"
+    return None if sha256.hexdigest() == named[1] else f"{raw_log_name(named[1])} is not the text that it is named after"
+
+
+def _compared(published: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
+    """Yield the numbers for download that are not what the logs say."""
+    offered = {name: values for values_of_log in published.values() for name, values in values_of_log.items()}
+    for name, values in offered.items():
+        logged = found.get(name)
+        if logged is None:
+            yield Finding(place=name, reason="the log has no such number", shown=_words(values))
+        elif not _same(values, logged):
+            yield Finding(place=name, reason="the log has another value", shown=_words(values), log=_words(logged))
+    for name in found.keys() - offered.keys():
+        yield Finding(place=name, reason="the log has this number, and the site does not offer it", log=_words(found[name]))
+
+
+def _same(one: list[float | None], other: list[float | None]) -> bool:
+    pairs = zip(sorted(one, key=_sorted), sorted(other, key=_sorted), strict=False)
+    return len(one) == len(other) and all(a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=1e-12)) for a, b in pairs)
+
+
+def _sorted(value: float | None) -> tuple[bool, float]:
+    return value is None, value or 0.0
+
+
+def _words(values: list[float | None]) -> str:
+    return ", ".join("not stated" if value is None else f"{value:.12g}" for value in values)
+
+
+def _is_missing(value: object) -> bool:
+    return not isinstance(value, int | float) or math.isnan(value)
+
+
+class _Shown(NamedTuple):
+    """A number on a page: its id, its text, and the exact value of its cell if the cell has only this number."""
+
+    id: str
+    text: str
+    exact: float | None
+
+
+def _numbers_on(page: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_Shown]:
+    """Yield the numbers of a page, or of a part that a page loads, that lead to a line of a log."""
+    parser = _Links()
+    text = page.read_text(encoding="utf-8", errors="replace")
+    for piece in pieces_of(text).values() if page.suffix == ".js" else (text,):
+        parser.feed(piece)
+    for cell in parser.cells:
+        for href, words in cell.links:
+            address, _, anchor = unquote(href).partition("#")
+            log = addresses.get(_resolved(path, address))
+            if log and _ANCHOR.fullmatch(anchor):
+                yield _Shown(f"{log}#{anchor}", words, cell.value if len(cell.links) == 1 else None)
+
+
+def _resolved(page: Path, address: str) -> str:
+    """The path within the site that an address on a page means."""
+    parts: list[str] = []
+    for part in (PurePosixPath(*page.parts).parent / address).parts:
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("..", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _wrong(number: _Shown, path: Path, found: Values) -> Finding | None:
+    logged = [value for value in found.get(number.id, []) if value is not None]
+    place = f"{path.as_posix()}: {number.id}"
+    if not logged:
+        return Finding(place=place, reason="the log has no such number", shown=number.text)
+    texts = _NUMBER.findall(number.text.replace("\u202f", "").replace("\u00a0", " "))
+    if texts and not any(_reads(texts[0], value) for value in logged):
+        return Finding(place=place, reason="the log has another value", shown=number.text, log=_words([*logged]))
+    if number.exact is not None and not any(math.isclose(number.exact, value, rel_tol=1e-11) for value in logged):
+        return Finding(place=place, reason="the log has another value than this cell", shown=f"{number.exact:.12g}", log=_words([*logged]))
+    return None
+
+
+def _reads(text: str, value: float) -> bool:
+    """Whether a number, rounded in any of the units of pages, reads so."""
+    half = 0.5 * 10.0 ** -len(text.partition(".")[2])
+    return any(abs(float(text) * scale - value) <= half * scale * (1 + _NEAR) for scale in _SCALES)
+
+
+class _Cell:
+    """A cell of a table, or the text outside of them: the value that it is sorted by, and its links."""
+
+    def __init__(self, value: float | None) -> None:
+        self.value = value
+        self.links: list[tuple[str, str]] = []
+
+
+class _Links(HTMLParser):
+    """Collects the links of a page, cell by cell. A link has the text up to its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = [_Cell(None)]
+        self._href: str | None = None
+        self._words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a cell, or a link in it."""
+        given = dict(attrs)
+        if tag == "td":
+            self.cells.append(_Cell(_float(given.get("data-v"))))
+        elif tag == "a" and "#L" in (given.get("href") or ""):
+            self._href, self._words = given["href"], []
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a link or a cell."""
+        if tag == "a" and self._href is not None:
+            self.cells[-1].links.append((self._href, "".join(self._words)))
+            self._href = None
+        elif tag == "td":
+            self.cells.append(_Cell(None))
+
+    def handle_data(self, data: str) -> None:
+        """Collect the text of a link."""
+        if self._href is not None:
+            self._words.append(data)
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def as_json(receipt: Receipt) -> str:
+    """Return the receipt as JSON."""
+    return msgspec.json.format(msgspec.json.encode(receipt), indent=2).decode() + "\n"

@@ -1,0 +1,77 @@
+"""Which runs requirements are judged on: those of the newest release of each system, and for their history those of each release before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tacholog.compare.requirements.file import RequirementFile
+from tacholog.compare.requirements.judge import Base, judge
+from tacholog.compare.requirements.result import VERDICTS, RequirementReport, RequirementResult
+from tacholog.compare.sides import of_release, of_runs
+from tacholog.view import results as rows
+from tacholog.view.history import releases_of
+
+if TYPE_CHECKING:
+    from tacholog.dataset.frames import Dataset
+
+HISTORY_LENGTH = 12  # releases on a page; each is judged anew
+
+
+def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
+    """Return the runs of the newest release of each system; all runs of a system that has no releases.
+
+    Args:
+        data: any runs.
+        without: releases that are never judged, because others are compared with them.
+    """
+    last = {system: [name for name in names if name not in without][-1:] for system, names in releases_of(rows.runs(data).values()).items()}
+    kept = [
+        str(run["run"])
+        for run in data.runs[["run", "system", "release"]].astype(object).to_dict("records")
+        if run["system"] not in last or [run["release"]] == last[str(run["system"])]
+    ]
+    return of_runs(data, kept)
+
+
+class JudgedRelease(NamedTuple):
+    """A release of a system, and what requirements were found to be of it."""
+
+    system: str
+    release: str
+    report: RequirementReport
+
+
+def judged_releases(data: Dataset, file: RequirementFile, base: Base, than: str | None = None) -> Iterator[JudgedRelease]:
+    """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too."""
+    for system, names in releases_of(rows.runs(data).values()).items():
+        for release in names[-HISTORY_LENGTH:]:
+            yield JudgedRelease(system, release, judge(of_release(data, release, system), file, base, than))
+
+
+class RequirementSections(NamedTuple):
+    """What a page shows: the releases of each system, each with the requirements that have a row in any of them; and those with a row nowhere."""
+
+    systems: list[list[JudgedRelease]]
+    nowhere: list[RequirementResult]
+
+
+def sections(judged: Iterable[JudgedRelease]) -> RequirementSections:
+    """Put each requirement where it belongs: one on latency in shared memory says nothing of a system that has no shared memory."""
+    by_system = [list(releases) for _, releases in groupby(judged, key=lambda one: one.system)]
+    places = [{result.place for one in releases for result in one.report.results if result.rows} for releases in by_system]
+    anywhere = set().union(*places)
+    shown = [[_only(one, wanted) for one in releases] for releases, wanted in zip(by_system, places, strict=True) if wanted]
+    last = by_system[-1][-1].report.results if by_system else ()
+    return RequirementSections(shown, [result for result in last if result.place not in anywhere])
+
+
+def _only(one: JudgedRelease, places: Collection[str]) -> JudgedRelease:
+    results = tuple(result for result in one.report.results if result.place in places)
+    counted = Counter(result.verdict for result in results)
+    report = msgspec.structs.replace(one.report, results=results, counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS})
+    return one._replace(report=report)

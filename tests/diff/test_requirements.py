@@ -1,0 +1,403 @@
+"""Requirements: the file, the interval, the verdicts, and `tacholog require` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from xml.etree import ElementTree as ET
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from numpy.typing import NDArray
+
+from tacholog.commands.require import rendered, require
+from tacholog.compare.requirements.file import read_requirements
+from tacholog.compare.requirements.interval import attainable, median_interval, values_needed
+from tacholog.compare.requirements.judge import check_bases, exit_code, judge
+from tacholog.compare.requirements.result import RequirementReport
+from tacholog.compare.requirements.units import UNITS
+from tacholog.dataset.frames import Dataset, frame
+from tacholog.errors import UnreadableInput
+from tacholog.render.requirements.badge import badges
+from tacholog.runs.manifest import Host
+from tacholog.schema.metrics import METRICS
+from tacholog.schema.tables import TABLES
+from tacholog.view.requirements import judged_releases, newest
+
+Side = Callable[..., Dataset]
+P50 = '[[require]]\nmetric = "latency"\nstatistic = "p50"\n'
+GOOD = [4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]
+
+
+OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
+NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
+
+
+def no_base(name: str) -> Dataset:
+    raise AssertionError(name)
+
+
+def judged(folder: Path, text: str, data: Dataset, base: Callable[[str], Dataset] = no_base, than: str | None = None) -> RequirementReport:
+    (folder / "requirements.toml").write_text(text, encoding="utf-8")
+    return judge(data, read_requirements(folder / "requirements.toml"), base, than)
+
+
+# --- the interval
+
+
+@pytest.mark.parametrize("count", [6, 7, 9, 12, 25])
+@pytest.mark.parametrize("noise", ["normal", "heavy", "modes"])
+def test_the_interval_holds_the_median_as_often_as_it_says(count: int, noise: str) -> None:
+    generator = np.random.default_rng(count)
+    draws = generator.standard_t(2, (4000, count)) if noise == "heavy" else generator.standard_normal((4000, count))
+    if noise == "modes":
+        draws += 20 * np.sign(generator.standard_normal((4000, count)))  # the true median is 0 in each
+
+    found = [median_interval(list(row), 0.95) for row in draws]
+
+    held = float(np.mean([one is not None and one.low <= 0 <= one.high for one in found]))
+    assert found[0] is not None
+    assert found[0].confidence >= 0.95
+    assert held == pytest.approx(found[0].confidence, abs=3 * np.sqrt(0.05 * 0.95 / 4000))
+
+
+def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
+    assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0], 0.95) == (1.0, 6.0, 1 - 2 / 64)
+    assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0], 0.95) is None
+    assert attainable(5) == 1 - 2 / 32
+    assert values_needed(0.95) == 6
+
+
+def test_a_thousand_runs_have_an_interval_too() -> None:
+    found = median_interval([float(value) for value in range(1, 5001)], 0.95)
+
+    assert found is not None
+    assert 2400 < found.low < median(range(1, 5001)) < found.high < 2600
+    assert 0.95 <= found.confidence < 0.952
+
+
+# --- the file
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[require]\n", "requirements.toml: Unclosed|requirements.toml: .*line 1"),
+        ("", r"requirements.toml: it holds no \[\[require\]\]"),
+        ("\nrequires = 1\n", r"requirements.toml:2: unknown key 'requires'"),
+        ('[require]\nmetric = "latency"\n', r"requirements.toml:1: require: write \[\[require\]\]"),
+        ('\n[[require]]\nmetric = "latncy"\nstatistic = "p50"\nmax = 1\nunit = "us"\n', r"requirements.toml:2: metric: 'latncy' is none of latency"),
+        (f"{P50}max = 5\n", "requirements.toml:1: unit: it is missing; of latency there are ns, us"),
+        (f'{P50}max = 5\nunit = "parsec"\n', "requirements.toml:1: unit: 'parsec' is no unit of latency"),
+        (f'{P50}max = 5\nunit = "us"\n\n{P50}unit = "us"\n', "requirements.toml:7: state one of max, min and max_worse_percent; there is none"),
+        (f'{P50}max = 5\nmin = 1\nunit = "us"\n', "requirements.toml:1: state one of .* there are max, min"),
+        (f'{P50}max = nan\nunit = "us"\n', "requirements.toml:1: max: it must be a number that is not below 0"),
+        (f'{P50}max = -1\nunit = "us"\n', "requirements.toml:1: max: it must be a number that is not below 0"),
+        (f'{P50}max = inf\nunit = "us"\n', "requirements.toml:1: max: it must be a number"),
+        (f'{P50}max = "5"\nunit = "us"\n', "requirements.toml:1: Expected a number, got a?.*text"),
+        (f'{P50}maximum = 5\nunit = "us"\n', r"requirements.toml:1: Object contains unknown field `maximum`"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "1 kib"\n', "requirements.toml:1: size: '1 kib' is no size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = 64\npayload_bytes = 64\n', "requirements.toml:1: size, payload_bytes: state one of them"),
+        (f'{P50}max = 5\nunit = "us"\nconfidence = 1.0\n', "requirements.toml:1: Expected a number <= 0.999999"),
+        (f'{P50}max = 5\nunit = "us"\nthan = "1.0"\n', "requirements.toml:1: than: it belongs to max_worse_percent"),
+        (
+            f"{P50}max_worse_percent = 5\nconfidence = 0.9\n",
+            "requirements.toml:1: confidence: with max_worse_percent it is that of tacholog diff, 0.95",
+        ),
+        ('[[require]]\nmetric = "loss"\nstatistic = "total"\nmax_worse_percent = 5\n', "requirements.toml:1: metric: most runs lose nothing"),
+        ('[[require]]\nmetric = "latency"\nstatistic = "p5O"\nmax = 5\nunit = "us"\n', "requirements.toml:1: statistic: 'p5O' is no statistic"),
+        ('[[gate]]\ntransprt = "shm"\n', "requirements.toml:1: Object contains unknown field `transprt`"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "requirements.toml"
+    path.write_text(text)
+
+    with pytest.raises(UnreadableInput, match=complaint):
+        read_requirements(path)
+
+
+def test_every_metric_has_units() -> None:
+    assert {metric.unit for metric in METRICS.values()} == set(UNITS)
+
+
+# --- the verdicts
+
+
+def test_each_row_that_a_requirement_names_must_hold(side: Side, tmp_path: Path) -> None:
+    data = side(np.array([GOOD, [value * 2 for value in GOOD]]))
+
+    (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', data).results
+
+    assert (result.verdict, [(row.key.payload_bytes, row.verdict) for row in result.rows]) == ("failed", [(32, "failed"), (16, "passed")])
+
+
+def test_a_size_or_a_label_narrows_a_requirement(side: Side, tmp_path: Path) -> None:
+    labels = ['{"plugin": "flannel"}'] * 6 + ['{"plugin": "cilium"}'] * 6
+    data = side(np.array([[*GOOD, *(value * 2 for value in GOOD)]]), labels=labels)
+
+    (flannel,) = judged(tmp_path, f'{P50}label.plugin = "flannel"\nmax = 5\nunit = "us"\n', data).results
+    (both,) = judged(tmp_path, f'{P50}size = 16\nmax = 5\nunit = "us"\n', data).results
+    (none,) = judged(tmp_path, f'{P50}label.plugin = "calico"\nmax = 5\nunit = "us"\n', data).results
+
+    assert (flannel.verdict, len(flannel.rows)) == ("passed", 1)
+    assert (both.verdict, len(both.rows)) == ("failed", 2)
+    assert none.hint == "nothing has label.plugin = calico; there is cilium, flannel"
+
+
+def test_runs_on_two_machines_are_two_rows(side: Side, other_host: Host, tmp_path: Path) -> None:
+    one, two = side(np.array([GOOD[:3]])), side(np.array([GOOD[3:]]), host=other_host)
+    runs = two.runs.assign(run=two.runs["run"] + "-b", host="other")
+    both = msgspec.structs.replace(
+        one,
+        runs=pd.concat([one.runs, runs]),
+        results=pd.concat([one.results, two.results.assign(run=two.results["run"] + "-b")]),
+        hosts={**one.hosts, "other": other_host},
+    )
+
+    (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', both).results
+
+    assert [(row.runs, row.reasons) for row in result.rows] == [(3, ("few_runs",))] * 2
+
+
+def test_as_many_sessions_as_needed_count_instead_of_their_runs(side: Side, tmp_path: Path) -> None:
+    sessions = [f"day-{day}" for day in range(6) for _ in range(3)]
+    values = [value + run for value in GOOD for run in (-10.0, 0.0, 10.0)]
+
+    (result,) = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', side(np.array([values]), session=sessions)).results
+
+    (row,) = result.rows
+    assert (row.over, row.sessions, row.interval) == ("sessions", 6, (4000.0, 4600.0))
+
+
+@pytest.mark.parametrize("sessions", [1, 6, 12])
+def test_a_requirement_that_is_just_met_seldom_gets_a_verdict(sessions: int, side: Side, tmp_path: Path) -> None:
+    generator = np.random.default_rng(sessions)
+    effect = 0.02 * generator.standard_normal((600, sessions)) if sessions > 1 else np.zeros((600, 1))  # one session is judged for itself
+    logs = np.repeat(effect, 12 // sessions, axis=1) + 0.02 * generator.standard_normal((600, 12))
+    names = [f"day-{day}" for day in range(sessions) for _ in range(12 // sessions)]
+
+    (result,) = judged(tmp_path, f'{P50}max = 10\nunit = "us"\n', side(10_000 * np.exp(logs), session=names)).results
+
+    found = [row.verdict for row in result.rows]
+    assert len(found) == 600
+    for verdict in ("failed", "passed"):
+        assert found.count(verdict) <= 600 * 0.025 + 3 * np.sqrt(600 * 0.025)
+
+
+def test_a_failed_run_or_loss_leaves_nothing_to_tell(side: Side, tmp_path: Path) -> None:
+    rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\nunit = "Gbit/s"\n'
+    stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+    values = np.full((1, 6), 9e9)
+
+    verdicts = [judged(tmp_path, rule, side(values, marks=marks, **stated)).results[0] for marks in ((), ("loss",), ("run_failed",))]
+
+    assert [result.verdict for result in verdicts] == ["passed", "undecided", "undecided"]
+    assert [result.rows[0].reasons for result in verdicts[1:]] == [("lossy",), ("marked", "run_failed")]
+
+
+def test_runs_without_a_value_are_named(side: Side, tmp_path: Path) -> None:
+    ends = ["ok"] * 6 + ["failed"]
+    data = side(np.array([[*GOOD, 4000.0]]), status=ends)
+    data = msgspec.structs.replace(data, results=data.results[data.results["run"] != "run-6"])
+
+    report = judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', data)
+
+    assert [(run.run, run.status) for run in report.lost] == [("run-6", "failed")]
+    assert "1 run did not end well" in rendered("text", report)
+
+
+# --- compared with another release
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "passed"), (1.2, "failed"), (1.05, "undecided"), (0.5, "passed")])
+def test_a_relative_requirement_is_judged_by_the_interval_of_the_diff(
+    factor: float, verdict: str, side: Side, noise: NDArray[np.float64], tmp_path: Path
+) -> None:
+    old, new = side(noise[0][:1], OLD_TURNS), side(noise[1][:1] * factor, NEW_TURNS)
+
+    report = judged(tmp_path, f'{P50}than = "1.0"\nmax_worse_percent = 5\n', new, lambda name: {"1.0": old}[name])
+
+    (row,) = report.results[0].rows
+    assert (report.results[0].verdict, row.over) == (verdict, "pairs")
+    assert row.worse == pytest.approx(factor - 1, abs=0.02)
+
+
+def test_less_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.float64]) -> None:
+    stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+    old, new = side(noise[0][:1], OLD_TURNS, **stated), side(noise[1][:1] / 1.2, NEW_TURNS, **stated)
+    rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmax_worse_percent = 5\n'
+
+    report = judged(tmp_path, rule, new, lambda _: old, "main")
+
+    assert report.results[0].verdict == "failed"
+    assert report.results[0].rows[0].worse == pytest.approx(0.2, abs=0.02)
+
+
+def test_sides_that_did_not_take_turns_cannot_be_told(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+    old, new = side(noise[0][:1], list(range(12))), side(noise[1][:1], list(range(100, 112)))
+
+    report = judged(tmp_path, f"{P50}max_worse_percent = 5\n", new, lambda _: old, "main")
+
+    assert report.results[0].verdict == "undecided"
+    assert report.results[0].rows[0].reasons == ("order_confounded",)
+
+
+def test_a_gate_is_still_read_and_has_the_threshold_of_the_diff(side: Side, noise: NDArray[np.float64], tmp_path: Path) -> None:
+    old, new = side(noise[0][:2], OLD_TURNS), side(noise[1][:2] * np.array([[1.0], [1.2]]), NEW_TURNS)
+
+    report = judged(tmp_path, '[[gate]]\ntransport = "shm"\nstatistic = "p50"\n', new, lambda _: old, "main")
+
+    assert sorted(row.verdict for row in report.results[0].rows) == ["failed", "passed"]
+    assert [row.limit for row in report.results[0].rows] == pytest.approx([0.03, 0.03])
+
+
+def test_a_relative_requirement_without_a_release_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "requirements.toml").write_text(f"{P50}max_worse_percent = 5\n")
+    file = read_requirements(tmp_path / "requirements.toml")
+
+    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: than: name the release to compare with here, or with --than"):
+        check_bases(file, None)
+    check_bases(file, "main")
+
+
+# --- releases
+
+
+def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history(side: Side, tmp_path: Path) -> None:
+    data = side(np.array([[*(value * 2 for value in GOOD), *GOOD]]), list(range(12)), release=["0.9"] * 6 + ["0.10"] * 6)
+    (tmp_path / "requirements.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
+    file = read_requirements(tmp_path / "requirements.toml")
+
+    report = judge(newest(data), file, no_base)
+    history = [(one.release, one.report.results[0].verdict) for one in judged_releases(data, file, no_base)]
+
+    assert (report.releases, report.results[0].verdict) == (("0.10",), "passed")
+    assert history == [("0.9", "failed"), ("0.10", "passed")]
+
+
+# --- the output
+
+
+RULES = "\n".join(f'{P50}{more}\nunit = "us"\n' for more in ('name = "fast"\nmax = 5', "max = 4.2", "max = 1", 'transport = "udp"\nmax = 1'))
+
+
+def test_the_worst_comes_first_in_every_format(side: Side, tmp_path: Path) -> None:
+    report = judged(tmp_path, RULES, side(np.array([GOOD])))
+
+    text, markdown = rendered("text", report), rendered("markdown", report)
+
+    assert [text.index(word) for word in ("FAILED", "NO SUCH ROW", "CANNOT BE TOLD", "PASSED")] == sorted(
+        text.index(word) for word in ("FAILED", "NO SUCH ROW", "CANNOT BE TOLD", "PASSED")
+    )
+    assert "1 failed, 1 no such row, 1 cannot be told, 1 passed" in text
+    assert "6 runs in 1 session, 96.9 % interval" in text
+    assert "<details><summary>1 rows passed</summary>" in markdown
+    assert json.loads(rendered("json", report))["counts"] == {"failed": 1, "missing": 1, "undecided": 1, "passed": 1}
+
+
+def test_markdown_stays_short_however_many_rows_there_are(side: Side, tmp_path: Path) -> None:
+    data = side(np.array([GOOD]) * np.linspace(0.5, 2, 60)[:, None])
+
+    markdown = rendered("markdown", judged(tmp_path, f'{P50}max = 5\nunit = "us"\n', data))
+
+    assert len(markdown.splitlines()) <= 28
+    assert "more rows" in markdown
+
+
+def test_junit_counts_failures_errors_and_what_is_tolerated(side: Side, tmp_path: Path) -> None:
+    report = judged(tmp_path, RULES, side(np.array([GOOD])))
+
+    strict, tolerant = (ET.fromstring(rendered("junit", report, fail_on)) for fail_on in ((), ("failed",)))  # noqa: S314 - our own
+
+    totals = ("tests", "failures", "errors", "skipped")
+    assert [strict.get(name) for name in totals] == ["4", "1", "2", "0"]
+    assert [tolerant.get(name) for name in totals] == ["4", "1", "0", "2"]
+    assert len(strict.findall(".//failure")) == 1
+
+
+def test_names_of_strangers_cannot_become_markup(side: Side, tmp_path: Path) -> None:
+    name = "<script>|`x`\\u001b[31m"
+    report = judged(tmp_path, f'{P50}name = "{name}"\nmax = 1\nunit = "us"\n', side(np.array([GOOD]), transport="<b>|x"))
+
+    markdown, junit = rendered("markdown", report), rendered("junit", report)
+
+    assert "<script>" not in markdown
+    assert "<b>" not in markdown
+    assert "\x1b" not in markdown + junit + "".join(badges(report).values())
+    assert ET.fromstring(junit) is not None  # noqa: S314 - our own
+
+
+def test_a_badge_says_in_words_how_a_requirement_stands(side: Side, tmp_path: Path) -> None:
+    report = judged(tmp_path, RULES, side(np.array([GOOD])))
+
+    found = badges(report)
+
+    assert {"requirements", "fast"} < set(found)
+    assert len(found) == 5
+    root = ET.fromstring(found["fast"])  # noqa: S314 - our own
+    assert root.get("aria-label") == "fast: at most 5 us: passed"
+
+
+@pytest.mark.parametrize(
+    ("rules", "fail_on", "code"),
+    [
+        (f'{P50}max = 5\nunit = "us"\n', (), 0),
+        (f'{P50}max = 1\nunit = "us"\n', (), 3),
+        (f'{P50}max = 4.2\nunit = "us"\n', (), 4),
+        (f'{P50}transport = "udp"\nmax = 5\nunit = "us"\n', (), 4),
+        (RULES, (), 3),
+        (RULES, ("undecided",), 4),
+        (f'{P50}max = 4.2\nunit = "us"\n', ("failed",), 0),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst_verdict(rules: str, fail_on: tuple[str, ...], code: int, side: Side, tmp_path: Path) -> None:
+    assert exit_code(judged(tmp_path, rules, side(np.array([GOOD]))), fail_on) == code
+
+
+# --- the command
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(require, [str(word) for word in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def saved(side: Side, tmp_path: Path) -> Path:
+    data = side(np.array([GOOD]))
+    whole = {name: getattr(data, name).reindex(columns=list(TABLES[name])) if name in ("runs", "results") else frame(name, []) for name in TABLES}
+    Dataset(**whole, hosts=data.hosts).save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_the_command_reads_a_saved_dataset_and_a_file_and_prints_the_verdicts(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n\n{P50}max = 1\nunit = "us"\n')
+
+    done = run(saved, "--requirements", tmp_path / "r.toml", "--badges", tmp_path / "badges")
+
+    assert done.exit_code == 3
+    assert "1 failed, 1 passed" in done.output
+    assert (tmp_path / "badges" / "requirements.svg").read_text().startswith("<svg ")
+
+
+def test_runs_without_a_release_beside_released_ones_are_counted_and_not_judged(saved: Path, tmp_path: Path) -> None:
+    runs = pd.read_parquet(saved / "runs.parquet")
+    runs.assign(release=pd.Series(["1.0", "1.0", "1.0", "1.0", None, None], dtype="string")).to_parquet(saved / "runs.parquet")
+    (tmp_path / "r.toml").write_text(f'{P50}max = 5\nunit = "us"\n')
+
+    done = run(saved, "--requirements", tmp_path / "r.toml")
+
+    assert "2 runs of Made-up middleware state no release, and are not judged" in done.stderr
+    assert "too few runs: 6 are needed for 95 %, and they give 87.5 % at most; 4 runs in 1 session" in done.stdout
+
+
+def test_without_a_file_the_command_says_where_it_looked(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UnreadableInput, match=r"no requirements.toml and no .*requirements.toml: name the file with --requirements"):
+        run(saved, "--data", tmp_path)

@@ -1,0 +1,139 @@
+"""A diff as a comment on a pull request, and row values for services that follow benchmarks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from numpy.typing import NDArray
+
+from tacholog.commands.diff import rendered
+from tacholog.commands.export import export
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import Report
+from tacholog.compare.row_values import row_values
+from tacholog.dataset.frames import Dataset
+from tacholog.errors import UnreadableInput
+from tacholog.render.diff.comment import MOST_LINES
+from tacholog.render.exports import bencher, github_action_benchmark
+from tacholog.render.requirements import text as requirements_text
+from tacholog.runs.manifest import Host
+
+Side = Callable[..., Dataset]
+Compared = Callable[..., Report]
+VALUES = np.array([[4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]])
+GOODPUT: dict[str, Any] = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+
+
+# --- the comment
+
+
+@pytest.mark.parametrize("change", [1.0, 1.2, 0.8, 1.02])
+def test_a_comment_is_short_however_many_rows_there_are(change: float, side: Side) -> None:
+    generator = np.random.default_rng(7)
+    old, new = (10_000 * np.exp(0.01 * generator.standard_normal((200, 12))) for _ in range(2))
+    pairs = np.arange(12)
+    sides = side(old, list(2 * pairs + pairs % 2)), side(new * change, list(2 * pairs + 1 - pairs % 2))
+
+    text = rendered("comment", compare(*sides, Policy()))
+
+    assert len(text.splitlines()) <= MOST_LINES
+    assert MOST_LINES + requirements_text.MOST_LINES < 60
+
+
+def test_a_comment_shows_the_worst_row_first_and_folds_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
+    text = rendered("comment", compared(noise[0], noise[1] * np.array([[1.1], [1.5], [0.7], [1.0]])))
+
+    lines = text.splitlines()
+    rows = [line for line in lines if line.startswith("| latency")]
+    assert [row.split(" | ")[0].rpartition(", ")[2].replace("\u00a0", " ") for row in rows[:3]] == ["32 B", "16 B", "48 B"]
+    assert "<details><summary>Worse: 2, Better: 1, No change: 1</summary>" in text
+    assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
+
+
+def test_a_comment_without_a_change_says_so_and_lists_no_row(compared: Compared, noise: NDArray[np.float64]) -> None:
+    text = rendered("comment", compared(noise[0], noise[1]))
+
+    assert text.startswith("### old → new: 4 no change")
+    assert "| latency" not in text
+
+
+def test_names_of_strangers_cannot_become_markup(compared: Compared, noise: NDArray[np.float64]) -> None:
+    text = rendered("comment", compared(noise[0], noise[1] * 1.5, transport="<script>|@x"))
+
+    assert "<script>" not in text
+    assert "@x" not in text
+
+
+# --- what other services read
+
+
+def test_a_row_value_is_the_median_over_runs_with_its_interval(side: Side) -> None:
+    (row,) = row_values(side(VALUES))
+
+    assert (row.value, row.low, row.high, row.confidence, row.runs, row.unit) == (4300.0, 4000.0, 4600.0, 1 - 2 / 64, 6, "ns")
+
+
+def test_few_runs_have_a_value_and_no_interval(side: Side) -> None:
+    (row,) = row_values(side(VALUES[:, :5]))
+
+    assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)
+
+
+def test_bencher_metric_format_has_the_shape_of_its_schema(side: Side) -> None:
+    found = json.loads(bencher(row_values(side(np.vstack([VALUES, 2 * VALUES])))))
+
+    assert found == {
+        "Made-up middleware, shm, copy, 16 B": {"latency-p50": {"value": 4300.0, "lower_value": 4000.0, "upper_value": 4600.0}},
+        "Made-up middleware, shm, copy, 32 B": {"latency-p50": {"value": 8600.0, "lower_value": 8000.0, "upper_value": 9200.0}},
+    }
+
+
+def test_rows_of_two_machines_are_two_benchmarks(side: Side, other_host: Host) -> None:
+    one, two = side(VALUES), side(VALUES * 2, host=other_host)
+    both = msgspec.structs.replace(
+        one,
+        runs=pd.concat([one.runs, two.runs.assign(run=two.runs["run"] + "-b", host="other")], ignore_index=True),
+        results=pd.concat([one.results, two.results.assign(run=two.results["run"] + "-b")], ignore_index=True),
+        hosts={**one.hosts, "other": other_host},
+    )
+
+    found = json.loads(bencher(row_values(both)))
+
+    assert sorted(values["latency-p50"]["value"] for values in found.values()) == [4300.0, 8600.0]
+
+
+def test_github_action_benchmark_gets_each_direction_in_a_file_of_its_own(side: Side) -> None:
+    files = {
+        name: json.loads(content)
+        for rows in (side(VALUES), side(VALUES * 1e6, **GOODPUT))
+        for name, content in github_action_benchmark(row_values(rows)).items()
+        if json.loads(content)
+    }
+
+    assert files["smaller-is-better.json"] == [
+        {
+            "name": "latency p50, Made-up middleware, shm, copy, 16 B",
+            "unit": "ns",
+            "value": 4300.0,
+            "range": "4000 to 4600",
+            "extra": "median of 6 runs",
+        }
+    ]
+    (rate,) = files["bigger-is-better.json"]
+    assert (rate["unit"], rate["value"]) == ("bit/s", 4.2e9)
+
+
+def test_a_folder_format_needs_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+
+    with pytest.raises(UnreadableInput, match="nothing to export"):
+        CliRunner().invoke(export, ["--data", str(tmp_path / "data"), "--format", "bencher"], catch_exceptions=False)

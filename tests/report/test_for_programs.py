@@ -1,0 +1,301 @@
+"""What a site offers to programs, its page of requirements, and `tacholog verify` of it: one small site with two releases."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from tests.command import run_tacholog_text
+from tests.report.walker import walk
+
+from tacholog.commands.verify import verify
+from tacholog.errors import UnreadableInput
+from tacholog.runs.manifest import Host, LogFile, Manifest, write
+from tacholog.site.output.parts import pieces_of, script_of
+from tacholog.site.programs.citation import citation_files
+from tacholog.site.programs.feed import FeedEntry, atom
+from tacholog.site.requirements import keep_requirements
+from tacholog.site.settings import SiteSettings
+from tacholog.site.verification.site import verify_site
+from tacholog.view.results import RunRow
+from tacholog.view.views import log_document
+
+LINE = "    Length:  {size:4d}  Packets: 77849677  Packets/s(ave): {rate}  Mbps(ave):   {mbit}  Lost:     0 (0.00%)\n"
+REQUIREMENTS = """
+[[require]]
+name = "fast enough"
+metric = "goodput"
+statistic = "mean"
+min = 600
+unit = "Mbit/s"
+
+[[require]]
+name = "not slower"
+metric = "goodput"
+statistic = "mean"
+than = "1.0"
+max_worse_percent = 5
+
+[[require]]
+name = "of another system"
+metric = "latency"
+statistic = "p99"
+max = 5
+unit = "us"
+"""
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def write_runs(root: Path) -> Path:
+    """Six runs of each of two releases; the newer one is slower."""
+    for release, mbit in (("1.0", 700.0), ("1.1", 500.0)):
+        for repetition in range(6):
+            folder = root / "rti" / release / f"{repetition:02d}"
+            folder.mkdir(parents=True)
+            log = "".join(LINE.format(size=size, rate=round((mbit + repetition) * 1e6 / 8 / size), mbit=mbit + repetition) for size in (32, 64))
+            (folder / "sub.log").write_text(log)
+            manifest = Manifest(
+                system="RTI Connext DDS",
+                tool="RTI Perftest",
+                release=release,
+                host="desk",
+                session=release,
+                repetition=repetition,
+                start_time=f"2026-11-0{1 if release == '1.0' else 2}T10:0{repetition}:00Z",
+                conditions=msgspec.convert({"transport": "SHMEM", "reliability": "reliable"}, type(Manifest(system="x", logs=()).conditions)),
+                logs=(LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest()),),
+            )
+            write(folder / "run.toml", manifest)
+    (root / "hosts").mkdir()
+    write(root / "hosts" / "desk.toml", Host(name="A desk", source="read by tacholog host", cpu={"model": "Some CPU"}, system={"kernel": "6.18"}))
+    (root / "requirements.toml").write_text(REQUIREMENTS)
+    return root
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("programs") / "data")
+
+
+@pytest.fixture(scope="module")
+def built(runs: Path) -> Path:
+    site, settings = runs.parent / "site", runs.parent / "site.toml"
+    settings.write_text('name = "Lab"\ntitle = "How fast: is it?"\nurl = "https://example.org/performance/"\n')
+    done = run_tacholog_text(
+        "report", "--data", runs, "--site", settings, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=runs.parent, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return site
+
+
+@pytest.fixture
+def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
+    """A copy of the site in which a text of one file is replaced by another."""
+
+    def copy(name: str, old: str, new: str) -> Path:
+        site = tmp_path / "copy"
+        shutil.copytree(built, site)
+        (site / ".tacholog-built.json").unlink(missing_ok=True)  # as a published site is
+        text = (site / name).read_text(encoding="utf-8")
+        assert old in text
+        (site / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+        return site
+
+    return copy
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(verify, [str(word) for word in arguments], catch_exceptions=False)
+
+
+# --- the page and the files
+
+
+def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_before(built: Path) -> None:
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", (built / "requirements.html").read_text(encoding="utf-8")))
+
+    assert "requirements.html" in (built / "releases.html").read_text(encoding="utf-8")
+    assert "RTI Connext DDS 1.1" in text
+    assert "Failed fast enough" in text
+    assert "Cannot be told not slower" in text
+    assert "History" in text
+    assert "No such row in any release of another system (at most 5 us)" in text
+    assert "No such row of another" not in text
+
+
+def test_each_number_on_the_page_leads_to_its_line_or_is_named(built: Path) -> None:
+    page = (built / "requirements.html").read_text(encoding="utf-8")
+
+    assert [wrong for wrong in walk(built).wrong if wrong.startswith("requirements")] == []
+    assert 'href="logs/rti/1.1/02/sub.log.html#L1:goodput.mean"' in page
+
+
+def test_the_newest_results_are_one_small_file(built: Path) -> None:
+    latest = json.loads((built / "results" / "latest.json").read_text())
+
+    assert latest["schema"] == "latest/1"
+    assert {row["release"] for row in latest["rows"]} == {"1.1"}
+    goodput = [row for row in latest["rows"] if row["metric"] == "goodput" and row["payload_bytes"] == 32]
+    assert [(row["value"], row["low"], row["high"], row["runs"]) for row in goodput] == [(502e6, 500e6, 505e6, 6)]
+    assert [(one["name"], one["verdict"]) for one in latest["requirements"]] == [
+        ("fast enough", "failed"),
+        ("of another system", "missing"),
+        ("not slower", "undecided"),
+    ]
+    assert all((built / one["badge"]).is_file() for one in latest["requirements"])
+
+
+def test_the_feed_has_what_rfc_4287_asks_for(built: Path) -> None:
+    feed = ET.fromstring((built / "releases.atom").read_bytes())  # noqa: S314 - our own
+
+    for parent in (feed, *feed.iter(f"{ATOM}entry")):
+        assert [len(parent.findall(f"{ATOM}{name}")) for name in ("id", "title", "updated")] == [1, 1, 1]
+    (entry,) = feed.iter(f"{ATOM}entry")
+    assert entry.findtext(f"{ATOM}updated") == "2026-11-02T10:05:00+00:00"
+    link = entry.find(f"{ATOM}link")
+    assert link is not None
+    assert str(link.get("href")).startswith("https://example.org/performance/diffs/")
+    assert (built / str(link.get("href")).removeprefix("https://example.org/performance/")).is_file()
+
+
+def test_names_of_strangers_cannot_become_markup_in_a_feed_or_yaml_in_a_citation() -> None:
+    name = '<b>&"\n- a: "b" \x07'
+    settings = SiteSettings(name=name, title=name)
+
+    feed = atom([FeedEntry(name, name, "2026-11-02T10:05:00+00:00", "page.html", name)], settings)
+    files = citation_files([RunRow(run="x", system=name, start_time="yesterday")], settings)
+
+    assert feed is not None
+    assert ET.fromstring(feed).findtext(f"{ATOM}title") == '<b>&"\n- a: "b" \u2407: releases'  # noqa: S314 - our own
+    lines = files["CITATION.cff"].splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["cff-version", "message", "type", "title", "authors", "keywords"]
+    assert json.loads(files["dataset.jsonld"])["name"] == '<b>&"\n- a: "b" \u2407'
+
+
+def test_a_site_says_how_to_cite_it(built: Path) -> None:
+    citation = dict(line.split(": ", 1) for line in (built / "CITATION.cff").read_text().splitlines())
+    described = json.loads((built / "dataset.jsonld").read_text())
+
+    assert json.loads(citation["title"]) == "How fast: is it?"
+    assert json.loads(citation["date-released"]) == "2026-11-02"
+    assert described["@type"] == "Dataset"
+    for file in described["distribution"]:
+        assert (built / file["contentUrl"].removeprefix("https://example.org/performance/")).is_file()
+
+
+def test_a_mistake_in_the_requirements_stops_the_build_and_is_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.toml").write_text('[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n')
+
+    with pytest.raises(UnreadableInput, match=r"requirements.toml:1: unit: it is missing"):
+        keep_requirements([tmp_path], tmp_path)
+
+
+# --- verify
+
+
+def raw_log(site: Path, log: str) -> Path:
+    """The compressed text of a log, to which its page leads."""
+    run, _, name = log.rpartition("/")
+    page = site / f"{log_document('logs', run, name)}.html"
+    return site / re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0]
+
+
+def test_a_site_agrees_with_its_logs(built: Path) -> None:
+    done = run(built)
+
+    assert done.exit_code == 0, done.output
+    receipt = verify_site(built)
+    assert (receipt.logs, receipt.readers, receipt.findings) == (12, {"rti": 12}, ())
+    assert receipt.numbers > 24
+    assert receipt.shown > 24
+
+
+def test_a_number_that_was_changed_on_a_page_is_named(built: Path, copied: Callable[[str, str, str], Path]) -> None:
+    page = "rti-connext-dds/shmem.html"
+    found = re.search(r'(#L\d+:goodput\.mean">)(50\d)<', (built / page).read_text(encoding="utf-8"))
+    assert found
+
+    receipt = verify_site(copied(page, found[0], f"{found[1]}999<"))
+
+    assert [(one.place.partition(": ")[0], one.shown) for one in receipt.findings] == [(page, "999")]
+
+
+def test_a_number_that_was_changed_in_a_part_of_a_page_is_named(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    (script,) = site.glob("rti-connext-dds/shmem-release-1.0.js")
+    pieces = {place: re.sub(r"(#L\d+:goodput\.mean\">)70\d<", r"\g<1>999<", text, count=1) for place, text in pieces_of(script.read_text()).items()}
+    script.write_text(script_of(script.stem, pieces))
+
+    found = {(one.place.partition(": ")[0], one.shown) for one in verify_site(site).findings}
+
+    assert ("rti-connext-dds/shmem-release-1.0.js", "999") in found
+
+
+def test_a_number_that_was_changed_in_the_downloads_is_named(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    table = pd.read_parquet(site / "data/results.parquet")
+    wanted = (table["value"] == 502e6) & table["id"].str.endswith("L1:goodput.mean")
+    assert wanted.sum() == 1
+    table.loc[wanted, "value"] = 702e6
+    table.to_parquet(site / "data/results.parquet")
+
+    receipt = verify_site(site)
+
+    named = [(one.reason, one.shown, one.log) for one in receipt.findings if "#" in one.place]
+    assert named == [("the log has another value", "702000000", "502000000")]
+
+
+def test_a_log_that_was_changed_is_named_by_its_own_digest_and_by_its_numbers(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    raw = raw_log(site, "rti/1.1/02/sub.log")
+    raw.write_bytes(gzip.compress(gzip.decompress(raw.read_bytes()).replace(b"502.0", b"402.0")))
+
+    receipt = verify_site(site)
+
+    assert f"{raw.relative_to(site).as_posix()} is not the text that it is named after" in {one.reason for one in receipt.findings}
+    assert any(one.place.startswith("rti/1.1/02/sub.log#L1:goodput") for one in receipt.findings)
+    assert run(receipt.path).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "is not there"), (b"no gzip at all", "cannot be read"), (gzip.compress(b"cut off" * 99)[:20], "cannot be read")],
+    ids=["gone", "other", "cut"],
+)
+def test_a_log_that_is_gone_or_damaged_is_named(built: Path, tmp_path: Path, content: bytes | None, reason: str) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    raw = raw_log(site, "rti/1.1/02/sub.log")
+    raw.unlink()
+    if content is not None:
+        raw.write_bytes(content)
+
+    reasons = [one.reason for one in verify_site(site).findings if one.place == "rti/1.1/02/sub.log"]
+
+    assert [reason in one for one in reasons] == [True]
+
+
+def test_a_folder_of_runs_is_verified_by_its_digests(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs, tmp_path / "data")
+    agreed = run(tmp_path / "data")
+    log = tmp_path / "data/rti/1.0/00/sub.log"
+    log.write_text(log.read_text().replace("700.0", "900.0"))
+    changed = run(tmp_path / "data")
+
+    assert (agreed.exit_code, changed.exit_code) == (0, 3)
+    assert "12 logs were read again (rti 12): all agree" in agreed.output
+    assert "rti/1.0/00/sub.log: the log's SHA-256 is" in changed.output
+
+
+def test_a_folder_with_neither_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="no site and no folder of runs"):
+        run(tmp_path)
