@@ -207,7 +207,7 @@ def raw_log(site: Path, log: str) -> Path:
     """The compressed text of a log, to which its page leads."""
     run, _, name = log.rpartition("/")
     page = site / f"{log_document('logs', run, name)}.html"
-    return site / re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0]
+    return site / str(re.findall(r"raw/\w{2}/\w{64}\.gz", page.read_text(encoding="utf-8"))[0])
 
 
 def test_a_site_agrees_with_its_logs(built: Path) -> None:
