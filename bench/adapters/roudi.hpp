@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -36,8 +35,8 @@ inline std::size_t queue_of(std::size_t message_bytes, std::size_t wanted) {
     return std::min(wanted, std::max(least_queued, most_queued_bytes / message_bytes));
 }
 
-/// A running RouDi. The library takes its leave of it at the end of the process, so that it must still be there: it is
-/// kept by a variable that was made before the library's, and so goes after it.
+/// A running RouDi. A process that has the library in it (tests do; in a run, each size has a process of its own) keeps
+/// it to its own end: the library cannot join another.
 class RouDi final : public Companion {
 public:
     struct Needs {
@@ -92,11 +91,10 @@ public:
     }
 
     /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
-    /// ever if that has died, as it does with the side that started it. The process then ends without.
-    static void need_no_farewell() {
+    /// ever if that has died or dies then. So the process ends without.
+    static void end_without_farewell() {
         static const int registered = ::on_exit(
             [](int status, void*) {
-                if (is_running() && !is_stuck) return;
                 kept().reset();
                 std::fflush(nullptr);
                 ::_exit(status);
@@ -104,9 +102,6 @@ public:
             nullptr);
         static_cast<void>(registered);
     }
-
-    /// The same where the library hangs already.
-    static void leave_without_farewell() { is_stuck = true; }
 
     static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }
 
@@ -125,10 +120,10 @@ public:
     }
     pid_t pid() const override { return running_->program().pid(); }
     std::optional<std::string> trouble() const override { return running_->program().trouble(); }
+    void end_now() noexcept override { running_.reset(); }
 
 private:
     static constexpr Nanoseconds nap_ns = 50'000'000;
-    inline static std::atomic<bool> is_stuck = false;
 
     class Running {
     public:

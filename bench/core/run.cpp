@@ -1,5 +1,7 @@
 #include "core/run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <thread>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "core/child.hpp"
 #include "core/environment.hpp"
 #include "core/objections.hpp"
+#include "core/peer_watch.hpp"
 #include "core/reception.hpp"
 #include "core/resources.hpp"
 #include "core/side.hpp"
@@ -64,15 +68,28 @@ std::uint64_t new_secret() {
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
+/// What a process does that its library keeps from coming back: it writes down why, and ends.
+using LastWords = std::function<void(const Error&)>;
+
+/// Sees to it that a side ends when one of `others` has died. nullptr if its library does so by itself.
+std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
+    if (!transport.may_wait_for_the_dead) return nullptr;
+    return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
+        say(Error{peer + " is gone, and a call of the library of " + std::string{transport.name} + " does not return"});
+        ::_exit(1);
+    });
+}
+
 /// How a subscriber introduces itself.
 struct Introduction {
     std::size_t wish = 0;        ///< which of the subscribers it would like to be; 0: any
     std::uint64_t secret = 0;    ///< of a run that starts its own subscribers: only those know it
     std::string companion = {};  ///< the address of the program that this process has started for itself, if it has
+    LastWords last_words = [](const Error&) {};
 };
 
 Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
-                               Introduction own = {}) {
+                               const Introduction& own = {}) {
     auto control = connect_control(options.address, port, limit_of(options), stop);
     if (!control) return with_origin_of_port(control.error(), options);
     const auto run_it = [&]() -> Result<void> {
@@ -80,6 +97,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
         if (!place) return place.error();
         Side side{options, transport, *control, log, {}, name_of_subscriber(options, *place)};
         side.companion = own.companion;
+        const auto watched = watch(transport, {&*control, 1}, own.last_words);
         return run_subscriber(side);
     };
     return explained(run_it(), {&*control, 1});
@@ -89,6 +107,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
 /// longer come.
 struct Own {
     const Companion* companion;  ///< nullptr: it has none
+    LastWords last_words;
     std::uint64_t secret = 0;
     std::function<bool()> hopeless = [] { return false; };
 };
@@ -105,6 +124,7 @@ Result<void> publish_and_run(const Options& options, const Transport& transport,
         side.companion = own.companion->address();
         side.companion_pid = own.companion->pid();
     }
+    const auto watched = watch(transport, subscribers, own.last_words);
     return explained(run_publisher(side), subscribers);
 }
 
@@ -130,25 +150,38 @@ struct Run {
     const Build& build;
     const Stop& stop;
     Log& log;
-    const Companion* companion;  ///< nullptr: none was started here
+    Companion* companion;  ///< nullptr: none was started here
 
     std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
 };
+
+/// The end of a log whose run does not come back. The counters of the kernel are left out.
+void say_and_end(const Run& run, const Error& error) {
+    run.log.write(Failure{std::nullopt, error.text});
+    complain(error.text);
+    run.log.write(read_load(true));
+    run.log.end();
+    run.log.flush();
+    if (run.companion != nullptr) run.companion->end_now();
+}
 
 Result<void> run_processes(const Run& run, const Listener& listener, std::vector<Child>& children,
                            std::uint64_t secret) {
     const auto one_ended = [&] {
         return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
     };
-    auto done =
-        publish_and_run(run.options, run.transport, listener, run.stop, run.log, {run.companion, secret, one_ended});
-    std::string fates;
-    for (Child& child : children) {
-        const std::string fate = child.reap();
-        if (!fate.empty()) fates += (fates.empty() ? "" : ", ") + fate;
-    }
-    if (done || fates.empty()) return done;
-    return Error{fates + " (" + done.error().text + ")"};
+    const auto explain = [&](const Error& error) {
+        std::string fates;
+        for (Child& child : children) {
+            const std::string fate = child.reap();
+            if (!fate.empty()) fates += (fates.empty() ? "" : ", ") + fate;
+        }
+        return fates.empty() ? error : Error{fates + " (" + error.text + ")"};
+    };
+    const auto say = [&](const Error& error) { say_and_end(run, explain(error)); };
+    auto done = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                                {run.companion, say, secret, one_ended});
+    return done ? done : explain(done.error());
 }
 
 Result<void> run_threads(const Run& run, const Listener& listener) {
@@ -164,7 +197,7 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
         });
     }
     auto published = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
-                                     {run.companion, secret, [&] { return one_failed.load(); }});
+                                     {run.companion, {}, secret, [&] { return one_failed.load(); }});
     for (auto& subscriber : subscribers) subscriber.join();
     const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
     return published && failed != ends.end() ? *failed : published;
@@ -257,10 +290,11 @@ int run_forked(const Run& run, const Listener& listener) {
 int run_role(const Run& run) {
     const auto& [options, transport, build, stop, log, companion] = run;
     const int port = control_port(options);
+    const auto say = [&](const Error& error) { say_and_end(run, error); };
     if (options.role == Role::sub) {
         const PathCounters before = write_head(run);
-        return conclude(run, subscribe_and_run(options, transport, port, stop, &log, {0, 0, run.companion_address()}),
-                        before);
+        const Introduction own{0, 0, run.companion_address(), say};
+        return conclude(run, subscribe_and_run(options, transport, port, stop, &log, own), before);
     }
     const auto listener = Listener::open(options.address, port);
     const bool both = options.role == Role::both;
@@ -268,7 +302,7 @@ int run_role(const Run& run) {
     const PathCounters before = write_head(run);
     if (!listener) return conclude(run, with_origin_of_port(listener.error(), options), before);
     if (both) return conclude(run, run_threads(run, *listener), before);
-    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion}), before);
+    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion, say}), before);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.

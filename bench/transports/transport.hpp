@@ -85,6 +85,9 @@ public:
     /// The process of the program, whose processor time is part of what messages cost; 0 if nobody knows it.
     virtual pid_t pid() const { return 0; }
 
+    /// Ends it at once, and removes what it leaves behind: this process is about to end without destroying anything.
+    virtual void end_now() noexcept {}
+
     /// Why it is no longer there, if it has ended before it was told to.
     virtual std::optional<std::string> trouble() const { return std::nullopt; }
 };
@@ -273,6 +276,10 @@ struct Transport {
     Result<std::unique_ptr<Companion>> (*start_companion)(const RunPlan&) = nullptr;
     /// Whether each size needs a process of its own, as the library can be started only once in a process.
     bool fresh_process_for_each_size = false;
+    /// Whether a call of its library may wait for ever when the other side has been killed: for a lock in shared
+    /// memory, say. Three seconds after that, this process then ends without the library. Not for those of fresh
+    /// processes.
+    bool may_wait_for_the_dead = false;
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;

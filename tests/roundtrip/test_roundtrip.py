@@ -71,7 +71,7 @@ class Run(NamedTuple):
         """Each result of the native log. A sample counts as the upper edge of its bin, the largest as what it was."""
         found: list[Told] = []
         for event in self.native.events:
-            if isinstance(event.what, Record) and event.what.scope == "summary":
+            if isinstance(event.what, Record) and is_result(event.what):
                 found.append(Told(event.what, []))
             elif isinstance(event.what, Histogram):
                 largest = int(found[-1].value("latency", "max"))
@@ -120,9 +120,14 @@ def said(record: Record, metric: str, statistic: str = "total") -> Number:
     return number
 
 
+def is_result(record: Record) -> bool:
+    """Whether a record is of a whole size, and of messages: what each took of the processors stands in the native log alone."""
+    return record.scope == "summary" and record.number("cpu_per_message", "mean") is None
+
+
 def summaries(log: Log) -> list[Record]:
     """The records of whole sizes."""
-    return [record for record in log.records if record.scope == "summary"]
+    return [record for record in log.records if is_result(record)]
 
 
 def assert_printed(number: Number, value: float, unit: float) -> None:

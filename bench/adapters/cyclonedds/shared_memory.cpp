@@ -167,7 +167,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (!RouDi::is_running()) return RouDi::not_running();
     auto subscriber = std::make_unique<BlockSubscriber>(topic);
     if (auto done = subscriber->open(topic); !done) return done.error();
-    RouDi::need_no_farewell();
+    RouDi::end_without_farewell();
     return std::unique_ptr<Subscriber>{std::move(subscriber)};
 }
 
@@ -176,7 +176,7 @@ Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::spa
     if (!RouDi::is_running()) return RouDi::not_running();
     auto publisher = std::make_unique<LoaningPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic); !done) return done.error();
-    RouDi::need_no_farewell();
+    RouDi::end_without_farewell();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }
 
@@ -199,6 +199,7 @@ extern const Transport cyclonedds_shm{
     .settings = settings,
     .way = Way::local,
     .start_companion = start_companion,
+    .may_wait_for_the_dead = true,
 };
 
 }  // namespace tacholog::transports

@@ -10,8 +10,6 @@
 // in /dev/shm, which the next RouDi takes over.
 #include <unistd.h>
 
-#include <chrono>
-#include <future>
 #include <iceoryx_hoofs/log/logmanager.hpp>
 #include <iceoryx_posh/iceoryx_posh_types.hpp>
 #include <iceoryx_posh/mepoo/chunk_header.hpp>
@@ -22,7 +20,6 @@
 #include <iceoryx_versions.hpp>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "adapters/roudi.hpp"
@@ -78,7 +75,7 @@ Result<void> join_roudi() {
         return true;
     }();
     static_cast<void>(joined);
-    RouDi::need_no_farewell();
+    RouDi::end_without_farewell();
     return {};
 }
 
@@ -139,43 +136,18 @@ iox::popo::SubscriberOptions subscriber_options_of(const Topic& topic) {
     return options;
 }
 
-/// What the library has of a subscriber.
-struct SubscriberEnd {
-    explicit SubscriberEnd(const Topic& topic) : subscriber(service_of(topic), subscriber_options_of(topic)) {}
-    SubscriberEnd(const SubscriberEnd&) = delete;
-    SubscriberEnd& operator=(const SubscriberEnd&) = delete;
-    ~SubscriberEnd() {
-        if (set) set->detachState(subscriber, iox::popo::SubscriberState::HAS_DATA);
-    }
-
-    iox::popo::UntypedSubscriber subscriber;
-    std::optional<iox::popo::WaitSet<1>> set;
-};
-
 class IceoryxSubscriber final : public Subscriber {
 public:
     explicit IceoryxSubscriber(const Topic& topic)
-        : channel_(topic.channel), waiting_(topic.waiting), end_(std::make_unique<SubscriberEnd>(topic)) {
+        : channel_(topic.channel),
+          waiting_(topic.waiting),
+          subscriber_(service_of(topic), subscriber_options_of(topic)) {
         if (!sleeps(waiting_)) return;
-        end_->set.emplace();
-        failed_ = end_->set->attachState(end_->subscriber, iox::popo::SubscriberState::HAS_DATA).has_error();
+        set_.emplace();
+        failed_ = set_->attachState(subscriber_, iox::popo::SubscriberState::HAS_DATA).has_error();
     }
-    /// A publisher that was killed may hold a lock of this end in shared memory for ever: then the end is given up,
-    /// with the thread that waits for the lock, and the process ends without the library.
     ~IceoryxSubscriber() override {
-        constexpr std::chrono::seconds longest{2};
-        std::promise<void> done;
-        auto is_done = done.get_future();
-        std::thread end{[owned = std::move(end_), said = std::move(done)]() mutable {
-            owned.reset();
-            said.set_value();
-        }};
-        if (is_done.wait_for(longest) == std::future_status::ready) {
-            end.join();
-            return;
-        }
-        end.detach();
-        RouDi::leave_without_farewell();
+        if (set_) set_->detachState(subscriber_, iox::popo::SubscriberState::HAS_DATA);
     }
 
     bool failed() const { return failed_; }
@@ -183,8 +155,8 @@ public:
 
     Result<bool> match(Patience patience) override {
         constexpr Nanoseconds nap_ns = 200'000;
-        for (const Deadline deadline{patience};
-             end_->subscriber.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED; sleep_until(now_ns() + nap_ns))
+        for (const Deadline deadline{patience}; subscriber_.getSubscriptionState() != iox::SubscribeState::SUBSCRIBED;
+             sleep_until(now_ns() + nap_ns))
             if (deadline.passed()) return false;
         return true;
     }
@@ -195,10 +167,10 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
         auto came = take();
         for (BusyPoll poll{patience, waiting_}; came && !*came && poll.wait();) came = take();
-        if (came && !*came && end_->set) {
+        if (came && !*came && set_) {
             const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
             for (Nanoseconds left = to_nanoseconds(patience); came && !*came && left > 0; left = deadline - now_ns()) {
-                end_->set->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
+                set_->timedWait(iox::units::Duration::fromNanoseconds(static_cast<std::uint64_t>(left)));
                 came = take();
             }
         }
@@ -209,7 +181,7 @@ private:
     }
 
     Result<bool> take() {
-        auto taken = end_->subscriber.take();
+        auto taken = subscriber_.take();
         if (!taken.has_error()) {
             taken_ = taken.value();
             return true;
@@ -218,12 +190,13 @@ private:
         return Error{"take from " + channel_ + ": too many messages are held"};
     }
 
-    void release() noexcept override { end_->subscriber.release(taken_); }
+    void release() noexcept override { subscriber_.release(taken_); }
 
     std::string channel_;
     Waiting waiting_;
     bool failed_ = false;
-    std::unique_ptr<SubscriberEnd> end_;
+    iox::popo::UntypedSubscriber subscriber_;
+    std::optional<iox::popo::WaitSet<1>> set_;
     const void* taken_ = nullptr;
 };
 
@@ -264,6 +237,7 @@ extern const Transport iceoryx{
     .adjust = adjust,
     .way = Way::local,
     .start_companion = start_companion,
+    .may_wait_for_the_dead = true,
 };
 
 }  // namespace tacholog::transports
