@@ -157,7 +157,15 @@ def says(line: str, shown: Numeral, metric: str) -> bool:
             return True
         if any(rounded(value * scale / size) == shown.text for scale in scales for size in sizes_shown(metric, shown.unit)):
             return True
-    return metric == "loss" and any(rounded(share / size) == shown.text for share in _shares(line) for size in sizes_shown(metric, shown.unit))
+    return any(rounded(value / size) == shown.text for value in _worked_out(line, metric) for size in sizes_shown(metric, shown.unit))
+
+
+def _worked_out(line: str, metric: str) -> list[float]:
+    """What a line says of metrics whose numbers are quotients of those in it."""
+    if metric == "loss":
+        return _shares(line)
+    counts = dict(re.findall(r"(messages|sides_ns|companion_ns)=(\d+)", line)) if metric == "cpu_per_message" else {}
+    return [(int(counts["sides_ns"]) + int(counts.get("companion_ns", 0))) / int(counts["messages"])] if "messages" in counts else []
 
 
 def _shares(line: str) -> list[float]:
@@ -215,5 +223,5 @@ def points(site: Path) -> tuple[int, list[str]]:
 
 def _is_said(line: str, value: float, metric: str) -> bool:
     printed = [float(text.replace(",", "")) for text in _PRINTED.findall(line)]
-    said = [each * scale for each in printed for scale in _SCALES.get(METRICS[metric].unit, (1.0,))] + (_shares(line) if metric == "loss" else [])
+    said = [each * scale for each in printed for scale in _SCALES.get(METRICS[metric].unit, (1.0,))] + _worked_out(line, metric)
     return any(abs(each - value) <= 1e-9 * abs(value) for each in said)
