@@ -235,8 +235,10 @@
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));
   }
 
+  // Labels that no series of this machine has: only others do.
+  const unused = once(() => labels.filter((name) => onHost().every((one) => one[name] === onHost()[0][name])).map((name) => `${name.slice("label.".length)} not stated`));
   // The machine that is chosen stands above: it need not stand in each row.
-  const labelOf = (one) => one.label.split(", ").filter((part) => part !== host() && part !== `host ${host()}`).join(", ") || one.label;
+  const labelOf = (one) => one.label.split(", ").filter((part) => part !== host() && part !== `host ${host()}` && !unused().includes(part)).join(", ") || one.label;
   const nameOf = (one) => `${one.system}, ${one.transport}: ${labelOf(one)}`;
   const baseline = once(() => shown().find((one) => one.id === chosen.base) ?? suggested());
 

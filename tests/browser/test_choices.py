@@ -40,10 +40,10 @@ def test_at_first_all_is_compared_with_the_best(opened: Opener) -> None:
 
 def test_the_machine_that_was_measured_often_enough_for_a_verdict_is_shown_first(opened: Opener) -> None:
     with opened("compare.html") as page:
-        assert page.locator("#tl-host").input_value() == "host-98223e"
+        assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
-        assert len(names(page)) == 9
-        assert not any("host-98223e" in name for name in names(page))  # it stands above
+        assert len(names(page)) == 38  # the variants of data/middleware that measure round trips
+        assert not any("host-a2b38a" in name for name in names(page))  # it stands above
 
 
 def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Opener) -> None:
@@ -225,7 +225,7 @@ def test_pages_of_logs_come_after_those_that_say_something(opened: Opener) -> No
     with opened("search.html?q=shm") as page:
         found = results(page)
 
-    assert found[0].endswith(("over shm", "over SHM", "over shm-zero-copy"))
+    assert re.search(" over [a-z-]*shm", found[0], re.IGNORECASE)
 
 
 def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
