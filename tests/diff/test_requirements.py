@@ -111,7 +111,7 @@ def test_a_thousand_runs_have_an_interval_too() -> None:
         ),
         ('[[require]]\nmetric = "loss"\nstatistic = "total"\nmax_worse_percent = 5\n', "requirements.toml:1: metric: most runs lose nothing"),
         ('[[require]]\nmetric = "latency"\nstatistic = "p5O"\nmax = 5\nunit = "us"\n', "requirements.toml:1: statistic: 'p5O' is no statistic"),
-        ('[[gate]]\ntransprt = "shm"\n', "requirements.toml:1: Object contains unknown field `transprt`"),
+        ('[[gate]]\ntransports = "shm"\n', "requirements.toml:1: Object contains unknown field `transports`"),
     ],
 )
 def test_a_mistake_in_the_file_is_named_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
