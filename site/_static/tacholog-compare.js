@@ -135,7 +135,7 @@
   function reasons(one, base) {
     const found = metric().verdicts.map(([values, verdicts]) => verdicts[values[base.place]][values[one.place]]).filter((reason) => reason !== null);
     const first = one === base ? null : repeats(one, base) ? base : !one.newest && shown().find((other) => other.newest && repeats(one, other));
-    if (first) found.push(`${AGAIN} (see ${first === base ? "the baseline" : first.label})`);
+    if (first) found.push(`${AGAIN} (see ${first === base ? "the baseline" : labelOf(first)})`);
     return found;
   }
 
