@@ -167,6 +167,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "publishers": _count("publisher"),
     "subscribers": _count("subscriber"),
     "payload_touched": lambda value: "payload not touched" if value == "none" else f"payload touched ({value})",
+    "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",

@@ -81,8 +81,12 @@ def _caption(ranked: RankedGroup) -> Html:
 
 def _campaign(ranked: RankedGroup) -> str:
     """Return what all runs share so that they can be ranked: the campaign, and for each system one build."""
-    builds = {(one.system, build) for one in ranked.members if (build := build_of(one))}
-    built = "; ".join(f"{system} built from {build_words(str(build))}" for system, build in sorted(builds, key=str))
+    of_build: dict[str, set[str]] = {}
+    for one in ranked.members:
+        if build := build_of(one):
+            of_build.setdefault(build_words(str(build)), set()).add(one.system)
+    whole = len(of_build) == 1 and len(next(iter(of_build.values()))) > 1  # a campaign with one program over several libraries
+    built = "; ".join(f"{'all' if whole else ', '.join(sorted(systems))} built from {build}" for build, systems in sorted(of_build.items()))
     campaign = ranked.group["campaign"]
     named = f"campaign {campaign}" if campaign else ""
     together = ", ".join(filter(None, (named, built)))
