@@ -7,7 +7,6 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <optional>
 
 #include "core/child.hpp"
 #include "core/fd.hpp"
@@ -74,14 +73,14 @@ Result<void> in_fresh_process(const std::string& who, const Stop& stop, Log* log
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return os_error("open a pipe to " + who);
     const Fd from_child{ends[0]};
-    std::optional<Fd> to_parent{std::in_place, ends[1]};
+    Fd to_parent{ends[1]};
     if (log != nullptr) log->flush();
     auto child = Child::start(who + " process", [&] {
-        work_and_tell(to_parent->get(), log, work);
+        work_and_tell(to_parent.get(), log, work);
         return 0;
     });
     if (!child) return child.error();
-    to_parent.reset();
+    to_parent = Fd{};  // closes it here
     const std::string told = read_to_end(from_child.get(), stop, child->pid());
     const std::string fate = child->reap();
     Verdict verdict;
