@@ -70,7 +70,7 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// A file of the kernel about all processors. (With the thread sanitizer, GCC 12 sees errors in `std::string + "..."`.)
+/// A file of the kernel about all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
     path.append(name);
