@@ -68,7 +68,7 @@ std::uint64_t new_secret() {
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
-/// What a process does that its library keeps from coming back: it writes down why, and ends.
+/// Writes down why the run ends, where a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
 /// Sees to it that a side ends when one of `others` has died. nullptr if its library does so by itself.

@@ -241,6 +241,17 @@ def test_a_number_that_was_changed_in_a_part_of_a_page_is_named(built: Path, tmp
     assert ("rti-connext-dds/shmem-release-1.0.js", "999") in found
 
 
+def test_a_part_of_a_page_that_cannot_be_read_is_named(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    (script,) = site.glob("rti-connext-dds/shmem-release-1.0.js")
+    text = script.read_text()
+    script.write_text(text.replace(text[60:80], "A" * 20))
+
+    places = {one.place: one.reason for one in verify_site(site).findings if "cannot be read" in one.reason}
+
+    assert list(places) == ["rti-connext-dds/shmem-release-1.0.js"]
+
+
 def test_a_number_that_was_changed_in_the_downloads_is_named(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
     table = pd.read_parquet(site / "data/results.parquet")

@@ -17,13 +17,14 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.errors import TachologError
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.addresses import address_from, with_addresses
 from tacholog.render.html import tag
 from tacholog.site.output.log_pages import PageMaker, heading
 from tacholog.site.sources import Sources
 from tacholog.view.run_digests import digest
 
+_CALL = "tachologPart("
 _SCRIPT = re.compile(r'tachologPart\("[^"]+", "([^"]+)"\);\n')
 _MOST_BYTES = 2**28  # of the pieces of one script
 
@@ -118,13 +119,21 @@ def script_of(name: str, pieces: dict[str, str]) -> str:
 
 
 def pieces_of(script: str) -> dict[str, str]:
-    """Return the pieces in a script of a part; nothing if the script is another, or if they are too long to be some."""
+    """Return the pieces in a script of a part; nothing if the script is another.
+
+    Raises:
+        UnreadableInput: it is a script of a part, and nobody can read its pieces.
+    """
+    if not script.startswith(_CALL):
+        return {}
     found = _SCRIPT.fullmatch(script)
     if found is None:
-        return {}
+        raise UnreadableInput("the script does not end as it was written")
     try:
         unpacker = zlib.decompressobj()
         content = unpacker.decompress(base64.b64decode(found[1]), _MOST_BYTES)
-        return {} if unpacker.unconsumed_tail else msgspec.json.decode(content, type=dict[str, str])
-    except (ValueError, zlib.error, msgspec.MsgspecError):
-        return {}
+        if unpacker.unconsumed_tail:
+            raise UnreadableInput(f"the script holds more than {_MOST_BYTES >> 20} MiB")
+        return msgspec.json.decode(content, type=dict[str, str])
+    except (ValueError, zlib.error, msgspec.MsgspecError) as error:
+        raise UnreadableInput(f"the script cannot be read: {error}") from error

@@ -74,7 +74,11 @@ def verify_site(site: Path) -> Receipt:
         path = page.relative_to(site)
         if path.parts[0] in _PAGES_WITHOUT or path.parts[0].startswith("."):
             continue
-        numbers = list(_numbers_on(page, path, addresses))
+        try:
+            numbers = list(_numbers_on(page, path, addresses))
+        except UnreadableInput as error:
+            findings.append(Finding(place=path.as_posix(), reason=str(error)))
+            continue
         pages, shown = pages + bool(numbers), shown + len(numbers)
         findings += [finding for number in numbers if (finding := _wrong(number, path, found))]
     return Receipt(
@@ -138,6 +142,7 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
+            # A log without results may be withheld; one that is offered must be whole.
             if reason and (entry.results or (folder / entry.file).exists()):
                 missing.append(Finding(place=f"{run}/{entry.file}", reason=reason))
     return load([work]), names, missing
