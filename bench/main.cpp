@@ -44,7 +44,7 @@ void list_reporters() {
     using tacholog::Test;
     for (const auto* kind : tacholog::all_reporters()) {
         std::string tests;
-        for (const auto test : {Test::latency, Test::throughput, Test::demand}) {
+        for (const auto test : {Test::latency, Test::throughput, Test::demand, Test::sustain}) {
             if (kind->expresses(test, tacholog::Role::both)) (tests += ' ') += tacholog::to_text(test);
         }
         std::cout << padded(kind->name) << kind->summary << ":" << tests << '\n';

@@ -3,6 +3,9 @@
 import html
 import json
 from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
 
 _site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # the settings from site.toml
 
@@ -19,6 +22,8 @@ smartquotes = False  # names are shown exactly as written
 myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline", "deflist"]
 
+_links = [*_site["links"], *([{"title": "Source", "url": _site["repository"]}] if _site["repository"] else [])]
+
 html_theme = "pydata_sphinx_theme"
 # Without a default mode, the script of the theme logs a warning on the console.
 html_context = {"default_mode": "auto"}
@@ -27,7 +32,7 @@ html_theme_options = {
         "text": html.escape(_site["name"]),
         **({"image_light": _site["logo"], "image_dark": _site["logo"], "alt_text": ""} if _site["logo"] else {}),
     },
-    "external_links": [{"name": html.escape(link["title"]), "url": html.escape(link["url"])} for link in _site["links"]],
+    "external_links": [{"name": html.escape(link["title"]), "url": html.escape(link["url"])} for link in _links],
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
@@ -50,3 +55,23 @@ html_use_index = False
 html_domain_indices = False
 html_permalinks_icon = "#"
 copybutton_exclude = ".linenos, .gp"
+
+
+_USED_WITHOUT_MENUS = {"script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"), "css_files": "tacholog.css"}
+
+
+def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Leave menus, and scripts and styles of other pages, out of pages of which there are hundreds: these have more bytes than a log.
+
+    The name of the site leads to the first page.
+    """
+    if "no-menus" in (context.get("meta") or {}):
+        for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end"):
+            context[f"theme_{part}"] = []
+        for kind, used in _USED_WITHOUT_MENUS.items():
+            context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
+
+
+def setup(app: Sphinx) -> None:
+    """Take the menus away before the theme collects them."""
+    app.connect("html-page-context", _without_menus, priority=400)

@@ -5,23 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tacholog.dataset.export import write_hdr
 from tacholog.dataset.frames import dtype_of
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
+LATENCY = ROOT / "tests/formats/native/latency-udp.log"
 LINE = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 
 
@@ -69,10 +74,13 @@ def test_the_manifest_completes_what_the_log_does_not_say_and_the_log_wins(tmp_p
         ({"load1_before": "11.2"}, "64", False),
         ({"load1_before": "11.2"}, "some", False),
         ({"load1_before": "nan"}, "2", False),
+        ({"load1_before": "11.2", "other_load_before": "0.40"}, "2", False),
+        ({"load1_before": "0.1", "other_load_before": "0.60"}, "2", True),
+        ({"load1_before": "11.2", "other_load_before": "unknown"}, "2", True),
         ({}, "2", False),
     ],
 )
-def test_where_the_log_states_no_load_that_of_the_manifest_and_the_processors_of_the_host_mark_a_busy_machine(
+def test_where_the_log_states_no_load_what_the_manifest_measured_and_the_processors_of_the_host_mark_a_busy_machine(
     tmp_path: Path, environment: dict[str, str], threads: str, is_busy: bool
 ) -> None:
     hosts = tmp_path / "hosts"
@@ -201,8 +209,9 @@ _HUGE = "1" + "0" * 30
         (_FOLDED, "more than 32 deep"),
         (_FOLDED.replace("[" * 400, "[" * 5000).replace("]" * 400, "]" * 5000), "more than 32 deep"),
         (f"options.{'.'.join('a' * 3000)} = 1", "more than 32 deep"),
+        ("options = {b = 1, " + ".".join([r'"a\""'] * 3000) + " = 1}", "run.toml:3: tables and lists are nested more than 32 deep"),
     ],
-    ids=["a size", "an option", "a repetition", "a deep list", "a list too deep for Python", "a deep table"],
+    ids=["a size", "an option", "a repetition", "a deep list", "a list too deep for Python", "a deep table", "a deep table in a table"],
 )
 def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, line: str, said: str) -> None:
     for name, extra in (("good", ""), ("bad", line)):
@@ -215,6 +224,26 @@ def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, li
 
     assert list(dataset.runs["run"]) == ["good"]
     assert [said in reason for reason in dataset.problems.query("run == 'bad'")["reason"]] == [True]
+
+
+def test_a_key_of_many_parts_takes_no_memory_by_the_square_of_its_length(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(f"{'.'.join('a' * 3000)} = 1\n")
+
+    tracemalloc.start()
+    with pytest.raises(UnreadableInput, match=r"run\.toml:1: tables and lists are nested more than 32 deep"):
+        read_manifest(tmp_path / "run.toml")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 5_000_000
+
+
+def test_a_text_of_many_words_with_dots_is_no_key(tmp_path: Path) -> None:
+    run(tmp_path, "good")
+    path = tmp_path / "good" / "run.toml"
+    path.write_text(f'notes = ["{".".join("a" * 100)}"]\n{path.read_text()}')
+
+    assert read_manifest(path).notes == (".".join("a" * 100),)
 
 
 def test_a_dataset_of_a_version_without_the_reach_of_transports_is_opened(tmp_path: Path) -> None:
@@ -260,13 +289,40 @@ def full_log_without_a_size(folder: Path) -> Path:
     return log
 
 
+def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path) -> None:
+    dataset = load_logs([LATENCY])
+    bins = np.array([[1, 2, 3], [4, 5, 6]])
+    several = dataset.histograms.assign(bins=pd.Series([bins, np.zeros((0, 3), np.int64)], dtype="object"))
+    many = pd.concat([several] * 2001, ignore_index=True)  # more than are written at once
+    for name, table in (("several", several), ("many", many), ("none", several[:0])):
+        msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name)
+
+    assert [found.tolist() for found in open_saved(tmp_path / "several").histograms["bins"]] == [[[1, 2, 3], [4, 5, 6]], []]
+    assert open_saved(tmp_path / "none").histograms["bins"].tolist() == []
+    found = open_saved(tmp_path / "many").histograms
+    assert [bins.tolist() for bins in found["bins"]] == [[[1, 2, 3], [4, 5, 6]], []] * 2001
+    assert found["line"].tolist() == [*several["line"]] * 2001
+
+
+def test_a_saved_bin_without_its_three_numbers_is_an_error(tmp_path: Path) -> None:
+    dataset = load_logs([LATENCY])
+    dataset.save(tmp_path)
+    table = parquet.read_table(tmp_path / "histograms.parquet").drop_columns(["bins"])
+    parquet.write_table(table.append_column("bins", pa.array([[[1, 2]]] * len(table))), tmp_path / "histograms.parquet")
+
+    with pytest.raises(UnreadableInput, match="a bin of a distribution does not have three numbers"):
+        open_saved(tmp_path)
+
+
 def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
     dataset = load_logs([full_log_without_a_size(tmp_path)])
     dataset.save(tmp_path / "saved")
 
     assert dataset.histograms["payload_bytes"].isna().tolist() == [True]
     assert sum(count for _, _, count in dataset.histograms["bins"][0]) == 54
-    assert write_hdr(open_saved(tmp_path / "saved"), tmp_path / "hdr") == 1
+    again = open_saved(tmp_path / "saved")
+    assert [bins.tolist() for bins in again.histograms["bins"]] == [bins.tolist() for bins in dataset.histograms["bins"]]
+    assert write_hdr(again, tmp_path / "hdr") == 1
     assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
 
 

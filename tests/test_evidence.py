@@ -16,9 +16,9 @@ from tacholog.campaign.plan import read_plan
 from tacholog.compare.bands import read as read_bands
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import open_evidence
+from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.source import open_log_in
-from tacholog.runs.manifest import read_host, read_manifest
+from tacholog.runs.manifest import folders_below, read_host, read_manifest
 
 OUTSIDE = "topsecretoutside"
 RUN = Path(__file__).parent.parent / "docs" / "example" / "data" / "latency-udp"
@@ -65,6 +65,61 @@ def test_a_link_on_the_way_to_a_file_is_not_followed(place: Path) -> None:
 
     with pytest.raises(UnreadableInput, match=LINK):
         open_evidence(place, "inner/outside.log")
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_no_file_of_its_folder_is_not_read_at_once_either(place: Path, kind: str) -> None:
+    make, said = MAKERS[kind]
+    make(place / "some.log")
+
+    with pytest.raises(UnreadableInput, match=said):
+        read_evidence(place, "some.log")
+
+
+def test_a_file_is_read_up_to_the_limit_and_not_beyond(place: Path) -> None:
+    (place / "some.log").write_bytes(b"0123456789" * 1000)
+
+    assert read_evidence(place, "some.log") == b"0123456789" * 1000
+    assert read_evidence(place, "some.log", 9_993) == b"0123456789" * 999 + b"012"
+    assert read_evidence(place, "some.log", 20_000) == b"0123456789" * 1000
+
+
+def test_a_file_whose_size_says_zero_is_read_whole() -> None:
+    assert read_evidence(Path("/proc/self"), "status").startswith(b"Name:")
+
+
+def test_folders_are_listed_in_order_without_following_links_and_without_what_could_block(place: Path) -> None:
+    for folder in ("b/inner", "a-1", "a", ".hidden"):
+        (place / folder).mkdir(parents=True)
+        (place / folder / "run.toml").touch()
+    (place / "a" / "link").symlink_to("../b")
+    (place / "a" / "to-a-file").symlink_to("run.toml")
+    (place / "a" / "to-nothing").symlink_to("nothing")
+    os.mkfifo(place / "a" / "pipe")
+
+    found = [(folder.relative_to(place).as_posix(), files) for folder, files in folders_below(place)]
+    everything = dict(folders_below(place, regular=False))
+
+    assert found == [
+        (".", []),
+        ("a", ["run.toml", "to-a-file", "to-nothing"]),
+        ("a-1", ["run.toml"]),
+        ("b", []),
+        ("b/inner", ["run.toml"]),
+    ]
+    assert everything[place / "a"] == ["pipe", "run.toml", "to-a-file", "to-nothing"]
+
+
+def test_a_folder_that_cannot_be_listed_is_told_and_costs_only_itself(place: Path) -> None:
+    (place / "b").mkdir()
+    told: list[OSError] = []
+
+    walk = folders_below(place, told.append)
+    assert next(walk) == (place, [])
+    (place / "b").rmdir()
+
+    assert list(walk) == []
+    assert [error.filename for error in told] == [str(place / "b")]
 
 
 def test_a_device_is_refused_without_reading_from_it() -> None:

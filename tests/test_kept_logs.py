@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.compare.sides import find
+from tacholog.compare.sides import find, find_all
 from tacholog.dataset.cache import FILE, Cache
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load, load_logs, load_parts
@@ -159,6 +159,28 @@ def test_a_release_is_compared_without_reading_the_others(tmp_path: Path) -> Non
 
     assert counts(work) == (2, 0)
     assert side.runs["run"].tolist() == ["1", "4"]
+
+
+def test_two_releases_are_compared_with_one_search_of_their_folder(tmp_path: Path) -> None:
+    for number in range(6):
+        run(tmp_path / "data" / str(number), 2_000_000 + number, release=f"{number % 3}.0", published=number == 2)
+    work = Work(cache=Cache(tmp_path / "cache"))
+
+    new, old = find_all(["1.0", "0.0"], [tmp_path / "data"], work)
+
+    assert counts(work) == (5, 0)  # the published run of 2.0 too, but only once
+    assert (old.runs["run"].tolist(), new.runs["run"].tolist()) == (["0", "3"], ["1", "4"])
+
+
+def test_releases_of_different_folders_are_found(tmp_path: Path) -> None:
+    run(tmp_path / "a" / "1", 2_000_001, release="1.0")
+    run(tmp_path / "b" / "1", 2_000_002, release="1.0")
+    run(tmp_path / "b" / "2", 2_000_003, release="2.0")
+
+    old, new = find_all(["1.0", "2.0"], [tmp_path / "a", tmp_path / "b"])
+
+    assert old.runs["root"].tolist() == [str(tmp_path / "a" / "1")]
+    assert new.runs["run"].tolist() == ["2"]
 
 
 def test_names_in_the_results_of_own_runs_are_replaced(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 // uses, and both sides find it by the address that travels over the control channel.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "adapters/sides.hpp"
 #include "core/helper_program.hpp"
 #include "transports/ip_endpoint.hpp"
-#include "transports/transport.hpp"
 
 namespace tacholog {
 
@@ -100,12 +102,27 @@ inline Result<BrokerAddress> broker_of(const Topic& topic) {
     return BrokerAddress{host_of(place->address), place->address.port()};
 }
 
-/// Sides that meet at a broker have the name of the channel for an endpoint.
-inline Result<void> check_endpoints(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints) {
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': it is not of " + topic.channel};
+/// The names that messages are published under: the channel's, or one for each instance of keyed data. The subscriber
+/// hears all of them together.
+struct BrokerNames {
+    /// `between` separates the parts of a name; `any` stands for any last part.
+    BrokerNames(const Topic& topic, const std::string& between, const std::string& any)
+        : heard(topic.instances ? topic.channel + between + any : topic.channel),
+          left("left" + between + topic.channel) {
+        if (!topic.instances) each.push_back(topic.channel);
+        for (std::size_t instance = 0; topic.instances && instance < *topic.instances; ++instance)
+            each.push_back(topic.channel + between + std::to_string(instance));
     }
-    return {};
-}
+
+    /// The name for a message, by its instance.
+    const std::string& of(std::span<const std::byte> message) const {
+        const bool is_one = each.size() == 1 || message.size() < message_header_bytes;
+        return is_one ? each.front() : each[instance_of(message) % each.size()];
+    }
+
+    std::string heard;
+    std::vector<std::string> each;
+    std::string left;  ///< where subscribers say that they leave
+};
 
 }  // namespace tacholog

@@ -202,8 +202,7 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
     Channels channels;
     const std::size_t payload_bytes = measured.payload_bytes;
     std::string answers_at;
-    const bool round_trips = side.options.test == Test::latency && side.options.basis == Basis::round_trip;
-    if (round_trips || side.options.probe_every > 0) {
+    if (has_round_trips(side.options) || side.options.probe_every > 0) {
         auto answers = side.transport.subscribe(new_topic(side, payload_bytes, Direction::answers));
         if (!answers) return answers.error();
         channels.subscriber = std::move(*answers);

@@ -14,8 +14,10 @@ namespace tacholog {
 template <typename Value, std::size_t Count>
 using Choices = std::array<std::pair<std::string_view, Value>, Count>;
 
-inline constexpr Choices<Test, 3> tests{
-    {{"latency", Test::latency}, {"throughput", Test::throughput}, {"demand", Test::demand}}};
+inline constexpr Choices<Test, 4> tests{{{"latency", Test::latency},
+                                         {"throughput", Test::throughput},
+                                         {"demand", Test::demand},
+                                         {"sustain", Test::sustain}}};
 inline constexpr Choices<Role, 3> roles{{{"both", Role::both}, {"pub", Role::pub}, {"sub", Role::sub}}};
 inline constexpr Choices<Touch, 3> touches{
     {{"none", Touch::none}, {"write", Touch::write}, {"write+read", Touch::write_read}}};

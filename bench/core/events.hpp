@@ -11,6 +11,7 @@
 #include "core/facts.hpp"
 #include "core/histogram.hpp"
 #include "core/options.hpp"
+#include "core/sustain.hpp"
 
 namespace tacholog {
 
@@ -181,6 +182,34 @@ struct Sending {
     const Histogram* from_send = nullptr;  ///< round trips from the actual send time
 };
 
+/// One trial of the sustain test.
+struct Trial {
+    std::size_t payload_bytes = 0;
+    std::uint64_t index = 0;
+    TrialOrder order;
+    std::uint64_t planned = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t held_back = 0;  ///< of those sent: the transport did not take them at once
+    Faults faults;
+    Nanoseconds duration_ns = 0;
+    std::optional<double> offered_rate_per_s;
+    const Histogram* latency = nullptr;  ///< round trips from the intended send time
+    const Histogram* lateness = nullptr;
+    double loss_ratio = 0;  ///< of those planned: not answered
+    bool keeps_latency = false;
+    bool keeps_loss = false;
+
+    bool passed() const { return keeps_latency && keeps_loss; }
+};
+
+/// What the trials of a size have found.
+struct SustainResult {
+    std::size_t payload_bytes = 0;
+    SustainPlan plan;
+    Sustained found;
+    Nanoseconds duration_ns = 0;  ///< of all trials
+};
+
 /// The one rate of the rig: messages a second, of so many of which the first and the last lie this far apart. `n`
 /// messages lie `n - 1` periods apart, so that fewer than two have no rate.
 inline std::optional<double> rate_of(std::uint64_t messages, Nanoseconds first_to_last_ns) {
@@ -286,6 +315,7 @@ struct End {
     std::uint64_t demand = 0;
     std::uint64_t errors = 0;
     std::string time;
+    std::uint64_t sustain = 0;
 };
 
 }  // namespace tacholog

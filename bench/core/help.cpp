@@ -7,13 +7,14 @@ constexpr std::string_view text =
     R"(perftest measures how a transport moves messages from a publisher to a subscriber,
 and writes what it finds as a text log.
 
-Usage: perftest --test latency|throughput|demand --transport NAME [options]
+Usage: perftest --test latency|throughput|demand|sustain --transport NAME [options]
 
 What to measure
-  --test latency|throughput|demand
+  --test latency|throughput|demand|sustain
                              latency: round trips, one message outstanding or at --rate;
                              throughput: a stream, as fast as it goes or at --rate;
-                             demand: bursts of --demands messages, with rests between them
+                             demand: bursts of --demands messages, with rests between them;
+                             sustain: the highest rate that keeps --latency-goal and --loss-goal
   --transport NAME           the way to move messages; --list-transports shows them
   --sizes LIST               payload sizes, 16 to 256MiB: bytes, or with KiB or MiB
                              (default 16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB)
@@ -29,6 +30,19 @@ What to measure
   --basis rtt|one-way        latency at --rate: rtt: of round trips (default); one-way: of the way
                              there alone, from the moment that the schedule gives to a message.
                              Both sides must then read one clock, on one host
+  --latency-goal STAT=TIME   sustain only, and needed there: what round trips have to keep in a trial, such
+                             as p99=100us; p50, p90, p99, p99.9 and so on to p99.9999, or max
+  --loss-goal RATIO          sustain only: which share of the messages may be lost; one that was never sent
+                             is lost, too (default 0)
+  --rate-range LOW,HIGH      sustain only: the rates to search in (default 1000,10000000)
+  --goal-width RATIO         sustain only: the search ends when the lowest rate that misses the goal is no
+                             further than this above the highest one that keeps it (default 0.01)
+  --trial-duration SECONDS   sustain only: length of the trials that narrow the rates down (default 1); those
+                             that confirm the result take --duration
+  --trials N                 sustain only: N trials of full length decide on a rate, or fewer where the rest
+                             cannot change the outcome (default 3)
+  --exceed-ratio RATIO       sustain only: which share of the time of its trials may miss the goal at a rate
+                             that is sustained; 0: none (default 0.5: most of them keep it)
   --demands LIST             messages a burst, demand only (default 100,1000,10000)
   --recovery LIST            milliseconds from the start of one burst to the start of the next,
                              demand only; a burst that takes longer is followed at once (default 5)

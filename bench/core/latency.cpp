@@ -312,7 +312,7 @@ private:
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
         // A duplicate, or late: in a closed loop the publisher no longer waits for its answer.
-        if (message.identified && !newest_.advance(message.number) && !side_.options.rate_per_s) return true;
+        if (message.identified && !newest_.advance(message.number) && !is_open_loop(side_.options)) return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
@@ -329,6 +329,7 @@ private:
 }  // namespace
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured) {
+    if (side.options.test == Test::sustain) return run_sustain_publisher(side, measured);
     if (side.options.basis == Basis::one_way) return run_one_way_publisher(side, measured);
     if (side.options.rate_per_s) return run_open_loop_publisher(side, measured);
     auto channels = open_channels_as_publisher(side, measured);

@@ -38,6 +38,11 @@ public:
         carried_bytes_ += result.received * result.payload_bytes;
         count(counts_.demand, result);
     }
+    void write(const Trial& trial) {
+        carried_bytes_ += trial.latency->count() * trial.payload_bytes;
+        for (const auto& writer : writers_) writer.reporter->write(trial);
+    }
+    void write(const SustainResult& result) { count(counts_.sustain, result); }
     void write(const Failure& failure) { count(counts_.errors, failure); }
 
     void end() {
@@ -53,16 +58,18 @@ public:
         std::uint64_t latency = 0;
         std::uint64_t throughput = 0;
         std::uint64_t demand = 0;
+        std::uint64_t sustain = 0;
         std::uint64_t errors = 0;
         std::uint64_t carried_bytes = 0;  ///< payloads of results
     };
     Counts counts() const {
-        return {counts_.latency, counts_.throughput, counts_.demand, counts_.errors, carried_bytes_};
+        return {counts_.latency, counts_.throughput, counts_.demand, counts_.sustain, counts_.errors, carried_bytes_};
     }
     void set(const Counts& counts) {
         counts_.latency = counts.latency;
         counts_.throughput = counts.throughput;
         counts_.demand = counts.demand;
+        counts_.sustain = counts.sustain;
         counts_.errors = counts.errors;
         carried_bytes_ = counts.carried_bytes;
     }

@@ -44,7 +44,7 @@ std::optional<std::string> objection_to_audience(const Options& options, const T
 /// What speaks against so many publishers.
 std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
     if (options.publishers == 1) return std::nullopt;
-    if (options.test == Test::latency) {
+    if (options.test == Test::latency || options.test == Test::sustain) {
         return "--publishers is for --test throughput and demand: a round trip has one publisher and one subscriber";
     }
     if (options.audience.subscribers > 1) {

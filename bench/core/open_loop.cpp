@@ -1,43 +1,19 @@
-// The latency test at a rate: an open loop. Each message has the moment that the schedule gives it, and its latency
-// begins there, however late it was sent: a stall delays those behind it, and all of them say so. One thread sends and
-// takes in turn, so that neither waits for the other.
+// The latency test at a rate: an open loop (pacer.hpp).
 #include "core/open_loop.hpp"
 
-#include <sched.h>
-
-#include <algorithm>
-#include <atomic>
-
-#include "core/instances.hpp"
-#include "core/latency_intervals.hpp"
-#include "core/side.hpp"
-#include "core/steady.hpp"
-#include "core/waiting.hpp"
+#include "core/pacer.hpp"
 
 namespace tacholog {
 namespace {
 
-/// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
-constexpr Nanoseconds drain_silence_ns = nanoseconds_per_second;
-
-/// How often it is looked whether all has come, behind the planned end.
-constexpr Nanoseconds short_pulse_ns = 1'000'000;
-
-class Pacer {
+class OpenLoop {
 public:
-    Pacer(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side),
-          channels_(std::move(channels)),
-          payload_bytes_(payload_bytes),
-          instances_(instances_of(side)),
-          plan_(0, rate()),
-          newest_(instances_),
-          outstanding_(rate() * side.options.timeout_s),
-          intervals_(side.intervals(most_histograms_kept)) {}
+    OpenLoop(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side), payload_bytes_(payload_bytes), pacer_(side, std::move(channels), payload_bytes, rate()) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
-        if (auto done = warm_up(); !done) return done;
+        if (auto done = warm_up(side_, pacer_, payload_bytes_, rate()); !done) return done;
         if (auto done = measure(); !done) return done;
         return finish();
     }
@@ -45,252 +21,40 @@ public:
 private:
     double rate() const { return *side_.options.rate_per_s; }
 
-    Result<void> warm_up() {
-        SteadyRule rule{side_.options.warmup_s};
-        std::uint64_t messages = 0;
-        const auto duration = phase(rule.longest_ns(), nanoseconds_per_second, true, [&](const LatencyRecord& record) {
-            messages += record.histogram.count();
-            return rule.second_passed(median_of(record.histogram), messages, record.elapsed_ns);
-        });
-        if (!duration) return duration.error();
-        side_.tell(Warmup{payload_bytes_, sent_, *duration, rule.outcome(), std::nullopt});
-        return {};
-    }
-
     Result<void> measure() {
         std::uint64_t index = 0;
-        faults_ = {};
-        corrupted_ = 0;
-        from_send_.clear();
-        lateness_.clear();
-        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(),
-                                    side_.placement.live, [&](const LatencyRecord& record) {
-                                        side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
-                                                                   &record.histogram, record.last_ns});
-                                        total_.merge(record.histogram);
-                                        return false;
-                                    });
+        const auto duration =
+            pacer_.phase(rate(), to_nanoseconds(side_.options.duration_s), pacer_.interval_length_ns(),
+                         side_.placement.live, [&](const LatencyRecord& record) {
+                             side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns, &record.histogram,
+                                                        record.last_ns});
+                             total_.merge(record.histogram);
+                             return false;
+                         });
         if (!duration) return duration.error();
         duration_ns_ = *duration;
-        faults_.lost = sent_ - std::min(sent_, answered_ + unreadable_);
         return {};
-    }
-
-    /// One phase; `found` gets each of its intervals, and returns whether it is enough.
-    template <typename Found>
-    Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
-        return intervals_.phase(*side_.monitor, live, [&] { return send_and_take(longest_ns, interval_ns); }, found);
-    }
-
-    /// Sends what is due for so long, or until it is enough; then takes what is on its way. What is left in the current
-    /// record is of the last interval.
-    Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
-        const Nanoseconds start = now_ns();
-        const Nanoseconds planned_end = start + longest_ns;
-        begin(start, planned_end);
-        Nanoseconds next_pulse = start;
-        Nanoseconds moved_ns = start;
-        bool enough = false;
-        while (!enough || awaited()) {
-            const auto moved = step(enough, next_pulse);
-            if (!moved) return moved.error();
-            const Nanoseconds now = now_ns();
-            if (*moved || idle()) moved_ns = now;
-            if (now < next_pulse) [[likely]]
-                continue;
-            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
-            enough = enough || all_sent(planned_end, now) || intervals_.enough();
-            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now, last_ns_);
-            next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
-            if (intervals_.start_ns() + interval_ns > now)
-                next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
-            const auto over = silent_for_good(now - moved_ns, enough);
-            if (!over) return over.error();
-            if (*over) break;
-        }
-        pending_.reset();
-        const Nanoseconds end = now_ns();
-        intervals_.close(end, last_ns_);
-        return end - start;
-    }
-
-    bool all_sent(Nanoseconds end_ns, Nanoseconds now) const {
-        return now >= end_ns && (sent_ == planned_ || now >= end_ns + catch_up_ns);
-    }
-
-    void begin(Nanoseconds start, Nanoseconds end) {
-        plan_ = Plan{start, rate()};
-        intervals_.begin(start);
-        idle_turns_ = 0;
-        planned_ = plan_.due_before(end);
-        sent_ = answered_ = unreadable_ = 0;
-        outstanding_.restart(next_place_);
-        newest_.restart(next_place_);
-    }
-
-    /// Whether an answer is. One that cannot be told from others is one less.
-    bool awaited() const { return answered_ + unreadable_ < sent_; }
-
-    /// Nothing is awaited.
-    bool idle() const { return !awaited() && !pending_; }
-
-    bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
-
-    /// True if what was sent and is not answered can be taken for lost.
-    Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) const {
-        if (lossy()) return all_sent && silence_ns >= drain_silence_ns;
-        if (silence_ns < to_nanoseconds(side_.limit())) return false;
-        return Error{"take: no answer within the time limit"};
-    }
-
-    /// Does what there is to do, or rests. True if something moved.
-    Result<bool> step(bool enough, Nanoseconds next_pulse) {
-        auto moved = enough ? take() : turn();
-        if (moved && !*moved) moved = rest(next_pulse);
-        if (moved && *moved) idle_turns_ = 0;
-        return moved;
-    }
-
-    /// Sends what is due and takes what has come. False if there was neither.
-    Result<bool> turn() {
-        const auto sent = send_if_due();
-        if (!sent) return sent.error();
-        const auto taken = take();
-        if (!taken) return taken.error();
-        return *sent || *taken;
-    }
-
-    /// Nothing is due and nothing has come. Two sides that share one core still make progress: a side that polls in
-    /// vain for long gives the core away; one that sleeps does so until something comes or is due, but not beyond
-    /// `limit_ns`. True if something came.
-    Result<bool> rest(Nanoseconds limit_ns) {
-        const Waiting waiting = side_.options.waiting;
-        if (waiting != Waiting::block && !polled_in_vain()) {
-            spin_pause();
-            return false;
-        }
-        if (sleeps(waiting)) return sleep(limit_ns);
-        if (side_.yield() == Yield::yes) {
-            ::sched_yield();
-        } else {
-            spin_pause();
-        }
-        return false;
-    }
-
-    bool polled_in_vain() {
-        constexpr std::uint64_t turns_a_look =
-            32;  // a look at the clock each turn would make turns longer, and so latencies
-        if (++idle_turns_ % turns_a_look != 0) return idle_turns_ > turns_a_look && in_vain_;
-        const Nanoseconds now = now_ns();
-        if (idle_turns_ == turns_a_look) idle_since_ns_ = now;
-        in_vain_ = now - idle_since_ns_ >= BusyPoll::spin_ns;
-        return in_vain_;
-    }
-
-    /// A side that is to poll after sleeping wakes this much before the time.
-    Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
-
-    Result<bool> sleep(Nanoseconds limit_ns) {
-        constexpr Nanoseconds until_room_ns = 100'000;  // no answer says that a transport takes more
-        const Nanoseconds now = now_ns();
-        Nanoseconds until = limit_ns;
-        if (pending_) until = std::min(until, now + until_room_ns);
-        if (!pending_ && sent_ < planned_) until = std::min(until, plan_.due_ns(sent_) - early_ns());
-        if (until <= now) return false;
-        return take(std::chrono::nanoseconds{until - now});
-    }
-
-    Result<bool> send_if_due() {
-        if (!pending_) {
-            if (sent_ == planned_) return false;
-            const Nanoseconds due = plan_.due_ns(sent_);
-            if (now_ns() < due) return false;
-            auto loan = channels_.publisher->loan(payload_bytes_);
-            if (!loan) return loan.error();
-            write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
-            pending_.emplace(std::move(*loan));
-            pending_since_ns_ = now_ns();
-        }
-        const auto handed_over = pending_->publish(Patience{0});
-        if (!handed_over) return handed_over.error();
-        if (!*handed_over)
-            return false;  // full: answers have to be taken meanwhile, or neither side would get any further
-        pending_.reset();
-        lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
-        outstanding_.sent(pending_since_ns_);
-        last_sent_ns_ = pending_since_ns_;
-        if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
-        ++next_place_;
-        ++sent_;
-        return true;
-    }
-
-    Result<bool> take(Patience patience = Patience{0}) {
-        const auto sample = channels_.subscriber->take(patience);
-        if (!sample) return sample.error();
-        if (!*sample) return false;
-        const auto message = read_answer((*sample)->bytes(), side_.options.handling);
-        const Nanoseconds now = now_ns();
-        if (message.corrupted) ++corrupted_;
-        if (!message.number) {
-            ++unreadable_;
-            return true;
-        }
-        const std::uint64_t place = place_of(*message.number, instances_);
-        const auto answer = outstanding_.answered(place);
-        if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
-        if (answer.kind != Outstanding::Kind::first) return true;
-        ++answered_;
-        if (!newest_.advance(*message.number)) ++faults_.reordered;
-        const std::uint64_t index = place - (next_place_ - sent_);
-        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
-        intervals_.record(last_ns_);
-        from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
-        return true;
     }
 
     Result<void> finish() {
         if (const auto ended = end_of_size(side_); !ended) return ended;
-        faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
-        side_.tell(LatencyResult{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())});
-        const auto offered = rate_of(sent_, last_sent_ns_ - first_sent_ns_);
-        const Sending sending{payload_bytes_, planned_, sent_, rate(), offered, &lateness_, &from_send_};
+        side_.tell(LatencyResult{payload_bytes_, pacer_.faults(), duration_ns_, &total_,
+                                 heard(side_, pacer_.instances_heard())});
+        const Sending sending{payload_bytes_,         pacer_.planned(),   pacer_.sent(),      rate(),
+                              pacer_.offered_per_s(), &pacer_.lateness(), &pacer_.from_send()};
         side_.tell(sending);
         if (total_.count() == 0) {
             side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
-                                                   std::to_string(sent_) + " messages was answered"});
+                                                   std::to_string(pacer_.sent()) + " messages was answered"});
         }
         tell_generator_limits(side_, sending, total_);
         return {};
     }
 
     const Side& side_;
-    Channels channels_;
     std::size_t payload_bytes_;
-    std::size_t instances_;
-    Plan plan_;
-    std::uint64_t planned_ = 0;     ///< messages of this phase
-    std::uint64_t sent_ = 0;        ///< those of them that were sent
-    std::uint64_t next_place_ = 0;  ///< among all messages
-    Newest newest_;
-    std::optional<Loan> pending_;  ///< of a transport that is full
-    Nanoseconds pending_since_ns_ = 0;
-    Nanoseconds first_sent_ns_ = 0;
-    Nanoseconds last_sent_ns_ = 0;
-    Outstanding outstanding_;
-    std::uint64_t answered_ = 0;    ///< of this phase
-    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
-    std::uint64_t idle_turns_ = 0;
-    Nanoseconds idle_since_ns_ = 0;  ///< about
-    bool in_vain_ = false;           ///< it has polled for long
-    std::uint64_t corrupted_ = 0;
-    std::uint64_t last_ns_ = 0;
-    Faults faults_;
-    LatencyIntervals intervals_;  ///< from the intended send time, as total_
-    Histogram total_;
-    Histogram from_send_;
-    Histogram lateness_;
+    Pacer pacer_;
+    Histogram total_;  ///< from the intended send time
     Nanoseconds duration_ns_ = 0;
 };
 
@@ -312,7 +76,7 @@ void tell_generator_limits(const Side& side, const Sending& sending, const Histo
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured) {
     auto channels = open_channels_as_publisher(side, measured);
     if (!channels) return channels.error();
-    return Pacer{side, std::move(*channels), measured.payload_bytes}.run();
+    return OpenLoop{side, std::move(*channels), measured.payload_bytes}.run();
 }
 
 }  // namespace tacholog

@@ -27,6 +27,9 @@ Result<void> check_pace(const Options& options, const Given& given) {
     if (options.rate_per_s && options.test == Test::demand) {
         return Error{"--rate is for --test latency and throughput: a demand test is paced by --recovery"};
     }
+    if (options.rate_per_s && options.test == Test::sustain) {
+        return Error{"--rate is for --test latency and throughput: a sustain test looks for it, within --rate-range"};
+    }
     if (options.answer_limit_s && (options.test != Test::latency || options.rate_per_s)) {
         return Error{
             "--answer-limit is for --test latency without --rate: nobody else waits for an answer before going on"};
@@ -42,8 +45,31 @@ Result<void> check_pace(const Options& options, const Given& given) {
     return {};
 }
 
+/// A search that cannot begin, or whose trials could not tell whether they keep the goal.
+Result<void> check_search(const Options& options, const Given& given) {
+    if (options.test != Test::sustain) {
+        for (const std::string option :
+             {"latency-goal", "loss-goal", "rate-range", "trial-duration", "goal-width", "trials", "exceed-ratio"}) {
+            if (given.has(option)) return Error{"--" + option + " is for --test sustain"};
+        }
+        return {};
+    }
+    const SustainPlan& plan = options.sustain;
+    if (!plan.latency) return Error{"--test sustain needs --latency-goal, such as p99=100us"};
+    if (plan.short_s > options.duration_s)
+        return Error{"--trial-duration: the trials that narrow the rates down are no longer than --duration"};
+    const double beyond = 1 - static_cast<double>(plan.latency->millionths) / 1e6;
+    const double samples = plan.rates.least_per_s * plan.short_s;
+    if (samples < 1 || (beyond > 0 && samples * beyond < 0.999999)) {
+        return Error{"--latency-goal " + plan.latency->statistic +
+                     ": a trial at the lowest rate has too few messages for that: raise the lowest rate of "
+                     "--rate-range, or --trial-duration"};
+    }
+    return {};
+}
+
 Result<void> check_audience(const Options& options) {
-    if (options.test != Test::latency) return {};
+    if (options.test != Test::latency && options.test != Test::sustain) return {};
     if (options.audience.subscribers > 1) {
         return Error{
             "--subscribers is for --test throughput and demand: a round trip has one publisher and one subscriber"};
@@ -55,7 +81,7 @@ Result<void> check_audience(const Options& options) {
 }
 
 Result<void> check_batch(const Options& options) {
-    if (options.batch_bytes == 0 || options.test != Test::latency) return {};
+    if (options.batch_bytes == 0 || (options.test != Test::latency && options.test != Test::sustain)) return {};
     return Error{
         "--batch-bytes is for --test throughput and demand: a message held back for others would only be late"};
 }
@@ -109,9 +135,10 @@ Result<void> check_logs(const std::vector<LogOrder>& logs) {
 }  // namespace
 
 Result<void> check(const Options& options, const Given& given) {
-    if (!given.has("test")) return Error{"--test is missing: latency, throughput or demand"};
+    if (!given.has("test")) return Error{"--test is missing: latency, throughput, demand or sustain"};
     if (options.transport.empty()) return Error{"--transport is missing: --list-transports shows what there is"};
     if (const auto fine = check_pace(options, given); !fine) return fine;
+    if (const auto fine = check_search(options, given); !fine) return fine;
     if (const auto fine = check_settings(options); !fine) return fine;
     if (options.handling.verify && options.handling.touch != Touch::write_read) {
         return Error{"--verify needs --touch write+read: a checksum covers bytes that were written and are read"};

@@ -13,6 +13,7 @@ namespace tacholog {
 namespace {
 
 constexpr double longest_s = 86400;
+constexpr int most_trials = 1000;
 constexpr std::size_t most_between_probes = 1'000'000'000;
 
 Result<double> positive(std::string_view option, std::string_view text, std::string_view unit, double most) {
@@ -118,6 +119,14 @@ Result<void> set_log(Options& options, std::string LogOrder::* part, std::string
     return {};
 }
 
+/// From `least` to less than 1.
+Result<double> share(std::string_view option, std::string_view text, double least) {
+    const auto number = to_number<double>(text);
+    if (number && *number >= least && *number < 1) return *number;
+    return Error{std::string{option} + " " + std::string{text} + ": not a ratio from " + (least > 0 ? "0.001" : "0") +
+                 " to less than 1"};
+}
+
 Result<void> set_flag(bool& flag) {
     flag = true;
     return {};
@@ -128,7 +137,7 @@ Result<void> nothing(Options&, std::string_view) {
 }
 
 // clang-format off
-constexpr std::array<OptionRow, 41> rows{{
+constexpr std::array<OptionRow, 48> rows{{
     {"test", [](Options& o, std::string_view t) { return choose("--test", t, tests, o.test); }},
     {"transport", [](Options& o, std::string_view t) -> Result<void> { o.transport = t; return {}; }},
     {"role", [](Options& o, std::string_view t) { return choose("--role", t, roles, o.role); }},
@@ -137,6 +146,13 @@ constexpr std::array<OptionRow, 41> rows{{
     {"warmup", set_warmup},
     {"interval-length", set_interval_length},
     {"rate", [](Options& o, std::string_view t) { return keep(positive("--rate", t, "messages per second", 1e9), o.rate_per_s); }},
+    {"latency-goal", [](Options& o, std::string_view t) { return keep(parse_latency_goal(t), o.sustain.latency); }},
+    {"loss-goal", [](Options& o, std::string_view t) { return keep(share("--loss-goal", t, 0), o.sustain.loss_ratio); }},
+    {"rate-range", [](Options& o, std::string_view t) { return keep(parse_rate_range(t), o.sustain.rates); }},
+    {"trial-duration", [](Options& o, std::string_view t) { return keep(positive("--trial-duration", t, "seconds", longest_s), o.sustain.short_s); }},
+    {"goal-width", [](Options& o, std::string_view t) { return keep(share("--goal-width", t, 0.001), o.sustain.width_ratio); }},
+    {"trials", [](Options& o, std::string_view t) { return keep(whole<1, most_trials>("--trials", t), o.sustain.trials); }},
+    {"exceed-ratio", [](Options& o, std::string_view t) { return keep(share("--exceed-ratio", t, 0), o.sustain.exceed_ratio); }},
     {"demands", [](Options& o, std::string_view t) { return keep(parse_demands(t), o.demands); }},
     {"demands-file", [](Options& o, std::string_view t) { return keep(read_demand_table(std::string{t}), o.demand_table); }},
     {"recovery", [](Options& o, std::string_view t) { return keep(parse_recovery(t), o.recovery_ns); }},

@@ -32,6 +32,7 @@ void complete(Options& options) {
         if (log.reporter.empty()) log.reporter = std::string{"native"};
         if (log.output.empty()) log.output = std::string{"-"};
     }
+    options.sustain.full_s = options.duration_s;
     if (options.test != Test::demand) return;
     if (options.demand_table.empty()) {
         for (const auto size : options.sizes) options.demand_table.push_back({size, options.demands});

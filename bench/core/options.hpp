@@ -14,12 +14,13 @@
 #include "core/message.hpp"
 #include "core/result.hpp"
 #include "core/settings.hpp"
+#include "core/sustain.hpp"
 #include "core/tuning.hpp"
 #include "core/waiting.hpp"
 
 namespace tacholog {
 
-enum class Test { latency, throughput, demand };
+enum class Test { latency, throughput, demand, sustain };
 enum class Basis { round_trip, one_way };
 enum class Role { both, pub, sub };
 enum class Request { run, help, version, list_transports, list_reporters };
@@ -51,6 +52,7 @@ struct Options {
     double interval_s = 1;           ///< of interval lines
     std::optional<double> warmup_s;  ///< nothing: until steady
     std::optional<double> rate_per_s;
+    SustainPlan sustain;
     Handling handling;
     std::size_t publishers = 1;  ///< of one subscriber
     Audience audience;
@@ -76,6 +78,16 @@ struct Options {
 
 /// Reads the command line. The error is one that the user can act on.
 Result<Options> parse_options(int argc, char* argv[]);
+
+/// Whether messages are answered one by one.
+inline bool has_round_trips(const Options& options) {
+    return options.test == Test::sustain || (options.test == Test::latency && options.basis == Basis::round_trip);
+}
+
+/// Whether messages follow a schedule that nothing holds up.
+inline bool is_open_loop(const Options& options) {
+    return options.test == Test::sustain || options.rate_per_s.has_value();
+}
 
 /// More than this no transport holds back.
 inline constexpr std::size_t most_batch_bytes = std::size_t{1024} * 1024;

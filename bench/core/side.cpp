@@ -28,6 +28,17 @@ std::string settings(const Options& options) {
     return text;
 }
 
+/// The subscriber answers whatever comes; but its log says what was searched for, too.
+std::string search(const Options& options) {
+    const SustainPlan& plan = options.sustain;
+    if (options.test != Test::sustain) return "";
+    return " --latency-goal=" + plan.latency->statistic + "=" + std::to_string(plan.latency->limit_ns) + "ns" +
+           " --loss-goal=" + std::to_string(plan.loss_ratio) +
+           " --rate-range=" + std::to_string(plan.rates.least_per_s) + "," + std::to_string(plan.rates.most_per_s) +
+           " --trial-duration=" + std::to_string(plan.short_s) + " --goal-width=" + std::to_string(plan.width_ratio) +
+           " --trials=" + std::to_string(plan.trials) + " --exceed-ratio=" + std::to_string(plan.exceed_ratio);
+}
+
 std::string tuning(const Tuning& tuning) {
     return (tuning.realtime ? " --realtime=" + std::to_string(*tuning.realtime) : "") +
            (tuning.lock_memory ? " --lock-memory=yes" : "") +
@@ -53,7 +64,8 @@ std::string agreement(const Options& options) {
            (options.interval_s == Options{}.interval_s ? ""
                                                        : " --interval-length=" + std::to_string(options.interval_s)) +
            settings(options) + (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
-           tuning(options.tuning) + (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
+           search(options) + tuning(options.tuning) +
+           (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
 }
 
 namespace {
@@ -76,6 +88,7 @@ void tell_placement(const Side& side, const std::string& where) {
     side.tell(Note{"reporting" + where +
                    ": no CPU is free beside those that measure: intervals are kept, and written at the end of each "
                    "phase"});
+    if (side.options.test == Test::sustain) return;  // a trial is one interval
     const bool counts = side.options.test != Test::latency;
     const auto plan = side.intervals(counts ? most_counts_kept : most_histograms_kept);
     if (plan.length_ns == to_nanoseconds(side.options.interval_s)) return;
@@ -259,11 +272,16 @@ bool agreed(const Side& side, const Frame& open) {
     return std::find(known.begin(), known.end(), OpenFrame::of(open).measured) != known.end();
 }
 
+/// Whether the subscriber's side is that of a latency test.
+bool is_answered(Test test) {
+    return test == Test::latency || test == Test::sustain;
+}
+
 Result<void> publish_case(const Side& side, const Case& measured) {
     Cost cost{.measured = measured};
     const auto companion_before = processor_time_of(side.companion_pid);
     const auto used = measure_usage(side, [&]() -> Result<void> {
-        if (side.options.test == Test::latency) return run_latency_publisher(side, measured);
+        if (is_answered(side.options.test)) return run_latency_publisher(side, measured);
         const auto arrived = run_throughput_publisher(side, measured);
         if (!arrived) return arrived.error();
         cost.messages = *arrived;
@@ -276,7 +294,7 @@ Result<void> publish_case(const Side& side, const Case& measured) {
 }
 
 Result<void> subscribe_case(const Side& side, const Frame& open) {
-    const auto run = side.options.test == Test::latency ? run_latency_subscriber : run_throughput_subscriber;
+    const auto run = is_answered(side.options.test) ? run_latency_subscriber : run_throughput_subscriber;
     const auto used = measure_usage(side, [&] { return run(side, open); });
     return used ? report_resources(side, OpenFrame::of(open).measured, *used) : used.error();
 }

@@ -157,6 +157,8 @@ inline Result<void> end_of_size(const Side& side) {
 
 Result<void> run_latency_publisher(const Side& side, const Case& measured);
 Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
+/// The search for the highest rate that keeps a goal.
+Result<void> run_sustain_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_publisher(const Side& side, const Case& measured);
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
 Result<void> run_latency_subscriber(const Side& side, const Frame& open);

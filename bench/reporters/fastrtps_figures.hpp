@@ -11,7 +11,7 @@ namespace tacholog::reporters {
 
 /// Both tables stand at the publisher. A throughput test without bursts is none of the tool's.
 inline bool fastrtps_expresses(Test test, Role role) {
-    return test != Test::throughput && role != Role::sub;
+    return (test == Test::latency || test == Test::demand) && role != Role::sub;
 }
 
 /// The tool sorts its samples and takes the floor(count * share)-th of them, counted from 1; not a number if that is

@@ -4,23 +4,12 @@
 #include <ostream>
 
 #include "reporters/native_line.hpp"
+#include "reporters/native_parts.hpp"
+#include "reporters/native_search.hpp"
 #include "reporters/reporter.hpp"
 
 namespace tacholog::reporters {
 namespace {
-
-struct Percentile {
-    std::string_view key;
-    std::uint64_t millionths;
-};
-
-constexpr std::array<Percentile, 7> percentiles{{{"p50_ns", 500'000},
-                                                 {"p90_ns", 900'000},
-                                                 {"p99_ns", 990'000},
-                                                 {"p99.9_ns", 999'000},
-                                                 {"p99.99_ns", 999'900},
-                                                 {"p99.999_ns", 999'990},
-                                                 {"p99.9999_ns", 999'999}}};
 
 std::string_view to_text(Outcome outcome) {
     if (outcome == Outcome::fixed) return "fixed";
@@ -62,11 +51,12 @@ public:
             .add_given("warmup_s", options.warmup_s)
             .add_given("interval_s", options.interval_s)
             .add_given("rate_per_s", options.rate_per_s);
+        if (options.test == Test::sustain) add_search(line, options.sustain);
         line.add("touch", to_text(options.handling.touch))
             .add("verify", options.handling.verify)
             .add("waiting", to_text(options.waiting));
         const char* unpaced = options.test == Test::latency ? "closed" : "max-rate";
-        open_ = options.rate_per_s.has_value();
+        open_ = is_open_loop(options);
         if (options.probe_every > 0) probe_every_ = options.probe_every;
         line.add("load_mode", open_ ? "open" : unpaced)
             .add("publishers", options.publishers)
@@ -218,6 +208,10 @@ public:
         put(line);
     }
 
+    void write(const Trial& trial) override { put(tacholog::reporters::line_of(trial)); }
+
+    void write(const SustainResult& result) override { put(tacholog::reporters::line_of(result)); }
+
     void write(const ThroughputResult& result) override {
         Line line{"throughput"};
         line.add("payload_bytes", result.payload_bytes)
@@ -310,6 +304,7 @@ public:
                 .add("latency", end.latency)
                 .add("throughput", end.throughput)
                 .add("demand", end.demand)
+                .add("sustain", end.sustain > 0 ? std::optional{end.sustain} : std::nullopt)
                 .add("errors", end.errors)
                 .add("time", end.time));
     }
@@ -338,14 +333,6 @@ private:
         return line;
     }
 
-    static void add_faults(Line& line, const Faults& faults) {
-        line.add("lost", faults.lost)
-            .add("duplicated", faults.duplicated)
-            .add("reordered", faults.reordered)
-            .add("corrupted", faults.corrupted)
-            .add("dropped", faults.dropped);
-    }
-
     static void add_instances(Line& line, const std::optional<Instances>& instances) {
         if (instances) line.add("instances", instances->written).add("instances_heard", instances->heard);
     }
@@ -356,16 +343,6 @@ private:
 
     /// Where the clock of a latency starts, if not where the message is handed over.
     std::string_view from() const { return open_ && !probe_every_ ? "schedule" : ""; }
-
-    static void add_statistics(Line& line, const Histogram& histogram, const std::string& prefix) {
-        if (histogram.count() == 0) return;
-        line.add(prefix + "mean_ns", histogram.mean_ns(), 1)
-            .add(prefix + "std_ns", histogram.std_ns(), 1)
-            .add(prefix + "min_ns", histogram.min_ns());
-        for (const auto& [key, millionths] : percentiles)
-            line.add(prefix + std::string{key}, histogram.percentile_ns(millionths));
-        line.add(prefix + "max_ns", histogram.max_ns());
-    }
 
     // In parts, so that no line grows beyond what an editor, a diff or a reader's buffer takes gladly.
     void write_bins(const LatencyResult& result) {

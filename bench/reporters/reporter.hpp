@@ -31,6 +31,8 @@ public:
     virtual void write(const ThroughputInterval&) {}
     virtual void write(const LatencyResult&) {}
     virtual void write(const Sending&) {}
+    virtual void write(const Trial&) {}
+    virtual void write(const SustainResult&) {}
     virtual void write(const ThroughputResult&) {}
     virtual void write(const DemandResult&) {}
     virtual void write(const Aggregate&) {}

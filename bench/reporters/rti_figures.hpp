@@ -13,8 +13,7 @@ namespace tacholog::reporters {
 
 /// Latency at its publisher, throughput at its subscriber; a run in one process or with one log has both.
 inline bool rti_expresses(Test test, Role role) {
-    if (test == Test::demand) return false;
-    return test == Test::throughput || role != Role::sub;
+    return test == Test::throughput || (test == Test::latency && role != Role::sub);
 }
 
 /// The tool sorts its samples and takes the one at floor(count * percent), counted from 0.

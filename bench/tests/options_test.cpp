@@ -118,6 +118,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"--transport shm", "--test is missing"}, Wrong{"--test latency", "--transport is missing"},
         Wrong{"--test speed --transport shm", "--test speed: not one of latency, throughput"},
         Wrong{"--test demand --transport shm --rate 5", "a demand test is paced by --recovery"},
+        Wrong{"--test sustain --transport shm", "--test sustain needs --latency-goal"},
+        Wrong{"--test sustain --transport shm --latency-goal p98=1ms", "p98=1ms: not STATISTIC=TIME"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --rate 5", "within --rate-range"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --rate-range 5", "not LOWEST,HIGHEST"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --rate-range 10,99", "has too few messages"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --trial-duration 9", "no longer than --duration"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --exceed-ratio 1", "not a ratio from 0 to less"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --goal-width 0", "not a ratio from 0.001 to"},
+        Wrong{"--test sustain --transport shm --latency-goal p99=1ms --trials 0", "not a whole number from 1 to"},
+        Wrong{"--test latency --transport shm --loss-goal 0.1", "--loss-goal is for --test sustain"},
         Wrong{"--test latency --transport shm --demands 5", "--demands is for --test demand"},
         Wrong{"--test throughput --transport shm --recovery 5", "--recovery is for --test demand"},
         Wrong{"--test demand --transport shm --demands 0", "--demands: '0' is not a number of messages"},
@@ -198,9 +208,10 @@ TEST(Options, IntervalsHaveALengthAndAnswersALimit) {
 TEST(Options, ASettingOfATransportIsTheOneGivenOrItsDefault) {
     const auto given = parse("--test latency --transport mock --set faults=lose=10,hold=1ms");
     ASSERT_TRUE(given) << given.error().text;
-    EXPECT_EQ(given->settings, (Settings{{"faults", "lose=10,hold=1ms"}}));
-    EXPECT_EQ(parse("--test latency --transport mock")->settings, (Settings{{"faults", "none"}}));
-    EXPECT_EQ(parse("--test latency --transport mock --set faults=none")->settings, (Settings{{"faults", "none"}}));
+    EXPECT_EQ(given->settings, (Settings{{"capacity", "none"}, {"faults", "lose=10,hold=1ms"}}));
+    EXPECT_EQ(parse("--test latency --transport mock")->settings, (Settings{{"capacity", "none"}, {"faults", "none"}}));
+    EXPECT_EQ(parse("--test latency --transport mock --set faults=none")->settings,
+              (Settings{{"capacity", "none"}, {"faults", "none"}}));
     EXPECT_TRUE(parse("--test latency --transport shm")->settings.empty());
 }
 

@@ -39,6 +39,7 @@ struct Corruption {
 /// Faults are of every n-th message of a channel, the n-th first; 0: of none. A lost one suffers nothing else.
 struct Injection {
     Nanoseconds hold_ns = 0;  ///< a message can be taken this much after it was published
+    double service_ns = 0;    ///< messages get through one after the other, each in this time
     Stall stall;              ///< the subscriber can take nothing meanwhile
     Stall send_stall;         ///< the publisher can hand nothing over meanwhile
     std::uint64_t lose = 0;

@@ -16,6 +16,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 constexpr std::string_view no_faults = "none";
+constexpr std::string_view no_limit = "none";
 
 Result<void> check_faults(std::string_view text) {
     const auto injection = parse_injection(text);
@@ -30,7 +31,13 @@ constexpr std::array settings{
                        "(subscriber), send-stall=TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N, "
                        "reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
                        "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
-            .check = check_faults}};
+            .check = check_faults},
+    Setting{.name = "capacity",
+            .values = "RATE",
+            .default_value = no_limit,
+            .meaning = "messages per second that get through to the subscriber, one after the other, each in the same "
+                       "time; those that come faster wait in a queue, which holds the publisher up when it is full",
+            .check = whole_number<1, 1'000'000'000>}};
 
 Result<Injection> injection_of(const Settings& given) {
     const std::string faults = value_of(given, "faults");
@@ -54,8 +61,13 @@ Result<void> ready(const RunPlan& plan) {
 /// Faults are injected on the way to the subscriber alone: what is injected is then what a round trip shows. Answers
 /// are only ever corrupted, where that is asked for by itself.
 Result<Injection> injection_of(const Topic& topic) {
-    const auto injection = injection_of(topic.settings);
-    if (!injection || topic.direction == Direction::messages) return injection;
+    auto injection = injection_of(topic.settings);
+    if (injection && topic.direction == Direction::messages) {
+        const std::uint64_t capacity_per_s = number_of(topic.settings, "capacity");  // 0: no limit
+        if (capacity_per_s > 0) injection->service_ns = 1e9 / static_cast<double>(capacity_per_s);
+        return injection;
+    }
+    if (!injection) return injection;
     Injection of_answers;
     of_answers.corrupt = injection->corrupt_answer;
     return of_answers;
@@ -84,7 +96,9 @@ public:
         if (queue_.size() >= room_) return false;
         ++count_;
         if (is_due(injection_.lose)) return true;
-        Held held{Bytes(message.begin(), message.end()), now + injection_.hold_ns};
+        served_ns_ = std::max(served_ns_, static_cast<double>(now - start_ns_)) + injection_.service_ns;
+        const auto passed_ns = start_ns_ + static_cast<Nanoseconds>(served_ns_);
+        Held held{Bytes(message.begin(), message.end()), passed_ns + injection_.hold_ns};
         if (const Corruption& corrupt = injection_.corrupt; is_due(corrupt.every))
             held.bytes[corrupt.place(held.bytes.size(), corrupted_++)] ^= std::byte{corrupt.mask};
         const Held again = is_due(injection_.duplicate) ? held : Held{};
@@ -135,6 +149,7 @@ private:
     std::mutex mutex_;
     std::deque<Held> queue_;
     std::optional<Held> swapped_;  // waits for the message that is to overtake it
+    double served_ns_ = 0;  // when the last message was through, from the start: a fraction of a nanosecond adds up
     std::uint64_t count_ = 0;
     std::uint64_t corrupted_ = 0;
 };

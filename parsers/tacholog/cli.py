@@ -22,6 +22,7 @@ COMMANDS = {
     "import": "Make runs of logs that exist already: read what was measured out of their paths.",
     "formats": "List the log formats that Tacholog can read.",
     "bench": "Run campaigns, and keep each log together with the state of the machine.",
+    "sustain": "Search the highest rate that a tool sustains, by running it again and again.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
     "diff": "Compare two releases, and say how certain each change is.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +27,7 @@ _KINDS = {
 # O_NONBLOCK: opening a named pipe would wait for a writer for ever. O_NOCTTY: a terminal must not become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+_STEP_BYTES = 1 << 12  # Files that the kernel makes up have no size.
 
 
 def open_evidence(folder: Path, name: str) -> BinaryIO:
@@ -38,6 +40,46 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
     Raises:
         UnreadableInput: the name leads out of the folder, a link is on the way, or there is no regular file that can be opened.
     """
+    return os.fdopen(_opened(folder, name), "rb")
+
+
+def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> bytes:
+    """Read a small file of a folder, found as by `open_evidence`. Small files take half of the time that a stream of Python takes.
+
+    Args:
+        folder: as for `open_evidence`.
+        name: as for `open_evidence`.
+        most_bytes: no more than so many bytes are read; ``None``: all.
+
+    Raises:
+        UnreadableInput: it cannot be opened or read.
+    """
+    file = _opened(folder, name)
+    try:
+        step = max(os.fstat(file).st_size + 1, _STEP_BYTES)
+        left = sys.maxsize if most_bytes is None else most_bytes
+        pieces: list[bytes] = []
+        while piece := os.read(file, min(step, left)):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
+    except OSError as error:
+        raise UnreadableInput(f"cannot be read: {error.strerror}") from error
+    finally:
+        os.close(file)
+
+
+def is_there(folder: Path, name: str) -> bool:
+    """Return whether a folder has an entry of that name. A link that leads nowhere counts: it has to be reported, not passed over."""
+    try:
+        parts = _parts(name)
+    except UnreadableInput:
+        return False
+    return os.path.lexists(Path(folder, *parts))
+
+
+def _opened(folder: Path, name: str) -> int:
+    """Return the descriptor of a regular file of a folder: see `open_evidence`."""
     *inner, last = _parts(name)
     at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
     try:
@@ -52,29 +94,7 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
     if not stat.S_ISREG(mode):
         os.close(file)
         raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(mode), 'something else')}")
-    return os.fdopen(file, "rb")
-
-
-def read_evidence(folder: Path, name: str) -> bytes:
-    """Read a whole small file, opened by `open_evidence`.
-
-    Raises:
-        UnreadableInput: it cannot be opened or read.
-    """
-    with open_evidence(folder, name) as stream:
-        try:
-            return stream.read()
-        except OSError as error:
-            raise UnreadableInput(f"cannot be read: {error.strerror}") from error
-
-
-def is_there(folder: Path, name: str) -> bool:
-    """Return whether a folder has an entry of that name. A link that leads nowhere counts: it has to be reported, not passed over."""
-    try:
-        parts = _parts(name)
-    except UnreadableInput:
-        return False
-    return os.path.lexists(Path(folder, *parts))
+    return file
 
 
 def _parts(name: str) -> list[str]:

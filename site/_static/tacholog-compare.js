@@ -13,6 +13,7 @@
   const [SIZE, VALUE, LOW, HIGH, RUNS, BOUND, PLACE, MARKS, GROUPS, USE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
   const [COUNTED, UNCOUNTED] = [0, 1]; // uses of a number: for a ratio that counts in the mean, for a ratio only; above: for none
   const ANY = "any";
+  const [CELLS_AT_ONCE, LEAST_ROWS] = [300, 10]; // in the table, until the reader asks for all
   // The labels in which any two runs differ, such as label.plugin: each is a choice of its own, and a property of each series.
   labels.forEach((name, at) => series.forEach((one) => { one[name] = one.labels[at]; }));
   const LISTS = Object.fromEntries(["system", "transport", ...labels, "version", "campaign"].map((name) => [name, name]));
@@ -222,18 +223,26 @@
     const found = onHost();
     const bases = shown().map((one) => [one.id, nameOf(one)]);
     const clear = (changes) => { Object.assign(chosen, picked ? {} : { base: null }, changes); draw(true); };
-    return make("div", { className: "tl-form" },
+    // The three choices that matter most stand above the table. The others are folded, so that the table is on the first screen.
+    const main = make("div", { className: "tl-main" },
       select("metric", "Metric", asked.map((one) => [one.key, metricWords(one)]), metric().key, (value) => clear({ metric: value, size: null })),
       select("host", "Machine", hostOptions(), host(), (value) => clear({ host: value, size: null })),
-      select("base", "Baseline", bases, baseline()?.id, (value) => { picked = true; clear({ base: value }); }),
+      select("base", "Baseline", bases, baseline()?.id, (value) => { picked = true; clear({ base: value }); }));
+    const more = make("details", { className: "tl-more-choices", open: unfolded }, make("summary", { textContent: `Choose systems, transports, versions and sizes (shown: ${inTheTable()})` }), make("div", { className: "tl-boxes-of" },
       boxes("system", "Systems", unique(found.map((one) => one.system)), String, (value) => isIn(chosen.system, value)),
       boxes("transport", "Transports", unique(found.map((one) => one.transport)), String, (value) => isIn(chosen.transport, value)),
       ...labels.map((name) => [name, unique(found.map((one) => one[name])).sort()]).filter(([, values]) => values.length > 1)
-        .map(([name, values]) => boxes(name, `Label ${name.slice("label.".length)}`, values, String, (value) => isIn(chosen[name], value))),
+        .map(([name, values]) => boxes(name, name.slice("label.".length).replace(/^./, (first) => first.toUpperCase()), values, String, (value) => isIn(chosen[name], value))),
       boxes("version", "Versions", unique(found.map((one) => one.version)), String, (value) => found.some((one) => one.version === value && isOfVersion(one))),
       boxes("campaign", "Campaigns (time each, runs)", unique(found.map((one) => one.campaign)), String, (value) => found.some((one) => one.campaign === value && isOfBoth(one))),
-      boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value)));
+      boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value))));
+    more.addEventListener("toggle", () => { unfolded = more.open; });
+    return make("div", { className: "tl-form" }, main, more);
   }
+
+  let unfolded = false; // whether the reader has opened the folded choices: each drawing makes them anew
+  const several = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+  const inTheTable = () => [["system", "system"], ["transport", "transport"], ["version", "version"]].map(([name, word]) => several(unique(shown().map((one) => one[name])).length, word)).concat(several(sizes().length, "size")).join(", ");
 
   // Labels that no series of this machine has: only others do.
   const unused = once(() => labels.filter((name) => onHost().every((one) => one[name] === onHost()[0][name])).map((name) => `${name.slice("label.".length)} not stated`));
@@ -305,19 +314,36 @@
     return place;
   }
 
-  function row(one, base, why) {
+  function row(one, base, why, refused) {
     const name = make("th", { scope: "row", className: "tl-text" });
     name.append(one.page === null ? nameOf(one) : make("a", { href: targets[one.page], textContent: nameOf(one) }), " ",
       make("span", { className: `tl-badge ${one.published ? "tl-published" : "tl-own"}`, textContent: one.published ? "published" : "own run" }));
     const mean = why.length || one === base ? null : meanRatio(one, base);
-    const refusal = why.length ? `No ratio (baseline -> this row): ${why.join("; ")}.` : mean || one === base ? "" : `No ratio: ${without(one, base)}.`;
-    if (refusal) name.append(make("span", { className: "tl-why", textContent: refusal }));
     const others = Object.entries(one.conditions).filter(([title, value]) => base.conditions[title] !== value).map(([title, value]) => `${title}: ${value}`);
     if (one !== base && others.length && !why.length) name.append(make("span", { className: "tl-differs", textContent: `Differs in ${others.join(", ")}` }));
-    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: times(mean.mean), title: `geometric mean over ${mean.count} sizes that both have` } : { textContent: "no ratio", className: "tl-null" });
+    const total = make("td", one === base ? { textContent: "baseline" } : mean ? { className: "stat-mean-ratio", textContent: times(mean.mean), title: `geometric mean over ${mean.count} sizes that both have` } : { className: "tl-null", title: refused.text, textContent: `no ratio (${refused.number})` });
     if (mean) total.dataset.v = mean.mean;
     if (mean && mean.count < sizes().length) total.append(make("span", { className: "tl-ratio", textContent: `${mean.count} of ${sizes().length} sizes` }));
     return make("tr", one === base ? { className: "tl-base" } : {}, name, total, ...sizes().map((bytes) => numberCell(one, base, bytes, !why.length)));
+  }
+
+  // Each reason for a missing ratio stands once below the table, with the count of its series. The rows refer to it by its number.
+  function refusals(all, base) {
+    const found = new Map();
+    for (const [one, why] of all) {
+      if (one === base || (!why.length && meanRatio(one, base))) continue;
+      const text = why.length ? why.join("; ") : without(one, base);
+      if (!found.has(text)) found.set(text, { text, number: found.size + 1, series: [] });
+      found.get(text).series.push(one);
+    }
+    return [...found.values()];
+  }
+
+  function listOfRefusals(found, count) {
+    if (!found.length) return [];
+    const without = found.reduce((sum, reason) => sum + reason.series.length, 0);
+    const items = found.map((reason) => make("li", { className: "tl-why" }, make("strong", { textContent: `${reason.series.length} series` }), `: ${reason.text}`));
+    return [make("p", { className: "tl-note", textContent: `${without} of ${count} series have no ratio to the baseline. The reason says: baseline -> series.` }), make("ol", { className: "tl-refusals" }, ...items)];
   }
 
   function table() {
@@ -326,16 +352,34 @@
     const all = shown().map((one) => [one, reasons(one, base)]);
     const worth = ([one]) => { const mean = meanRatio(one, base)?.mean ?? Infinity; return metric().better === "lower" ? mean : -mean; };
     const ranked = all.filter(([, why]) => !why.length).sort((a, b) => worth(a) - worth(b));
-    const refused = all.filter(([, why]) => why.length);
+    const refused = refusals(all, base);
+    const reasonOf = new Map(refused.flatMap((reason) => reason.series.map((one) => [one, reason])));
     const heads = ["series", `mean ratio, ${sizes().length} size${sizes().length === 1 ? "" : "s"}`, ...sizes().map(size)].map((text, index) => make("th", { scope: "col", textContent: text, className: index ? "" : "tl-text" }));
-    const body = make("tbody", {}, ...[...ranked, ...refused].map(([one, why]) => row(one, base, why)));
+    // Of one size there is one number a row: rows without a ratio stand at their place too, so that the best value is above all others.
+    const value = ([one]) => { const cell = cellAt(one, sizes()[0]); return cell ? (metric().better === "lower" ? cell[VALUE] : -cell[VALUE]) : Infinity; };
+    const inOrder = sizes().length === 1 ? [...all].sort((a, b) => (value(a) === value(b) ? 0 : value(a) - value(b))) : [...ranked, ...all.filter(([, why]) => why.length)];
+    const laidOut = inOrder.filter(([one], place) => everything || one === base || place < mostRows());
+    const body = make("tbody", {}, ...laidOut.map(([one, why]) => row(one, base, why, reasonOf.get(one))));
     const label = `${metricWords(metric())}, compared`;
-    const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body));
+    const laid = make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body);
+    laid.style.setProperty("--tl-columns", heads.length - 1); // on a phone, numbers stand in a grid below the name of their series
+    const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, laid);
     const better = metric().better === "lower" ? "lower is better" : "higher is better";
-    const note = `${metricWords(metric())}: ${better}. Ratios are to the baseline. The mean ratio is the geometric mean over the ticked sizes, without those where too much was lost or too few samples were taken. `
-      + `A ratio is tinted where both rest on ${TINTED_FROM} runs or more and their ranges do not meet${tintless() ? "; none here does" : ""}. `
-      + `${ranked.length} of ${all.length} series may be ranked against it.`;
-    return [...missing(), make("p", { className: "tl-note", textContent: note }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...legend()];
+    const summary = `${metricWords(metric())}: ${better}. ${all.length - refused.reduce((sum, reason) => sum + reason.series.length, 0)} of ${all.length} series can be compared with the baseline.`;
+    const how = "Mean ratio: the geometric mean over the selected sizes, without lossy or undersampled ones. "
+      + `A coloured ratio: both sides have ${TINTED_FROM} runs or more, and their ranges do not overlap${tintless() ? " (none here)" : ""}.`;
+    return [...missing(), make("p", { className: "tl-note", textContent: summary }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...rest(all.length, laidOut.length),
+      make("p", { className: "tl-note", textContent: how }), ...listOfRefusals(refused, all.length), ...legend()];
+  }
+
+  // A page of thousands of cells is slow to lay out: at first it has those of the best series.
+  let everything = false; // whether the reader asked for all rows
+  const mostRows = () => Math.max(LEAST_ROWS, Math.floor(CELLS_AT_ONCE / (sizes().length + 2)));
+
+  function rest(count, shownCount) {
+    if (shownCount >= count) return [];
+    const all = () => { everything = true; draw(); };
+    return [make("p", { className: "tl-note tl-rest" }, `${shownCount} of ${count} series are in the table. `, make("button", { type: "button", textContent: `Show all ${count}`, onclick: all }))];
   }
 
   const tintless = () => !shown().some((one) => sizes().some((bytes) => (cellAt(one, bytes)?.[RUNS] ?? 0) >= TINTED_FROM));
@@ -372,6 +416,6 @@
     else if (at) root.querySelector(`[name="${CSS.escape(at[0])}"][value="${CSS.escape(at[1])}"]`)?.focus();
   }
 
-  document.querySelector(".tl-static")?.setAttribute("hidden", "");
+  document.querySelector(".tl-static")?.remove(); // it says the same, and has more elements than the table
   draw();
 })();

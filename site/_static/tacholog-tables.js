@@ -108,7 +108,7 @@
     }
 
     makeTools(tools) {
-      if (this.given.length >= FILTERED_FROM) {
+      if (this.given.length >= FILTERED_FROM && !this.table.matches(".tl-beside")) { // nobody searches for a size
         const label = document.createElement("label");
         const input = document.createElement("input");
         input.type = "search";
@@ -141,6 +141,7 @@
         shown += !row.hidden;
       }
       this.count.textContent = wanted.length ? `${shown} of ${this.given.length} rows` : "";
+      window.tachologKeys?.refresh(this.table);
     }
 
     csv() {
@@ -164,7 +165,8 @@
       const place = scroller.closest("[id]")?.id ?? "table";
       const number = (count.get(place) ?? 0) + 1;
       count.set(place, number);
-      new Table(scroller, tools, number > 1 ? `${place}.${number}` : place);
+      const { table } = new Table(scroller, tools, number > 1 ? `${place}.${number}` : place);
+      if (root !== document) window.tachologKeys?.refresh(table);
     }
   }
 

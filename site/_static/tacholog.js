@@ -86,6 +86,7 @@
         draw(state);
       });
     }
+    window.tachologKeys?.start(figure);
   }
 
   // The numbers of a figure as CSV, in the units of the schema. The apostrophe keeps a spreadsheet from reading a name as a formula.
@@ -180,9 +181,17 @@
       details.querySelectorAll(".tl-place").forEach((place) => place.remove()); // their ids are in the piece
       if (details.matches(".tl-each")) details.lastElementChild.replaceWith(box); else details.append(box);
       window.tachologTables?.start(box);
+      window.tachologKeys?.start(box);
       box.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
     } catch (problem) {
       details.dataset.part = file;
+    }
+  }
+
+  async function openAround(element) {
+    for (let outer = element.closest("details"); outer; outer = outer.parentElement.closest("details")) {
+      outer.open = true;
+      await fill(outer);
     }
   }
 
@@ -191,15 +200,9 @@
     const id = location.hash.length > 1 && decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
-    for (let outer = target.closest("details"); outer; outer = outer.parentElement.closest("details")) {
-      outer.open = true;
-      await fill(outer);
-    }
+    await openAround(target);
     const found = document.getElementById(id);
-    if (found instanceof HTMLDetailsElement) {
-      found.open = true;
-      await fill(found);
-    }
+    if (found && found !== target) await openAround(found); // what was loaded has folded parts of its own
     if (found && (found !== target || found.matches(".tl-each"))) found.scrollIntoView();
   }
 

@@ -95,3 +95,13 @@ def opened(site: Path, browser: Browser) -> Opener:
         context.close()
 
     return open_page
+
+
+def unfold(page: Page) -> None:
+    """Open the choices of the page that compares: at first only metric, machine and baseline are shown."""
+    page.locator(".tl-more-choices > summary").click()
+
+
+def open_folds(page: Page) -> None:
+    """Open what a page shows folded at first. Parts that are loaded when somebody opens them stay closed."""
+    page.evaluate("document.querySelectorAll('details.tl-fold').forEach((fold) => { fold.open = true; })")

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
+from tests.browser.conftest import unfold
 
 Opener = Callable[..., AbstractContextManager[Page]]
 
@@ -42,13 +43,14 @@ def test_the_machine_that_was_measured_often_enough_for_a_verdict_is_shown_first
     with opened("compare.html") as page:
         assert page.locator("#tl-host").input_value() == "host-a2b38a"
         assert {*page.locator(".tl-result td .tl-runs").all_inner_texts()} == {"6\u00a0runs"}
-        assert len(names(page)) == 38  # the variants of data/middleware that measure round trips
+        assert len(names(page)) == 47  # the variants of data/middleware that measure round trips, and the transports of 0.4.0
         assert not any("host-a2b38a" in name for name in names(page))  # it stands above
 
 
 def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator("tr.tl-base th").inner_text()
+        unfold(page)
         page.get_by_label("0.1.0", exact=True).check()
         page.get_by_label("tcp", exact=True).uncheck()
 
@@ -60,6 +62,7 @@ def test_ticking_versions_and_transports_does_not_move_the_baseline(opened: Open
 def test_a_baseline_that_is_unticked_is_said_to_be_another_one(opened: Opener) -> None:
     with opened(OWN) as page:
         name = page.locator("#tl-base option:checked").inner_text()
+        unfold(page)
         page.get_by_label(name.split(", ")[1].split(":")[0], exact=True).uncheck()
 
         assert f"{name} is not among what is chosen: the baseline is " in missing(page)
@@ -102,6 +105,7 @@ def test_what_is_shown_is_understood_in_an_address(opened: Opener, shown: str, m
 def test_a_version_that_is_ticked_and_unticked_gives_back_the_same_table(opened: Opener) -> None:
     with opened(OWN) as page:
         before = page.locator(".tl-result tbody").inner_text()
+        unfold(page)
         page.get_by_label("0.1.0", exact=True).check()
         assert len(names(page)) == 12
         page.get_by_label("0.1.0", exact=True).uncheck()
@@ -133,6 +137,7 @@ def test_a_baseline_that_was_unticked_leaves_the_address(opened: Opener) -> None
     with opened(f"{OWN}&transport=shm%7Cuds%7Ctcp") as page:
         base = with_base(page, "shm")
         assert parse_qs(urlsplit(page.url).query)["base"] == [base]
+        unfold(page)
         page.get_by_label("shm", exact=True).uncheck()
 
         assert parse_qs(urlsplit(page.url).query)["base"] != [base]
@@ -143,10 +148,14 @@ def test_operating_systems_are_no_one_machine_and_what_was_printed_again_no_seco
     with opened("compare.html?host=ecal-hp-zbook-15-g5&metric=latency.mean&version=5.11%7C5.12") as page:
         rows = {text.splitlines()[0]: text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
         base = page.locator("tr.tl-base th").inner_text()
+        reasons = page.locator(".tl-why").all_inner_texts()
+
+    def reason(text: str) -> str:
+        return reasons[int(re.findall(r"no ratio \((\d+)\)", text)[0]) - 1]
 
     assert "Win10" in base
-    assert all("operating system: Win10 AMD64 -> Ubuntu22 AMD64" in text for name, text in rows.items() if "Ubuntu22" in name)
-    (again,) = (text for name, text in rows.items() if "copy, version 5.11, Win10" in name and "zero" not in name)
+    assert all("operating system: Win10 AMD64 -> Ubuntu22 AMD64" in reason(text) for name, text in rows.items() if "Ubuntu22" in name)
+    (again,) = (reason(text) for name, text in rows.items() if "copy, version 5.11, Win10" in name and "zero" not in name)
     assert "the same measurement, published again (see copy, version 5.12, Win10 AMD64)" in again
 
 
@@ -154,18 +163,60 @@ def test_sizes_with_too_few_samples_have_no_part_in_the_mean_and_who_has_no_othe
     with opened("compare.html?host=host-087119&metric=latency.p99.99%40rtt") as page:
         with_base(page, "shm")
         rows = {text.split(",")[1].partition(":")[0].strip(): text for text in page.locator(".tl-result tbody tr").all_inner_texts()}
+        reasons = page.locator(".tl-why").all_inner_texts()
 
     assert "4 of 6 sizes" in rows["uds"]
     assert "3 of 6 sizes" in rows["udp"]
-    assert "No ratio: at no chosen size do both sides have little enough loss and enough samples." in rows["tcp"]
+    assert "no ratio (1)" in rows["tcp"]
+    assert reasons == ["1 series: at no chosen size do both sides have little enough loss and enough samples"]
 
 
-def test_every_series_without_a_ratio_says_why(opened: Opener) -> None:
+def test_every_series_without_a_ratio_refers_to_a_reason_that_stands_once(opened: Opener) -> None:
     for asked in ("metric=loss.total", "metric=goodput.mean&host=any", "metric=latency.mean&host=any"):
         with opened(f"compare.html?{asked}") as page:
-            rows = page.locator(".tl-result tbody tr", has_text="no ratio")
-            assert rows.count() > 0
-            assert all("No ratio" in text for text in rows.all_inner_texts())
+            if page.locator(".tl-rest button").count():
+                page.locator(".tl-rest button").click()
+            rows = page.locator(".tl-result tbody tr", has_text="no ratio").all_inner_texts()
+            reasons = page.locator(".tl-why").all_inner_texts()
+
+        numbers = [int(re.findall(r"no ratio \((\d+)\)", text)[0]) for text in rows]
+        assert numbers
+        assert {number: numbers.count(number) for number in sorted({*numbers})} == {
+            place: int(reason.split(" series: ")[0]) for place, reason in enumerate(reasons, 1)
+        }
+        assert len({reason.partition(": ")[2] for reason in reasons}) == len(reasons)
+
+
+def test_the_table_is_on_the_first_screen_and_the_choices_are_folded(opened: Opener) -> None:
+    with opened("compare.html") as page:
+        page.set_viewport_size({"width": 1280, "height": 800})
+        row = page.locator("tr.tl-base").bounding_box()
+        folded = page.locator(".tl-more-choices").first
+
+        assert row
+        assert row["y"] + row["height"] < 800
+        assert folded.get_attribute("open") is None
+        assert "12 systems" in folded.inner_text()
+        unfold(page)
+        page.get_by_label("Aeron", exact=True).uncheck()
+        assert folded.get_attribute("open") is not None  # what a reader has opened stays open
+        assert "11 systems" in folded.inner_text()
+
+
+# The content of cells that reaches over the edge of its cell.
+OVER_THE_EDGE = """() => [...document.querySelectorAll('.tl-result tbody td')].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const edge = cell.getBoundingClientRect();
+    return [...range.getClientRects()].some((box) => box.width && (box.left < edge.left - 1 || box.right > edge.right + 1));
+}).map((cell) => cell.innerText)"""
+
+
+@pytest.mark.parametrize("metric", ["latency.p50", "goodput.mean"])
+def test_numbers_and_marks_stay_in_their_cells_on_a_phone(opened: Opener, metric: str) -> None:
+    with opened(f"compare.html?metric={metric}&host=any", "phone") as page:
+        assert page.locator(".tl-result td sup .tl-mark").count() > 10
+        assert page.evaluate(OVER_THE_EDGE) == []
 
 
 def test_an_operating_system_is_no_participant(opened: Opener) -> None:
@@ -221,6 +272,20 @@ def test_a_size_is_found_however_it_is_written_on_a_disk_too(site: Path, browser
         assert said == []
 
 
+@pytest.mark.parametrize("query", ["99.9999", "99.9999 %", "p99.9999", "99.9999th percentile", "p99 64 KiB", "99 % 64KB"])
+def test_a_percentile_is_found_however_it_is_written(opened: Opener, query: str) -> None:
+    with opened(f"search.html?q={quote_plus(query)}") as page:
+        found = results(page)
+
+    assert "Tacholog perftest over shm" in found
+
+
+@pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
+def test_how_a_side_waits_is_found_by_the_words_that_people_use(opened: Opener, query: str) -> None:
+    with opened(f"search.html?q={quote_plus(query)}") as page:
+        assert "Methodology" in results(page)
+
+
 def test_pages_of_logs_come_after_those_that_say_something(opened: Opener) -> None:
     with opened("search.html?q=shm") as page:
         found = results(page)
@@ -238,3 +303,23 @@ def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
         page.wait_for_url("**/logs/rti/**")
 
         assert page.locator("li:has(:target)").count() == 1
+
+
+def test_of_one_size_rows_without_a_ratio_stand_at_their_place_by_value(opened: Opener) -> None:
+    with opened("compare.html?host=host-a2b38a&metric=latency.p99%40rtt&size=1048576") as page:
+        cells = page.locator(".tl-result tbody td:nth-child(3)")
+        values = [float(text) for text in cells.evaluate_all("cells => cells.map(cell => cell.dataset.v ?? 'inf')")]
+        ratios = page.locator(".tl-result tbody td:nth-child(2)").all_inner_texts()
+
+    assert values == sorted(values)
+    assert ratios[0].startswith("no ratio")
+    assert "baseline" in ratios[1:]
+
+
+def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> None:
+    with opened("index.html") as page:
+        page.set_viewport_size({"width": 375, "height": 800})
+        found = page.locator(".tl-panels").evaluate_all("all => all.map(each => [each.scrollWidth, each.clientWidth])")
+
+    assert found
+    assert all(inner <= outer for inner, outer in found)

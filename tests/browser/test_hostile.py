@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.browser.conftest import open_folds
 
 from tacholog.site.build import build_site
 from tacholog.site.settings import Link, SiteSettings
@@ -33,7 +34,8 @@ def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
         name = path.relative_to(site).as_posix()
         watch(page, name, found)
         page.goto(path.as_uri() + ("?q=PWNED" if name == "search.html" else ""))
-        for figure in page.locator(".tl-figure").all():
+        open_folds(page)
+        for figure in page.locator(".tl-figure:visible").all():
             figure.scroll_into_view_if_needed()
             figure.locator(".tl-is-live").wait_for(timeout=60_000)
         if page.evaluate("document.title === 'PWNED'"):

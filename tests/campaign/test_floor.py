@@ -9,8 +9,7 @@ from tests.command import run_tacholog_text
 
 from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.plan import Campaign, read_campaign, schedule_runs
-from tacholog.campaign.processes import FLOOR
-from tacholog.runs.manifest import read_manifest
+from tacholog.runs.manifest import FLOOR, read_manifest
 
 HEAD = 'system = "S"\ntool = "t"\nrepetitions = 2\n'
 RUN = '[[runs]]\nname = "measured"\ncommand = ["client"]\n'

@@ -98,11 +98,15 @@ def disturbed(tmp_path: Path) -> Path:
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
     folder = only(tmp_path / "out")
-    file = folder / "to-3/01/run.toml"
+    say_disturbed(folder / "to-3/01/run.toml")
+    return folder
+
+
+def say_disturbed(file: Path) -> None:
+    """Write into the manifest of a run that others took much of the machine before it."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
     file.write_text("\n".join([*lines[:place], 'other_load_before = "200000.00"', *lines[place:]]) + "\n")
-    return folder
 
 
 def test_a_campaign_above_its_limits_says_so_and_its_disturbed_runs_are_done_again(tmp_path: Path) -> None:
@@ -134,3 +138,37 @@ def test_a_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Pat
     assert f"tacholog bench --resume {only(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
     assert "not copied to data, because the campaign did not hold its limits" in done.stderr
     assert not (tmp_path / "data").exists()
+
+
+def compared(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_tacholog_text(
+        "ab", "--no-control", "env A=1 seq {arguments}", "seq {arguments}", "small.toml", "--pairs", "1", *arguments, cwd=tmp_path
+    )
+
+
+def test_pairs_above_the_limits_are_not_copied_for_publication(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + "limits = { other_load = 0 }\n" + QUIET)
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        done = compared(tmp_path, "--release", "1.0", "1.1")
+    finally:
+        other.kill()
+        other.wait()
+
+    assert "of 4 runs did not hold the limits (load of others 0)" in done.stderr
+    assert "do these runs again with: the same command with --resume, which takes both runs of a pair" in done.stderr
+    assert "not copied to data, because the runs did not hold the limits of the campaign" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_disturbed_run_of_a_pair_is_done_again_with_the_other_run_of_the_pair(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
+    compared(tmp_path)
+    [folder] = (tmp_path / "build/runs").glob("ab-small-*")
+    say_disturbed(folder / "old/to-3/01/run.toml")
+
+    done = compared(tmp_path, "--resume")
+
+    assert "All runs held the limits" in done.stderr, done.stderr
+    assert float(manifests(folder)["old/to-3/01"].environment["other_load_before"]) < 100000
+    assert [name for name in manifests(folder) if name.startswith("half-pairs")] == ["half-pairs/new/to-3/01"]

@@ -308,7 +308,7 @@ def test_each_verdict_that_is_asked_for_is_listed_and_no_other_in_every_output(c
         assert [row["verdict"] for row in json.loads(said)["rows"]] == ["removed"] * 13 + ["added"] * 4
         return
     assert all(title in said.lower() for title in ("only in old (13)", "only in new (4)"))
-    assert not any(title in said.lower() for title in ("not replicated (", "lost ("))
+    assert not any(title in said.lower() for title in ("not proven (", "lost ("))
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_without_a_job_the_summary_is_printed(checkout: Path, monkeypatch: pytes
 
     result = run("ecal-5.11", "ecal-5.12", "--data", checkout / "data", "--format", "github")
 
-    assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not replicated\n\n| verdict | rows |")
+    assert result.output.startswith("### ecal-5.11 → ecal-5.12: 32 not comparable, 32 alike, not proven\n\n| verdict | rows |")
 
 
 def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,7 +29,7 @@ LABEL = '{"control": "yes"}'
 
 def with_controls(rows: Floats, controls: Floats, places: list[int], **said: Any) -> Dataset:  # noqa: ANN401 - any column
     """One side: rows of a campaign, and the controls that ran beside them."""
-    measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, transport="inter-thread")
+    measured, beside = make_side(rows, places, **said), make_side(controls, places, labels=LABEL, **{"transport": "inter-thread"} | said)
     for table in (beside.runs, beside.results):
         table["run"] = "control/" + table["run"]
     runs, results = (pd.concat([getattr(side, name) for side in (measured, beside)], ignore_index=True) for name in ("runs", "results"))
@@ -141,7 +143,9 @@ def test_controls_that_do_not_cover_a_transport_say_so() -> None:
     assert report.counts["worse"] == ROWS
     assert report.controls.uncovered == ("shm",)
     assert "No control uses shm: whether the host changed for rows of it, the controls cannot tell." in text(report)
-    assert "The controls did not move" in text(report)
+    assert re.search(
+        r"The controls show no significant change of the host \(12 rows that no release changes; 0\.0 % worse on average, p 0\.4\)", text(report)
+    )
 
 
 def test_worse_rows_on_a_changed_machine_without_controls_come_with_a_warning() -> None:
@@ -190,3 +194,34 @@ def test_controls_with_too_few_runs_are_not_judged() -> None:
 
     assert report.controls is not None
     assert report.controls.moved is None
+
+
+def test_few_controls_may_miss_a_host_that_is_not_the_same_for_all_rows() -> None:
+    found = [text(report_of(Host(0), 9, lone=20, controls=controls)) for controls in (4, 8)]
+
+    assert ["Only 4 controls could be judged. Fewer than 8 can miss a change of the host" in shown for shown in found] == [True, False]
+    assert "could be judged" not in found[1]
+
+
+@pytest.mark.parametrize(
+    ("facts", "candidates"),
+    [
+        ({"other_load_during": ("0.02", "0.98")}, "load of other programs, median 0.0 -> 1.0"),
+        ({"other_load_during": ("0.02", "0.08"), "load1_before": ("0.2", "0.9")}, "nothing that was recorded"),
+        ({"mhz_before": ("3500", "1200")}, "processor frequency before, median, MHz 3500.0 -> 1200.0"),
+        ({"server.steal_percent_during": ("0.5", "7.5")}, "stolen processor time, median, % 0.5 -> 7.5"),
+        ({"governor": ("performance", "powersave")}, "governor performance -> powersave"),
+    ],
+)
+def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(facts: dict[str, tuple[str, str]], candidates: str) -> None:
+    generator = np.random.default_rng(10)
+    old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)) + np.array([0.0, np.log(1.07)])[:, None, None])
+    manifests = [f'{{"environment": {json.dumps({name: two[side] for name, two in facts.items()})}}}' for side in (0, 1)]
+    sides = [
+        with_controls(values[:1], values[1:], places, manifest=manifest)
+        for values, places, manifest in zip((old, new), turns(PAIRS), manifests, strict=True)
+    ]
+
+    shown = text(compare(sides[0], sides[1], Policy()))
+
+    assert f"What else differs between the environments, as candidates: {candidates}." in shown

@@ -196,3 +196,9 @@ def test_no_comparison_takes_two_labels_for_one(comparison: Comparison) -> None:
 
     assert judged.different == (Difference("label.plugin", "flannel", None),)
     assert judge(one, one, comparison=comparison, only=("labels",)).different == ()
+
+
+def test_a_side_without_a_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnreadableInput, match="a side has no name"):
+        find("", ())

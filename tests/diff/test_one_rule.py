@@ -31,7 +31,7 @@ from tacholog.view.views import View, view_of
 Side = Callable[..., Dataset]
 
 VALUES = np.array([[1000.0] * 6])
-OLD, NEW = [f"old-{number}" for number in range(6)], [f"new-{number}" for number in range(6)]
+OLD, NEW = [f"1-old-{number}" for number in range(6)], [f"2-new-{number}" for number in range(6)]
 # A value of each condition that is not the one of the made-up campaigns, and how each way of comparing says so.
 OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "definition": ({"definition": "something-else"}, "definition of the metric: perftest-latency -> something-else"),

@@ -134,14 +134,19 @@ def test_sides_that_take_turns_in_going_first_are_compared(side: Side) -> None:
             "the runs took turns, but do not state the session and repetition that make them pairs",
         ),
         ({}, (range(0, 48, 4), [*range(2, 46, 4), 1]), "few_pairs", "fewer than 6 pairs of runs were made next to each other"),
-        ({"session": None}, (range(12), range(12, 24)), "order_confounded", "the sides did not take turns, so time may explain the change"),
+        (
+            {"session": None},
+            (range(12), range(12, 24)),
+            "order_confounded",
+            "the sides did not take turns, so the time or the machine of the measurement may explain it",
+        ),
         (
             {"session": None},
             ([*range(6), *range(18, 24)], range(6, 18)),
             "order_confounded",
-            "the sides did not take turns, so time may explain the change",
+            "the sides did not take turns, so the time or the machine of the measurement may explain it",
         ),
-        ({}, (None, range(12)), "order_unknown", "the order of the runs is not known, so time may explain the change"),
+        ({}, (None, range(12)), "order_unknown", "the order of the runs is not known, so the time or the machine of the measurement may explain it"),
     ],
 )
 def test_of_the_order_of_runs_is_said_what_is_known(

@@ -96,7 +96,7 @@ def test_a_reason_that_all_rows_of_a_verdict_share_is_said_once_and_what_differs
 
     assert page.count("Made-up CPU -&gt; Another CPU") == 1
     assert '<p class="shared stat-evidence">In all of these rows: ' in page
-    assert '<td class="r stat-evidence">' not in page[: page.index('id="loss"')]
+    assert '<td class="r stat-evidence">' not in page[page.index('id="apart"') :]
     assert (parsed(page).open, parsed(page).wrong) == ([], [])
 
 

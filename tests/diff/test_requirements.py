@@ -102,6 +102,8 @@ def test_a_thousand_runs_have_an_interval_too() -> None:
         (f'{P50}max = "5"\nunit = "us"\n', "requirements.toml:1: Expected a number, got a?.*text"),
         (f'{P50}maximum = 5\nunit = "us"\n', r"requirements.toml:1: Object contains unknown field `maximum`"),
         (f'{P50}max = 5\nunit = "us"\nsize = "1 kib"\n', "requirements.toml:1: size: '1 kib' is no size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "{"9" * 400} KiB"\n', "requirements.toml:1: size: '9+ KiB' is no size"),
+        (f'{P50}max = 5\nunit = "us"\nsize = "9223372036854775808 B"\n', "requirements.toml:1: size: '9223372036854775808 B' is no size"),
         (f'{P50}max = 5\nunit = "us"\nsize = 64\npayload_bytes = 64\n', "requirements.toml:1: size, payload_bytes: state one of them"),
         (f'{P50}max = 5\nunit = "us"\nconfidence = 1.0\n', "requirements.toml:1: Expected a number <= 0.999999"),
         (f'{P50}max = 5\nunit = "us"\nthan = "1.0"\n', "requirements.toml:1: than: it belongs to max_worse_percent"),
@@ -275,7 +277,7 @@ def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history
     file = read_requirements(tmp_path / "requirements.toml")
 
     report = judge(newest(data), file, no_base)
-    history = [(one.release, one.report.results[0].verdict) for one in judged_releases(data, file, no_base)]
+    history = [(one.release, one.report.results[0].verdict) for one in judged_releases(data, lambda part: judge(part, file, no_base))]
 
     assert (report.releases, report.results[0].verdict) == (("0.10",), "passed")
     assert history == [("0.9", "failed"), ("0.10", "passed")]
@@ -341,7 +343,7 @@ def test_a_badge_says_in_words_how_a_requirement_stands(side: Side, tmp_path: Pa
     assert {"requirements", "fast"} < set(found)
     assert len(found) == 5
     root = ET.fromstring(found["fast"])  # noqa: S314 - our own
-    assert root.get("aria-label") == "fast: at most 5 us: passed"
+    assert root.get("aria-label") == "fast: at most 5 \u00b5s: passed"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
+from tests.diff.test_controls import with_controls
 
 from tacholog.commands.diff import rendered
 from tacholog.commands.export import export
@@ -47,6 +48,29 @@ def test_a_comment_is_short_however_many_rows_there_are(change: float, side: Sid
 
     assert len(text.splitlines()) <= MOST_LINES
     assert MOST_LINES + requirements_text.MOST_LINES < 60
+
+
+def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happens_at_once() -> None:
+    generator = np.random.default_rng(8)
+    pairs = np.arange(12)
+    places = list(2 * pairs + pairs % 2), list(2 * pairs + 1 - pairs % 2)
+    change = np.repeat([3.0, 0.3, 1.0], 20)[:, None] * np.exp(np.repeat([0.0, 0.3], [40, 20])[:, None] * generator.standard_normal((60, 12)))
+    sides = [
+        with_controls(values[:60], values[60:], when)
+        for values, when in zip(10_000 * np.exp(0.01 * generator.standard_normal((2, 72, 12))), places, strict=True)
+    ]
+    new = sides[1].results
+    new["value"] = np.concatenate([(new["value"].to_numpy(float)[: 60 * 12].reshape(12, 60) * change.T).ravel(), 1.05 * new["value"][60 * 12 :]])
+
+    text = rendered("comment", compare(sides[0], sides[1], Policy()))
+
+    lines = text.splitlines()
+    assert len(lines) <= MOST_LINES
+    above = lines[: lines.index(next(line for line in lines if line.startswith("<details>")))]
+    assert [line for line in above if "Host changed: 5" in line]
+    assert len([line for line in above if line.startswith("| latency")]) == 12
+    assert lines[-1] == "</details>"
+    assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
 
 def test_a_comment_shows_the_worst_row_first_and_folds_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
@@ -86,6 +110,14 @@ def test_few_runs_have_a_value_and_no_interval(side: Side) -> None:
     (row,) = row_values(side(VALUES[:, :5]))
 
     assert (row.value, row.low, row.high, row.confidence, row.runs) == (4200.0, None, None, None, 5)
+
+
+def test_controls_are_no_rows_of_other_services_and_change_no_name() -> None:
+    values = np.vstack([VALUES, 2 * VALUES])
+
+    (row,) = row_values(with_controls(values[:1], values[1:], list(range(6)), transport="shm"))
+
+    assert (row.value, row.key.transport, row.key.apart) == (4300.0, "shm", ())
 
 
 def test_bencher_metric_format_has_the_shape_of_its_schema(side: Side) -> None:

@@ -86,7 +86,8 @@ def test_a_condition_that_iperf3_does_not_state_is_named_with_the_place_to_state
         "batching (batch_bytes under [conditions] in run.toml, or in the campaign)." in said.output
     )
     assert "not stated: batching" in said.output
-    assert "one value on each side" not in said.output.replace("by one value on each side (of several runs, their median): none differ", "")
+    assert "ompared without a test, by the median of each side: no row differs by more than the band, 1 is alike" in said.output
+    assert "one value on each side" not in said.output
 
 
 def test_iperf3_with_the_condition_stated_is_tested(tmp_path: Path) -> None:
@@ -141,8 +142,9 @@ def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Repor
 def test_a_measurement_that_was_published_again_is_told_without_asking(checkout: Path, old: str, new: str, rows: int) -> None:
     report = compare(find(str(checkout / "data" / old), []), find(str(checkout / "data" / new), []), Policy())
 
-    assert f"none differ, {rows} are alike ({rows} the same measurement, published again)" in conclusion(report)
-    assert all(f"{rows} the same measurement, published again" in show(report) for show in (text, markdown, html))
+    assert conclusion(report).startswith(f"Nothing measured changed: {rows} rows are the same measurement, published again.")
+    assert 'class="picture"' not in html(report)
+    assert all(f"{rows} rows are the same measurement, published again" in show(report) for show in (text, markdown, html))
 
 
 def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compared) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -18,8 +19,9 @@ from tacholog.compare.sides import find, of_release
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.render.diff.loss import loss_lines, loss_sentence
-from tacholog.render.diff.page import html
-from tacholog.render.diff.sections import line_of
+from tacholog.render.diff.moved import by_transport, moved_most
+from tacholog.render.diff.page import brief, html
+from tacholog.render.diff.sections import line_of, sections
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import markdown, text
 from tacholog.runs.manifest import Host
@@ -74,8 +76,8 @@ def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path)
     report = compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy())
 
     assert conclusion(report).startswith(
-        "Better in 12 of 204 rows (latency over tcp, udp, uds: medians by 5.8 % to 35 %); worse in none; no change in 10; "
-    )  # not "to 41 %", which is the 99.9 % of one
+        "12 rows better (latency over tcp, udp and uds: p50 by 5.8 to 35 %, p99 by 9.4 to 23 %, p99.9 by 41 %), none worse; no change in 10. "
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,19 +121,38 @@ def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side,
     assert [row.ratio for row in (*report.rows, *unknown.rows)] == [None, None]
     assert "CPU model: Made-up CPU" in show(report)
     assert "machine: not stated" in show(unknown)
-    assert "1 is not comparable (different or not stated: basis, machine)" in show(unknown)
+    assert "1 row does not compare: 1 on a machine that is not stated" in show(unknown)
 
 
 def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))
 
-    assert conclusion(report) == (
-        "Worse in 1 of 4 rows (latency over shm: by 20 %); better in 1 of 4 rows (latency over shm: by 30 %); no change in 2."
-    )
+    assert conclusion(report) == ("1 row worse (latency over shm: p50 by 20 %), 1 better (latency over shm: p50 by 30 %); no change in 2.")
     assert conclusion(compared(noise[0][:, :1], noise[1][:, :1])) == (
-        "Compared without a test, by one value on each side (of several runs, their median): none differ, 4 are alike."
+        "One value on each side, so no test is possible: no row differs by more than the band, 4 are alike."
     )
     assert all("no change in 2" in show(report) for show in SHOWN)
+
+
+def test_the_sentence_names_each_transport_and_the_table_counts_the_rows_of_each(side: Side) -> None:
+    values = np.full((4, 12), 10_000.0) + 10.0 * np.arange(12)
+
+    def measured(places: list[int], shm: float, udp: float) -> Dataset:
+        small = np.array([[1.0], [shm], [1.0], [1.0]])
+        tails = side(values * small, places, transport="shm", statistic="p99", samples=50_000)
+        centres = side(values * np.array([[udp], [udp], [1.0], [1.0]]), places, transport="udp")
+        return msgspec.structs.replace(tails, results=pd.concat([tails.results, centres.results], ignore_index=True))
+
+    report = compare(measured(OLD_TURNS, 1.0, 1.0), measured(NEW_TURNS, 0.9, 0.8), Policy())
+
+    assert conclusion(report) == "3 rows better (latency over shm and udp: p50 by 20 %, p99 by 10 %), none worse; no change in 5."
+    assert [(line.name, *(cell for cell in line.counts), line.apart) for line in by_transport(report)] == [
+        ("shm", ("worse", 0, ""), ("better", 1, "p99, 32\u00a0B, 10 %"), ("no_change", 3, ""), 0),
+        ("udp", ("worse", 0, ""), ("better", 2, "p50 by 20 %"), ("no_change", 2, ""), 0),
+    ]
+    assert '<td class="n stat-count better">1 <span class="which">(p99, 32\u00a0B, 10 %)</span></td>' in html(report)
+    assert "Better in" not in str(brief(report, None))
+    assert "Made-up middleware: old \u2192 new" in str(brief(report, None))
 
 
 def test_nothing_measured_twice_is_said_to_be_nothing(compared: Compared) -> None:
@@ -213,3 +234,35 @@ def test_how_much_a_row_changed_stays_beside_its_ratio_also_where_all_changed_al
     said = text(compared(old, old * 1.1))
 
     assert [line.split("  ")[-1] for line in said.splitlines() if line.startswith("  latency")] == ["10 % worse"] * 3
+
+
+def test_sides_that_did_not_take_turns_are_not_said_to_have_one_value(side: Side, noise: NDArray[np.float64]) -> None:
+    blocks = compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy())
+
+    for show in SHOWN:
+        shown = show(blocks)
+        assert "differ, not proven" in shown.lower()
+        assert "not proven: the sides did not take turns, so the time or the machine of the measurement may explain it." in shown
+        assert "one value on each side" not in shown.lower()
+    assert all(one.words.endswith(" % higher, not proven") for one in moved_most(blocks, most=4))
+
+
+def test_rows_with_one_value_on_each_side_say_so(compared: Compared) -> None:
+    single = compared(np.array([[10_000.0], [10_000.0]]), np.array([[20_000.0], [20_000.0]]))
+
+    assert all("one value on each side cannot show that the change would occur again" in show(single) for show in SHOWN)
+
+
+def test_conditions_that_all_rows_share_are_said_once_above_them_and_in_words(side: Side) -> None:
+    values = np.full((2, 12), 10_000.0) + 10.0 * np.arange(12)
+
+    def measured(places: list[int], factor: float) -> Dataset:
+        tuned, plain = (side(values * change, places, settings=stated) for change, stated in ((factor, '{"nagle": "off"}'), (1.0, '{"nagle": "on"}')))
+        return msgspec.structs.replace(tuned, results=pd.concat([tuned.results, plain.results], ignore_index=True))
+
+    report = compare(measured(OLD_TURNS, 1.0), measured(NEW_TURNS, 0.8), Policy())
+
+    better = next(section for section in sections(report) if section.verdict == "better")
+    assert [line.name for line in better.lines] == ["latency p50, shm, copy, 16\u00a0B", "latency p50, shm, copy, 32\u00a0B"]
+    assert all("In all of these rows: nagle off" in show(report) for show in SHOWN)
+    assert not any("{" in show(report) for show in (text, markdown))

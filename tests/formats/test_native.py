@@ -441,3 +441,49 @@ def test_a_companion_program_is_a_fact(changed: Changed) -> None:
 
     assert (log.broken, log.unknown) == ([], [])
     assert log.account.facts.environment["companion_version"] == "mosquitto 2.0.11"
+
+
+def test_a_search_is_its_trials_and_the_rates_between_which_the_goal_stops_to_hold() -> None:
+    log = read(LOGS / "sustain-mock.log")
+    trials = [record for record in log.records if record.test == "sustain" and record.scope == "interval"]
+    (found,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert (found.payload_bytes, found.side, found.conditions.definition) == (64, "publisher", "perftest-sustain")
+    assert found.conditions.goal == "p99 at most 20 ms, no loss, exceed ratio 0.5"
+    assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=1861.9)
+    assert found.number("sustained_rate", "upper-bound") == Number(metric="sustained_rate", statistic="upper-bound", value=1882.2)
+    assert len(trials) == 15
+    assert (trials[0].samples, trials[0].conditions.offered_rate_per_s) == (100, 400)
+    assert trials[0].number("loss", "total") == Number(metric="loss", statistic="total", value=0)
+    passed = [number.value for trial in trials for number in trial.numbers if number.metric == "trials_passed"]
+    assert passed == [1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "bound", "value"), [("above_range", ">", 1861.9), ("below_range", "<", 1882.2)], ids=["above the range", "below the range"]
+)
+def test_a_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Changed, outcome: str, bound: str, value: float) -> None:
+    log = changed("native/sustain-mock.log", "outcome=found", f"outcome={outcome}")
+
+    (found,) = [record for record in log.records if record.test == "sustain" and record.scope == "summary"]
+    (rate,) = [number for number in found.numbers if number.metric == "sustained_rate"]
+    assert (rate.statistic, rate.bound, rate.value) == ("lower-bound", bound, value)
+
+
+@pytest.mark.parametrize("wrong", ["outcome=perhaps", "outcome=found colour=red", "goal_statistic=p98"])
+def test_a_search_that_this_version_does_not_know_is_broken(changed: Changed, wrong: str) -> None:
+    key = wrong.partition("=")[0]
+    log = changed("native/sustain-mock.log", {"outcome": "outcome=found", "goal_statistic": "from=schedule goal_statistic=p99"}[key], wrong)
+
+    assert [broken.split(" line")[0].split(" ")[-1] for broken in log.broken] == ["sustain"]
+
+
+def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal() -> None:
+    log = read(LOGS / "sustain-of-sockperf.log")
+    (found,) = [record for record in log.records if record.scope == "summary"]
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert found.conditions.goal == "p99 at most 2 ms, no loss, exceed ratio 0.5, by sockperf-latency"
+    assert (found.conditions.transport, found.conditions.basis, found.conditions.definition) == ("UDP", "rtt/2", "sustain-of-tool")
+    assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")

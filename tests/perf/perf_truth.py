@@ -5,6 +5,7 @@ The short form of each is a test in ``tests/diff/test_simulations.py`` or ``test
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ from tacholog.compare.statistics import adjusted, paired_shift
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.diff.conftest import make_side
 from tests.diff.test_changepoints import found_at, page, slow_drift, steps
+from tests.diff.test_control_blocks import in_sessions as controls_in_sessions
+from tests.diff.test_control_blocks import of_host, share_moved
 from tests.diff.test_controls import Host, report_of
 from tests.diff.test_order import in_sessions, places_of
 from tests.diff.test_power import CAMPAIGNS, CASES, Case, measured, resampled, swapped, with_change
@@ -47,7 +50,7 @@ from tests.diff.test_simulations import (
 Floats = NDArray[np.float64]
 NOISES: tuple[Noise, ...] = (iid, drift, heavy_tails, autocorrelated, bimodal, sticky_modes, shared_by_rows, outliers)
 REPORTS, AT_ONCE, WHOLE_REPORTS = 2000, 100, 20
-HOST_REPORTS, PAGES = 300, 300
+HOST_REPORTS, PAGES, ENOUGH_CONTROLS = 300, 300, 8
 AT_MOST, AT_LEAST = Goal("<=", 1), Goal(">=", 1)
 SHIFTS = (0.0, 1.0, 2.0, 3.0, 4.5, 10.0, -3.0, -4.5)
 SLOWER = float(np.log(1.07))
@@ -65,6 +68,7 @@ def truths() -> Iterator[Row]:
     yield from real_noise()
     yield from detection()
     yield from hosts()
+    yield from blocks()
     yield from histories()
     yield from rounding()
     yield from sessions()
@@ -146,13 +150,35 @@ def hosts() -> Iterator[Row]:
     """A host that makes the new side slower: the reports that call a row better or worse, with controls that share it and without any."""
     for slower in (1, 2, 3, 4, 7):
         for varies in (0.0, 0.03):
-            for controls in (0, 12):
+            for controls in (0, 4, 8, 12):
                 host = Host(slower, varies)
                 false = float(np.mean([_false(report_of(host, seed, controls=controls)) for seed in range(HOST_REPORTS)]))
                 what = f"host {slower} % slower, varying by {varies:.0%}, {controls} controls: reports with a false row"
-                yield percent(what, false, 5 if controls else None, AT_MOST if controls else None)
+                enough = controls >= ENOUGH_CONTROLS
+                yield percent(what, false, 5 if enough else None, AT_MOST if enough else None)
     found = [row.verdict == "worse" for seed in range(HOST_REPORTS) for row in report_of(Host(0), seed, lone=5).rows if row.key.payload_bytes == 16]
     yield percent("+5 % in one row, 12 pairs, with 12 controls: found", float(np.mean(found)), 80, AT_LEAST)
+
+
+def blocks() -> Iterator[Row]:
+    """Controls without pairs: the reports that say that the host changed, where it did and where it did not."""
+    for noise in (iid, heavy_tails, outliers, bimodal, shared_by_rows, autocorrelated):
+        for controls, runs in ((12, 6), (12, 8), (2, 6)):
+            found = share_moved(functools.partial(of_host, Host(0), noise=noise, controls=controls, runs=runs), HOST_REPORTS)
+            limit = (None, None) if noise is autocorrelated else (5, AT_MOST)  # a host that drifts within its blocks is another one in each
+            yield percent(
+                f"blocks of {runs} runs, {controls} controls, nothing changed, {noise.__name__}: the controls say that it did", found, *limit
+            )
+    for slower in (1, 2, 3, 4, 7):
+        for varies in (0.0, 0.03):
+            for controls in (2, 4, 12):
+                found = share_moved(functools.partial(of_host, Host(slower, varies), controls=controls), HOST_REPORTS)
+                yield percent(f"blocks of 6 runs, host {slower} % slower, varying by {varies:.0%}, {controls} controls: found", found)
+    for effect in (0.0, 0.01, 0.04):
+        found = share_moved(functools.partial(controls_in_sessions, Host(0), effect=effect), HOST_REPORTS)
+        yield percent(f"8 sessions a side in turns, session effect {effect:.0%}: the controls say that the host changed", found, 5, AT_MOST)
+        found = share_moved(functools.partial(controls_in_sessions, Host(4), effect=effect), HOST_REPORTS)
+        yield percent(f"8 sessions a side in turns, session effect {effect:.0%}, host 4 % slower: found", found)
 
 
 def histories() -> Iterator[Row]:

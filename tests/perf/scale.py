@@ -1,90 +1,67 @@
-"""From one log to many: ingest to Parquet by format, small logs new and cached, growth with the number of runs, two releases, and a cluster.
+"""From one log to many: ingest to Parquet by format, small logs new and cached, growth with the number of runs, two releases, a cluster, and sites.
 
 All data is made here. CPU time of the command and its children, because the machine is shared. TACHOLOG_SCALE_RUNS names the numbers of runs whose
 growth is measured (default 200,800; the goals are for 10000), TACHOLOG_SCALE_LOGS that of small logs for export and cluster (default 4000; the goals
-are for 100000), TACHOLOG_SCALE_MB the size of a log (default 20).
+are for 100000), TACHOLOG_SCALE_MB the size of a log (default 20), TACHOLOG_SCALE_PUBLISHED_RUNS the runs of each of two releases that are published
+(default 200; 1300 is what a hoster's limit was measured with). TACHOLOG_SCALE_PARTS names the parts to measure (default: all of them).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from perf_table import Effort, Goal, LeftOut, Row
+from perf_runs import RELEASES, ROOT, TACHOLOG, at, cost, write_long_runs, write_run, write_small_runs
+from perf_site import published, views
+from perf_table import Effort, Goal, LeftOut, Row, cells
 
-from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
-
-ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from tests.long_logs import HISTOGRAMS, LONG_LOGS  # noqa: E402 - the logs that the tests of the readers use
+from tests.long_logs import HISTOGRAMS, LONG_LOGS
 
 RUNS = [int(count) for count in os.environ.get("TACHOLOG_SCALE_RUNS", "200,800").split(",")]
 LOGS = int(os.environ.get("TACHOLOG_SCALE_LOGS", "4000"))
 LOG_BYTES = int(float(os.environ.get("TACHOLOG_SCALE_MB", "20")) * 1e6)
-TACHOLOG = (sys.executable, "-m", "tacholog")
+COMPARED_RUNS = 2000
 #: Bytes a CPU-second that reach Parquet, by the beginning of the name of the log.
 GOALS = {"RTI summaries": 40e6, "RTI intervals": 40e6, "RTI CSV": 20e6, "Fast RTPS samples": 10e6, "RTI samples": 10e6, "eCAL samples": 10e6}
 OTHER_GOAL = 20e6
+_MILLION = 1_000_000
+_GROWN_RUNS, _GROWN_S, _GROWN_BYTES = 10_000, 240, 2e9
 NEW_LOGS_PER_S, CACHED_LOGS_PER_S = 1000, 8000
-SMALL_BYTES = 3000
 _NUMBERS = "import re,sys\nfor line in open(sys.argv[1]): re.findall(r'[0-9.]+', line)"
-_SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
-
-
-class Cost(NamedTuple):
-    """What a command cost: CPU seconds with those of its children, seconds on the clock, and its largest resident set in MB."""
-
-    cpu_s: float
-    wall_s: float
-    peak_mb: float
 
 
 def measure(effort: Effort) -> Iterator[Row | LeftOut]:
-    """Measure each part in a folder of its own, with a cache of its own."""
+    """Measure each part in a folder of its own, with a cache of its own. All of them take hours, so each row is told as soon as it is there."""
     del effort  # Each figure is of seconds, and is measured once.
-    for part in (_ingest, _small_logs, _growth, _cluster):
+    for name in os.environ.get("TACHOLOG_SCALE_PARTS", ",".join(PARTS)).split(","):
         with tempfile.TemporaryDirectory() as folder:
-            yield from part(Path(folder))
-
-
-def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,)) -> Cost:
-    """Run a command of Tacholog to its end."""
-    began = time.monotonic()
-    with tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            [*TACHOLOG, *argv], stdout=subprocess.DEVNULL, stderr=complaints, env={**os.environ, "TACHOLOG_CACHE": str(cache)}, cwd=cache.parent
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in allowed:
-            complaints.seek(0)
-            raise SystemExit(f"{' '.join(argv)} failed: {complaints.read().decode(errors='replace')}")
-    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * 1024 / 1e6)
+            for row in PARTS[name](Path(folder)):
+                sys.stderr.write(f"{' | '.join(cells(row) if isinstance(row, Row) else row)}\n")
+                yield row
 
 
 def _ingest(folder: Path) -> Iterator[Row]:
     """Each format with a long log: a run with that log becomes Parquet, nothing in the cache."""
-    empty = _run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
+    empty = write_run(folder / "empty" / "run", b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n", format="rti")
     start = cost(["export", "--data", str(empty.parent), "--format", "parquet", "--output", "x.parquet"], folder / "cache")
     for name, log in (LONG_LOGS | {"perftest histograms": HISTOGRAMS}).items():
         rows = 4000
         rows = max(rows, rows * LOG_BYTES // len(log.text(rows)))
-        run = _run(folder / "data" / "run", log.text(rows).encode(), format=log.format)
+        run = write_run(folder / "data" / "run", log.text(rows).encode(), format=log.format)
         size, path = (run / "some.log").stat().st_size, run / "some.log"
         argv = ["export", "--data", str(run.parent), "--format", "parquet", "--jobs", "1", "--output", "x.parquet"]
         speed = size / (cost(argv, folder / "cache").cpu_s - start.cpu_s)
@@ -108,41 +85,54 @@ def _small_logs(folder: Path) -> Iterator[Row]:
     made = {}
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"
-        _small_runs(root, count)
+        write_small_runs(root, range(count))
         argv = ["export", "--data", str(root), "--format", "parquet", "--jobs", "1", "--output", "x.parquet"]
         made[count] = cost(argv, cache), cost(argv, cache)
     more = LOGS - LOGS // 4
     for place, words, goal in ((0, "new", NEW_LOGS_PER_S), (1, "in the cache", CACHED_LOGS_PER_S)):
-        few, all_ = made[LOGS // 4][place], made[LOGS][place]
-        yield Row(f"logs of 3 kB, {words}, a CPU-second", more / max(all_.cpu_s - few.cpu_s, 1e-3), "/s", "goal", goal, Goal(">=", 1))
-    peak = made[LOGS][0].peak_mb
-    yield Row(f"export of {LOGS} logs, peak memory", peak, "MB", f"of {LOGS // 4}", made[LOGS // 4][0].peak_mb)
-    yield Row(f"export of {LOGS} logs, peak memory", peak, "MB", "goal for a million", 4000, Goal("<=", 1))
-    hours = made[LOGS][0].cpu_s / LOGS * 1e6
-    yield Row("export of a million new logs, CPU time (extrapolated)", hours * 1e9, "ns", "of those in the cache", made[LOGS][1].cpu_s / LOGS * 1e15)
+        took_s = made[LOGS][place].cpu_s - made[LOGS // 4][place].cpu_s
+        yield Row(f"logs of 3 kB, {words}, a CPU-second", more / max(took_s, 1e-3), "/s", "goal", goal, Goal(">=", 1))
+    few, all_ = (made[count][0].peak_bytes for count in (LOGS // 4, LOGS))
+    yield Row(f"export of {LOGS} logs, peak memory", all_, "B", f"of {LOGS // 4}", few)
+    million = at(_MILLION, (LOGS // 4, few), (LOGS, all_))
+    yield Row("export of a million logs, peak memory (extrapolated)", million, "B", "goal", 4e9, Goal("<=", 1))
+    new_s, kept_s = (at(_MILLION, (LOGS // 4, made[LOGS // 4][place].cpu_s), (LOGS, made[LOGS][place].cpu_s)) for place in (0, 1))
+    yield Row("export of a million new logs, CPU time (extrapolated)", new_s * 1e9, "ns", "of those in the cache", kept_s * 1e9)
 
 
 def _growth(folder: Path) -> Iterator[Row]:
-    """Reports of runs of about 190 numbers: cold, with one run more, and a comparison of two releases."""
+    """Reports of runs of about 190 numbers: cold, with one run more."""
     colds, peaks = {}, {}
     for count in RUNS:
         root, cache = folder / f"{count}", folder / f"cache{count}"
-        _long_runs(root, count)
+        write_long_runs(root, range(count))
         argv = ["report", str(root), "--output", f"site{count}"]
         cold = cost(argv, cache)
-        colds[count], peaks[count] = cold.cpu_s, cold.peak_mb
-        yield Row(f"report of {count} runs, cold", cold.cpu_s * 1e9, "ns", "goal, by runs", 240e9 * count / 10_000, Goal("<=", 1))
-        yield Row(f"report of {count} runs, peak memory", cold.peak_mb, "MB", "goal for 10000", 2000, Goal("<=", 1))
-        _long_runs(root, 1, first=count)
+        colds[count], peaks[count] = cold.cpu_s, cold.peak_bytes
+        yield Row(f"report of {count} runs, cold", cold.cpu_s * 1e9, "ns", "goal, by runs", _GROWN_S * 1e9 * count / _GROWN_RUNS, Goal("<=", 1))
+        yield Row(f"report of {count} runs, peak memory", cold.peak_bytes, "B", f"goal for {_GROWN_RUNS}", _GROWN_BYTES, Goal("<=", 1))
+        write_long_runs(root, [count])
         yield Row(f"report of {count} runs, one run more", cost(argv, cache).cpu_s * 1e9, "ns", "goal", 10e9, Goal("<=", 1))
-        diff = cost(["diff", "0.0", "1.0", "--data", str(root)], cache, allowed=(0, 4))
-        yield Row(f"diff of two of {_RELEASES} releases, {count} runs, in the cache", diff.cpu_s * 1e9, "ns", "goal", 2e9, Goal("<=", 1))
-        fresh = cost(["diff", "0.0", "1.0", "--data", str(root)], folder / "fresh", allowed=(0, 4))
-        yield Row(f"diff of two of {_RELEASES} releases, {count} runs, new", fresh.cpu_s * 1e9, "ns", "goal", 2e9, Goal("<=", 1))
     for few, many in pairwise(RUNS):
         steps = math.log(many / few)
         yield Row(f"growth exponent of CPU time, {few} to {many} runs", math.log(colds[many] / colds[few]) / steps, "ratio", "linear", 1)
         yield Row(f"growth exponent of memory, {few} to {many} runs", math.log(peaks[many] / peaks[few]) / steps, "ratio", "linear", 1)
+    if len(RUNS) > 1 and RUNS[-1] < _GROWN_RUNS:
+        cpu_s, peak = (at(_GROWN_RUNS, *((count, of[count]) for count in RUNS[-2:])) for of in (colds, peaks))
+        what = f"report of {_GROWN_RUNS} runs (extrapolated)"
+        yield Row(f"{what}, cold", cpu_s * 1e9, "ns", "goal", _GROWN_S * 1e9, Goal("<=", 1))
+        yield Row(f"{what}, peak memory", peak, "B", "goal", _GROWN_BYTES, Goal("<=", 1))
+
+
+def _diff(folder: Path) -> Iterator[Row]:
+    """Compare two of twenty releases: first nothing is in the cache, then everything."""
+    root = folder / "runs"
+    write_long_runs(root, range(COMPARED_RUNS))
+    for words in ("new", "in the cache"):
+        found = cost(["diff", "0.0", "1.0", "--data", str(root)], folder / "cache", allowed=(0, 4))
+        what = f"diff of two of {RELEASES} releases, {COMPARED_RUNS} runs, {words}"
+        yield Row(what, found.cpu_s * 1e9, "ns", "goal", 2e9, Goal("<=", 1))
+        yield Row(f"{what}, peak memory", found.peak_bytes, "B", "nothing", 0)
 
 
 def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
@@ -152,7 +142,7 @@ def _cluster(folder: Path) -> Iterator[Row | LeftOut]:
         return
     halves = [folder / "data" / "a", folder / "data" / "b"]
     for place, half in enumerate(halves):
-        _small_runs(half, LOGS // 2, first=place * LOGS)
+        write_small_runs(half, range(place * LOGS, place * LOGS + LOGS // 2))
     began = time.monotonic()
     words = [[*TACHOLOG, "export", "--data", str(half), "--format", "parquet", "--jobs", "1", "--output", str(half) + ".parquet"] for half in halves]
     separate = [
@@ -191,45 +181,12 @@ def _workers(folder: Path, count: int) -> Iterator[str]:
             process.wait()
 
 
-def _run(folder: Path, content: bytes, **about: str) -> Path:
-    """Make a run of one log."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "some.log").write_bytes(content)
-    entry = LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest(), format=about.get("format"))
-    write(folder / "run.toml", Manifest(system="some system", release=about.get("release"), logs=(entry,)))
-    return folder
-
-
-def _small_runs(root: Path, count: int, first: int = 0) -> None:
-    """Make runs of RTI's summaries, each with one log of 3 kB that no other has."""
-    head = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
-    for number in range(first, first + count):
-        text = head
-        while len(text) < SMALL_BYTES:
-            size, rate = _SIZES[len(text) % len(_SIZES)], 40_000 + number
-            mbit = rate * size * 8 / 1e6
-            text += f"Length: {size:5d}  Packets: {rate * 30:8d}  Packets/s(ave): {rate:7d}  Mbps(ave): {mbit:7.1f}  Lost:     0 (0.00%)\n"
-        _run(root / f"{number // 1000:04d}" / f"{number % 1000:03d}", text.encode())
-
-
-_RELEASES = 20
-_PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
-
-
-def _long_runs(root: Path, count: int, first: int = 0) -> None:
-    """Make runs of perftest's own: copies of those in ``data/`` with another time of their start."""
-    models = sorted(path.parent for path in _PERFTEST.rglob("run.toml"))
-    for number in range(first, first + count):
-        model = models[number // _RELEASES % len(models)]
-        folder = root / f"{number:05d}"
-        folder.mkdir(parents=True)
-        manifest = read_manifest(model / "run.toml")
-        entries = []
-        for entry in manifest.logs:
-            text = (model / entry.file).read_bytes()
-            text = re.sub(rb"(?m)^start time=.*$", b"start time=2026-01-01T00:00:00.%06dZ" % number, text)
-            (folder / entry.file).write_bytes(text)
-            entries.append(LogFile(file=entry.file, sha256=hashlib.sha256(text).hexdigest(), format=entry.format))
-        release = f"{number % _RELEASES}.0"
-        about = {"release": release, "system_version": release, "repetition": number, "logs": tuple(entries)}
-        write(folder / "run.toml", Manifest(**{**{name: getattr(manifest, name) for name in Manifest.__struct_fields__}, **about}))
+PARTS: dict[str, Callable[[Path], Iterator[Row | LeftOut]]] = {
+    "ingest": _ingest,
+    "small": _small_logs,
+    "growth": _growth,
+    "diff": _diff,
+    "cluster": _cluster,
+    "published": published,
+    "views": views,
+}

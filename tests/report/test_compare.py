@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.dataset.load import load
 from tacholog.render.tables.comparison import compare
@@ -81,3 +83,13 @@ def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table
     assert re.search("on host-[0-9a-f]{6}, throughput", page("compare").text)
     assert re.search("UDPv4</a><span[^>]*> reliable ", static)
     assert "zero-copy" not in static
+
+
+def test_without_scripts_a_page_holds_some_rows_and_says_how_many_more_there_are(tmp_path: Path) -> None:
+    for number in range(14):
+        host = msgspec.structs.replace(rti("UDPv4", published=False, publishers=number + 1), host="desk")
+        add_run(tmp_path, f"run-{number}", FIRST, host)
+    html = compare(view_of(load([tmp_path])), PageIndex(), Links(), "a")
+
+    assert html.count('<th scope="row"') == 10
+    assert "4</span> more series are shown only with JavaScript" in html

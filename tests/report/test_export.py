@@ -7,13 +7,15 @@ import io
 import json
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
+from pyarrow import parquet
 
 from tacholog.commands.export import export
-from tacholog.dataset.export import results_table
+from tacholog.dataset.export import csv_rows, results_table
 from tacholog.dataset.load import load
 from tacholog.schema.tables import OFFERED
 
@@ -35,10 +37,25 @@ def test_csv_and_json_hold_every_number_with_its_id(data: Path) -> None:
     assert len({row["id"] for row in objects}) == len(objects)
 
 
+def test_rows_of_csv_are_whole_although_texts_hold_line_ends_and_quotes() -> None:
+    rows = csv_rows(pd.DataFrame({"run": ['a "b"\nc', "d", 'e\n"'], "value": [1, 2, 3]}))
+
+    assert rows == [b"run,value\n", b'"a ""b""\nc",1\n', b"d,2\n", b'"e\n""",3\n']
+
+
 def test_parquet_goes_to_a_file(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "x/results.parquet"))
 
     assert "2386046" in set(pd.read_parquet(tmp_path / "x/results.parquet")["value"].dropna().map("{:.0f}".format))
+
+
+def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_path: Path) -> None:
+    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
+
+    part = parquet.ParquetFile(tmp_path / "results.parquet").metadata.row_group(0)
+    columns = {part.column(place).path_in_schema: part.column(place).statistics for place in range(part.num_columns)}
+    assert (columns["payload_bytes"].min, columns["payload_bytes"].max) == (32, 1024)
+    assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
 
 
 def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:
@@ -51,6 +68,22 @@ def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tm
     assert tag.startswith("Tag=bytes-64-line-")
     assert histogram.get_total_count() == 737
     assert histogram.get_value_at_percentile(50) == pytest.approx(3851, rel=0.001)
+
+
+def test_each_number_has_its_own_id_and_marks(data: Path) -> None:
+    loaded = load([data])
+    results = results_table(loaded)
+
+    rows = zip(*(results[name] for name in ("run", "log", "line", "metric", "statistic")), strict=True)
+    assert results["id"].tolist() == [f"{run}/{log}#L{line}:{metric}.{statistic}" for run, log, line, metric, statistic in rows]
+    assert results["marks"].tolist() == [" ".join(marks) for marks in loaded.results["marks"]]
+    assert len(set(results["marks"])) > 2
+
+
+def test_a_table_without_numbers_has_no_ids(data: Path) -> None:
+    loaded = load([data])
+
+    assert results_table(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0]))["id"].tolist() == []
 
 
 def test_every_column_of_the_tables_is_explained(data: Path) -> None:

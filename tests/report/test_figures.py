@@ -8,7 +8,9 @@ from pathlib import Path
 import msgspec
 
 from tacholog.dataset.load import load_logs
+from tacholog.render.figures.distribution import distribution_of, distributions_of
 from tacholog.render.figures.figures import Figure, latency_over_size
+from tacholog.render.figures.plots import plot
 from tacholog.render.figures.spec import spec
 from tacholog.render.figures.svg import draw
 from tacholog.render.tables.summary import latency_summary
@@ -47,7 +49,7 @@ def test_more_than_two_shaded_areas_would_hide_each_other_and_wait_for_the_legen
 
     assert len(figure.shades) == 3
     assert "tl-shade" not in draw(figure, "a")
-    assert figure.note.startswith("Hide series by clicking the legend: with 2 or fewer,")
+    assert "shaded" not in figure.note
 
 
 def test_a_single_size_has_no_shaded_area() -> None:
@@ -102,3 +104,57 @@ def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> Non
     assert symbols.count(["x-thin", "x-thin"]) == 1
     assert "l6 6m0-6l-6 6" not in draw(good, "a")
     assert good.note == ""
+
+
+def test_the_points_of_a_distribution_are_one_element_a_line_and_their_values_one_title() -> None:
+    view = view_of(load_logs([LOG]))
+    (series,) = view.series()
+    figure = distribution_of(series, view.histograms)
+
+    assert figure
+    drawn = draw(figure, "a")
+    assert drawn.count('class="tl-dots"') == len(figure.traces)
+    assert "tl-point" not in drawn
+    assert all(point.words in drawn for trace in figure.traces for point in trace.points)
+
+
+def test_percentile_curves_of_several_series_share_one_figure_and_its_axis() -> None:
+    view = view_of(load_logs([LOG]))
+    (series,) = view.series()
+    other = msgspec.structs.replace(series, label="another", slot=1)
+
+    figure = distributions_of([series, other], view.histograms)
+
+    assert figure
+    assert [(trace.name, trace.slot, trace.style, trace.dash) for trace in figure.traces] == [
+        (series.label, 0, "64\u00a0B", "solid"),
+        (series.label, 0, "1\u00a0KiB", "dash"),
+        ("another", 1, "64\u00a0B", "solid"),
+        ("another", 1, "1\u00a0KiB", "dash"),
+    ]
+    assert str(plot(figure, "a", Links())).count("tl-style") == 2
+
+
+def test_each_run_of_a_median_is_a_dot_and_no_range_hides_it() -> None:
+    found = facts()
+    slower = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run="again"), value=(one.value or 0) * 2) for one in found]
+
+    figure = latency_over_size(series_of([*found, *slower]))
+
+    assert figure
+    dots, tail = [trace for trace in figure.traces if trace.shape == "runs"]
+    assert sorted((point.x, point.y) for point in dots.points) == [(64, 3851), (64, 7702), (1024, 4667), (1024, 9334)]
+    assert [(trace.style, trace.points[0].low is None) for trace in figure.traces if trace.shape == "line"] == [("p50", True), ("p99", True)]
+    assert (dots.style, tail.style) == ("p50", "p99")
+    assert figure.note.startswith("Each dot is a run.")
+    assert draw(figure, "a").count("tl-runs-strip") == 2
+
+
+def test_whiskers_of_a_line_are_one_element() -> None:
+    figure = figure_of("0.1")
+    trace = figure.traces[0]
+    points = tuple(point._replace(low=point.y, high=point.y * 2) for point in trace.points)
+    repeated = msgspec.structs.replace(figure, traces=(msgspec.structs.replace(trace, points=points),))
+
+    assert len(points) == 2
+    assert draw(repeated, "a").count("tl-whisker") == 1

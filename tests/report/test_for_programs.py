@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
 import re
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -22,13 +24,15 @@ from tacholog.commands.verify import verify
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.site.output.parts import pieces_of, script_of
+from tacholog.site.prepare import prepare
 from tacholog.site.programs.citation import citation_files
-from tacholog.site.programs.feed import FeedEntry, atom
+from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
 from tacholog.site.requirements import keep_requirements
 from tacholog.site.settings import SiteSettings
+from tacholog.site.shown import keep
 from tacholog.site.verification.site import verify_site
 from tacholog.view.results import RunRow
-from tacholog.view.views import log_document
+from tacholog.view.views import log_document, view_of
 
 LINE = "    Length:  {size:4d}  Packets: 77849677  Packets/s(ave): {rate}  Mbps(ave):   {mbit}  Lost:     0 (0.00%)\n"
 REQUIREMENTS = """
@@ -56,26 +60,30 @@ unit = "us"
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 
+def write_run(folder: Path, release: str, start_time: str, mbit: float, sizes: tuple[int, ...] = (32, 64)) -> None:
+    """One run of a release, whose goodput is the same at all sizes."""
+    folder.mkdir(parents=True)
+    log = "".join(LINE.format(size=size, rate=round(mbit * 1e6 / 8 / size), mbit=mbit) for size in sizes)
+    (folder / "sub.log").write_text(log)
+    manifest = Manifest(
+        system="RTI Connext DDS",
+        tool="RTI Perftest",
+        release=release,
+        host="desk",
+        session=release,
+        repetition=int(folder.name),
+        start_time=start_time,
+        conditions=msgspec.convert({"transport": "SHMEM", "reliability": "reliable"}, type(Manifest(system="x", logs=()).conditions)),
+        logs=(LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest()),),
+    )
+    write(folder / "run.toml", manifest)
+
+
 def write_runs(root: Path) -> Path:
     """Six runs of each of two releases; the newer one is slower."""
-    for release, mbit in (("1.0", 700.0), ("1.1", 500.0)):
+    for day, release, mbit in ((1, "1.0", 700.0), (2, "1.1", 500.0)):
         for repetition in range(6):
-            folder = root / "rti" / release / f"{repetition:02d}"
-            folder.mkdir(parents=True)
-            log = "".join(LINE.format(size=size, rate=round((mbit + repetition) * 1e6 / 8 / size), mbit=mbit + repetition) for size in (32, 64))
-            (folder / "sub.log").write_text(log)
-            manifest = Manifest(
-                system="RTI Connext DDS",
-                tool="RTI Perftest",
-                release=release,
-                host="desk",
-                session=release,
-                repetition=repetition,
-                start_time=f"2026-11-0{1 if release == '1.0' else 2}T10:0{repetition}:00Z",
-                conditions=msgspec.convert({"transport": "SHMEM", "reliability": "reliable"}, type(Manifest(system="x", logs=()).conditions)),
-                logs=(LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest()),),
-            )
-            write(folder / "run.toml", manifest)
+            write_run(root / "rti" / release / f"{repetition:02d}", release, f"2026-11-0{day}T10:0{repetition}:00Z", mbit + repetition)
     (root / "hosts").mkdir()
     write(root / "hosts" / "desk.toml", Host(name="A desk", source="read by tacholog host", cpu={"model": "Some CPU"}, system={"kernel": "6.18"}))
     (root / "requirements.toml").write_text(REQUIREMENTS)
@@ -129,7 +137,7 @@ def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_befo
     assert "Failed fast enough" in text
     assert "Cannot be told not slower" in text
     assert "History" in text
-    assert "No such row in any release of another system (at most 5 us)" in text
+    assert "No such row in any release of another system (at most 5 µs)" in text
     assert "No such row of another" not in text
 
 
@@ -155,28 +163,96 @@ def test_the_newest_results_are_one_small_file(built: Path) -> None:
     assert all((built / one["badge"]).is_file() for one in latest["requirements"])
 
 
-def test_the_feed_has_what_rfc_4287_asks_for(built: Path) -> None:
-    feed = ET.fromstring((built / "releases.atom").read_bytes())  # noqa: S314 - our own
+def entries_of(feed: bytes) -> list[dict[str, str]]:
+    """What a reader shows of each entry of a feed, and its link."""
+    found = []
+    for entry in ET.fromstring(feed).iter(f"{ATOM}entry"):  # noqa: S314 - our own
+        link = entry.find(f"{ATOM}link")
+        assert link is not None
+        found.append({name: str(entry.findtext(f"{ATOM}{name}")) for name in ("id", "title", "updated", "summary")} | {"link": str(link.get("href"))})
+    return found
+
+
+@pytest.mark.parametrize("name", ["releases.atom", "changes.atom"])
+def test_each_feed_has_what_rfc_4287_asks_for(built: Path, name: str) -> None:
+    feed = ET.fromstring((built / name).read_bytes())  # noqa: S314 - our own
 
     for parent in (feed, *feed.iter(f"{ATOM}entry")):
-        assert [len(parent.findall(f"{ATOM}{name}")) for name in ("id", "title", "updated")] == [1, 1, 1]
-    (entry,) = feed.iter(f"{ATOM}entry")
-    assert entry.findtext(f"{ATOM}updated") == "2026-11-02T10:05:00+00:00"
-    link = entry.find(f"{ATOM}link")
-    assert link is not None
-    assert str(link.get("href")).startswith("https://example.org/performance/diffs/")
-    assert (built / str(link.get("href")).removeprefix("https://example.org/performance/")).is_file()
+        assert [len(parent.findall(f"{ATOM}{one}")) for one in ("id", "title", "updated")] == [1, 1, 1]
+    assert feed.findtext(f"{ATOM}author/{ATOM}name") == "Lab"
+    assert feed.findtext(f"{ATOM}updated") == "2026-11-02T10:05:00+00:00"
+    links = {str(link.get("rel")): str(link.get("href")).removeprefix("https://example.org/performance/") for link in feed.findall(f"{ATOM}link")}
+    assert links == {"self": name, "alternate": "releases.html"}
+
+
+def test_the_feed_of_releases_leads_to_the_comparisons(built: Path) -> None:
+    (entry,) = entries_of((built / "releases.atom").read_bytes())
+
+    assert entry["updated"] == "2026-11-02T10:05:00+00:00"
+    assert entry["link"].startswith("https://example.org/performance/diffs/")
+    assert (built / entry["link"].removeprefix("https://example.org/performance/")).is_file()
+
+
+def test_every_page_names_the_feeds_so_that_readers_find_them(built: Path) -> None:
+    pages = [path for path in built.rglob("*.html") if "_static" not in path.parts]
+
+    found = set()
+    for page in pages:
+        links = re.findall(r'<link rel="alternate" type="application/atom\+xml" title="([^"]*)" href="([^"]*)">', page.read_text(encoding="utf-8"))
+        found.add(tuple((title, (page.parent / href).resolve().relative_to(built.resolve()).as_posix()) for title, href in links))
+    assert len(pages) > 20
+    assert found == {(("Lab: releases", "releases.atom"), ("Lab: steps and drifts", "changes.atom"))}
+
+
+def test_the_page_of_a_history_has_a_link_to_the_feed_of_its_changes(built: Path) -> None:
+    assert 'href="../changes.atom"' in (built / "history/goodput-mean.html").read_text(encoding="utf-8").partition("<article")[2]
+
+
+def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
+    """The feeds of a site with so many releases; 1.5 and all later ones are a fifth slower than those before."""
+    for release, repetition in product(range(releases), range(6)):
+        folder = root / "data" / f"1.{release}" / f"{repetition:02d}"
+        if not folder.exists():
+            mbit = (700.0 if release < 5 else 560.0) + (7 * repetition + 3 * release) % 11
+            write_run(folder, f"1.{release}", f"2026-11-{release + 1:02d}T10:0{repetition}:00Z", mbit, (32,))
+    settings = SiteSettings(name="Lab")
+    view = view_of(prepare([root / "data"], root / "work", settings))
+    keep(root / "work" / "dataset", view)
+    return {feed.file: atom(feed, settings) for feed in feeds_of_site(root / "work" / "dataset", view, settings)}
+
+
+def test_a_step_of_a_history_is_an_entry_whose_id_stays_when_later_releases_come(tmp_path: Path) -> None:
+    first, later = (feeds_after(tmp_path, releases)["changes.atom"] for releases in (9, 10))
+
+    (step,), (again,) = entries_of(first), entries_of(later)
+    assert re.fullmatch(r"RTI Connext DDS 1\.5: payload received mean, SHMEM, 32\xa0B fell by (19|20|21) %, worse", step["title"])
+    assert "By: release or host." in step["summary"]
+    assert (step["updated"], step["link"]) == ("2026-11-06T10:05:00+00:00", "history/goodput-mean.html")
+    assert (again["id"], again["title"][:20]) == (step["id"], step["title"][:20])
+    assert "<updated>2026-11-10T10:05:00+00:00</updated>" in later.decode()
+
+
+def test_ids_stay_where_the_site_moves_and_differ_between_sites_and_feeds() -> None:
+    entry = FeedEntry("a", "A", "2026-11-02T10:05:00+00:00", "page.html", "")
+
+    def ids(name: str, file: str, url: str | None = None) -> list[str]:
+        feed = atom(Feed(file, "", "", entry.updated, (entry,)), SiteSettings(name=name, url=url))
+        return re.findall("<id>(.*?)</id>", feed.decode())
+
+    assert ids("Lab", "x.atom") == ids("Lab", "x.atom", "https://moved.example/")
+    every = [*ids("Lab", "x.atom"), *ids("Lab", "y.atom"), *ids("Other", "x.atom")]
+    assert len(set(every)) == len(every) == 6
 
 
 def test_names_of_strangers_cannot_become_markup_in_a_feed_or_yaml_in_a_citation() -> None:
     name = '<b>&"\n- a: "b" \x07'
     settings = SiteSettings(name=name, title=name)
 
-    feed = atom([FeedEntry(name, name, "2026-11-02T10:05:00+00:00", "page.html", name)], settings)
+    entry = FeedEntry(name, name, "2026-11-02T10:05:00+00:00", "page.html", name)
+    feed = atom(Feed("x.atom", name, "page.html", entry.updated, (entry,)), settings)
     files = citation_files([RunRow(run="x", system=name, start_time="yesterday")], settings)
 
-    assert feed is not None
-    assert ET.fromstring(feed).findtext(f"{ATOM}title") == '<b>&"\n- a: "b" \u2407: releases'  # noqa: S314 - our own
+    assert ET.fromstring(feed).findtext(f"{ATOM}title") == '<b>&"\n- a: "b" \u2407'  # noqa: S314 - our own
     lines = files["CITATION.cff"].splitlines()
     assert [line.partition(":")[0] for line in lines] == ["cff-version", "message", "type", "title", "authors", "keywords"]
     assert json.loads(files["dataset.jsonld"])["name"] == '<b>&"\n- a: "b" \u2407'
@@ -191,6 +267,27 @@ def test_a_site_says_how_to_cite_it(built: Path) -> None:
     assert described["@type"] == "Dataset"
     for file in described["distribution"]:
         assert (built / file["contentUrl"].removeprefix("https://example.org/performance/")).is_file()
+
+
+def test_search_engines_find_the_description_in_the_home_page_and_its_policy_need_not_allow_it(built: Path) -> None:
+    page = (built / "index.html").read_text(encoding="utf-8")
+
+    (block,) = re.findall(r'<script type="application/ld\+json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert json.loads(block) == json.loads((built / "dataset.jsonld").read_text())
+    assert sha256_of_script(block) not in page
+    assert "script-src 'self' 'sha256-" in page
+
+
+def sha256_of_script(body: str) -> str:
+    return base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+
+
+def test_the_page_of_downloads_has_links_to_the_files_for_programs(built: Path) -> None:
+    page = (built / "downloads.html").read_text(encoding="utf-8").partition("<article")[2]
+
+    for name in ("results/latest.json", "CITATION.cff", "dataset.jsonld", "releases.atom", "changes.atom"):
+        assert f'<a href="{name}"' in page
+        assert (built / name).is_file()
 
 
 def test_a_mistake_in_the_requirements_stops_the_build_and_is_named(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_every_number_is_on_exactly_one_page_of_each_split(view: View) -> None:
         index = PageIndex(parts)
         shown = [(part, result) for part in parts for result in view.only(part.selection).results]
         assert len(shown) == len(view.results)
-        assert all(index.part_with("S", result.conditions.transport or "", result) == part for part, result in shown)
+        assert all(index.part_with("S", result.conditions.transport or "", result.run) == part for part, result in shown)
 
 
 def test_the_body_of_a_directive_says_which_part_of_the_numbers_a_page_shows(view: View) -> None:
@@ -265,7 +265,7 @@ def test_each_page_offers_its_own_numbers_and_links_of_rankings_lead_to_the_numb
     assert set(numbers["transport"]) == {"udp", "tcp"}
     assert sorted(path.name for path in (site / "data").glob("s-*.csv.gz")) == ["s-calico.csv.gz", "s-flannel.csv.gz"]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
-    each = [link for link in pages["index.html"].links if link.endswith("-each")]
+    each = [link for link in pages["rankings.html"].links if link.endswith("-each")]
     assert {link.partition("#")[0] for link in each} == {"s/flannel.html", "s/calico.html"}
     assert dead_links(site, pages) == []
 

@@ -1,4 +1,4 @@
-"""A page shows its newest release; what it does not show at once is named, counted, and a page of its own."""
+"""A page opens with its best evidence; what it does not show at once is named, counted, and a page of its own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tests.report.test_label_pages import dead_links
 from tests.unpacked import pieces_of
 
 from tacholog.dataset.load import load
+from tacholog.render.tables.logs import RUNS_AT_ONCE
+from tacholog.runs.manifest import Command, Host, write
 from tacholog.site.build import build_site
-from tacholog.view.portions import MOST_SERIES, portions
+from tacholog.view.portions import MOST_SERIES, at_once, portions
 from tacholog.view.views import view_of
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
@@ -35,14 +37,15 @@ def test_the_newest_release_comes_first_and_older_ones_after_it(tmp_path: Path) 
     assert [len(portion.series) for portion in found] == [1, 1, 1]
 
 
-def test_runs_without_a_release_are_shown_at_once(tmp_path: Path) -> None:
+def test_runs_without_a_release_stand_beside_the_newest_one(tmp_path: Path) -> None:
     for release in (None, "1", "2"):
         add(tmp_path, f"run-{release}", release)
 
     first, *rest = portions(view_of(load([tmp_path])))
 
-    assert len(first.series) == 2
-    assert [portion.title for portion in rest] == ["1"]
+    assert [len(portion.series) for portion in (first, *rest)] == [1, 1, 1]
+    assert sorted(portion.is_release for portion in rest) == [False, True]
+    assert rest[-1].title == "1"
 
 
 def test_more_series_than_a_page_can_hold_are_a_portion_of_their_own(tmp_path: Path) -> None:
@@ -52,6 +55,65 @@ def test_more_series_than_a_page_can_hold_are_a_portion_of_their_own(tmp_path: P
     first, more = portions(view_of(load([tmp_path])))
 
     assert (len(first.series), len(more.series), more.title) == (MOST_SERIES, 1, "more series")
+
+
+def test_series_with_many_numbers_fill_a_page_sooner_and_the_first_ones_stay_in_its_tables(tmp_path: Path) -> None:
+    one = FIRST.splitlines()[0]
+    sizes = [(f"{size:6d}", f"{2594706 * size * 8 / 1e6:7.1f}") for size in range(32, 92)]
+    log = "".join(one.replace("    32", size).replace("  664.2", rate) + "\n" for size, rate in sizes)
+    for number in range(4):
+        add(tmp_path, f"old-{number}", "1", log, publishers=number + 1)
+        add(tmp_path, f"new-{number}", "2", log, publishers=number + 1)
+
+    view = view_of(load([tmp_path]))
+    first, *found = portions(view)
+
+    assert [len(portion.series) for portion in found] == [1, 1, 1, 1]  # small series are twelve a portion
+    assert len(first.series) == 4
+    assert at_once(first.series_of("throughput", view.series()), first.tests) == 1
+
+
+def add_many(root: Path, count: int) -> None:
+    """Add runs of one series. Each has a command of its own."""
+    for number in range(count):
+        manifest = rti("UDPv4", published=False)
+        commands = (Command(role="sub", argv=("perftest_cpp", "-sub", "-domain", str(number))),)
+        add_run(root, f"run-{number:02d}", FIRST, msgspec.structs.replace(manifest, commands=commands))
+
+
+@pytest.mark.site
+def test_of_many_runs_a_page_lists_the_first_and_the_others_are_a_page_and_a_script(tmp_path: Path) -> None:
+    add_many(tmp_path / "data", RUNS_AT_ONCE + 7)
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    name = "rti-connext-dds/udpv4"
+    shown, others, scripts = (Page(site / f"{name}{end}.html") for end in ("", "-more-runs", "-more-scripts"))
+    assert sum(link.endswith("/run.toml.txt") for link in shown.links) == RUNS_AT_ONCE
+    assert sum(link.endswith("/run.toml.txt") for link in others.links) == 7
+    assert "7 more runs" in shown.text
+    assert {"udpv4-more-runs.html", "udpv4-more-scripts.html"} <= set(shown.links)
+    assert "run-26/run.toml" in pieces_of(site / f"{name}-more-runs.js")[""]
+    assert shown.text.count("#!/bin/sh") == 10
+    assert "Scripts of 17 more runs" in shown.text
+    assert scripts.text.count("#!/bin/sh") == 17
+    pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+    assert dead_links(site, pages) == []
+
+
+@pytest.mark.site
+def test_of_many_machines_a_page_describes_the_first(tmp_path: Path) -> None:
+    for number in range(6):
+        manifest = msgspec.structs.replace(rti("UDPv4", published=False), host=f"desk-{number}")
+        add_run(tmp_path / "data", f"run-{number}", FIRST, manifest)
+        (tmp_path / "data/hosts").mkdir(exist_ok=True)
+        write(tmp_path / f"data/hosts/desk-{number}.toml", Host(name=f"Desk {number}", source="a test"))
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    shown = Page(site / "rti-connext-dds/udpv4.html")
+    assert sum(found.get("class") == "tl-host" for _, found in shown.tags) == 4
+    assert "2 more machines took part" in shown.text
 
 
 @pytest.mark.site
@@ -64,12 +126,13 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp
     name = "rti-connext-dds/udpv4"
     shown, older = Page(site / f"{name}.html"), Page(site / f"{name}-release-1.html")
     series = "tl-throughput-rti-connext-dds-udpv4-"
-    assert "This page shows release 2." in shown.text
+    assert "Release 2" in shown.text
     assert "1\u202f847\u202f052" not in older.text.replace("2\u202f594\u202f706", "")
     assert "2\u202f594\u202f706" in older.text
     assert "2\u202f594\u202f706" not in shown.text
     assert {f"{series}0", f"{series}1"} <= set(shown.ids)  # old links lead to the release
     assert f"{series}1" in older.ids
+    assert "releases.html" in "".join(older.links)  # a page of its own has the menus of the site
     assert "2\u202f594\u202f706" in pieces_of(site / f"{name}-release-1.js")[""]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert dead_links(site, pages) == []

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,12 +16,14 @@ import pytest
 from tests.unpacked import content_of
 
 from tacholog.dataset.load import load
+from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
+from tacholog.schema.tables import TABLES
 from tacholog.site.build import build_site
 from tacholog.site.settings import SiteSettings, read_settings
 
@@ -173,6 +176,27 @@ def test_no_file_of_the_site_tells_a_secret(telling: Path, tmp_path: Path) -> No
     assert all(any(sha256 in text for text in pages.values()) for sha256 in originals)
 
 
+def test_no_table_holds_a_secret_not_even_among_the_words_that_no_row_has(telling: Path, tmp_path: Path) -> None:
+    data = redacted(load([telling]), Privacy(hide=("zanzibar",)), tmp_path)
+
+    words = {
+        f"{name}.{column}": [*table[column].cat.categories] if isinstance(table[column].dtype, pd.CategoricalDtype) else [*table[column].dropna()]
+        for name, table in {name: getattr(data, name) for name in TABLES}.items()
+        for column in table.columns
+    }
+    assert "latency" in words["results.metric"]
+    assert [(place, secret) for place, found in words.items() for word in found for secret in SECRETS if secret in str(word).lower()] == []
+
+
+def test_a_name_that_is_learned_later_is_replaced_by_redactors_made_later() -> None:
+    names = KnownNames(Privacy(), {})
+    assert Redactor(names).text("started by falcon") == "started by falcon"
+
+    names.learn("user=falcon")
+
+    assert Redactor(names).text("started by falcon") == "started by user-1"
+
+
 @pytest.mark.site
 def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
     shown = Privacy(hosts="show", users="show", addresses="show", paths="show", secrets="show", unknown_lines="show", free_text="show")
@@ -222,6 +246,25 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
 def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))
+
+
+@pytest.mark.site
+def test_a_campaign_that_is_left_out_is_on_no_page_and_the_page_on_quality_names_it(tmp_path: Path) -> None:
+    recorded, runs = Path(__file__).parents[2] / "data/perftest", tmp_path / "data/perftest"
+    shutil.copytree(recorded / "0.1.0/latency-uds/01", runs / "quick")
+    shutil.copytree(recorded / "0.3.0/latency-tcp/01", runs / "release")
+
+    build_site([tmp_path / "data"], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quick",)))
+
+    assert "in the data, but on no page: quick." in (tmp_path / "site/quality.html").read_text()
+    assert [page.name for page in tmp_path.glob("site/*/*.html") if page.stem in ("tcp", "uds")] == ["tcp.html"]
+    assert list(open_saved(tmp_path / "dataset").runs["campaign"]) == ["release"]
+
+
+@pytest.mark.site
+def test_a_campaign_to_leave_out_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="campaigns_left_out: no run of the campaign 'quik'; there are"):
+        build_site([data], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quik",)))
 
 
 def test_a_machine_that_its_manifest_calls_by_a_pseudonym_is_called_so_in_the_log_too(tmp_path: Path) -> None:

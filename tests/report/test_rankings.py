@@ -14,6 +14,7 @@ from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import latency_summary, throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
+from tacholog.view.comparison import comparison
 from tacholog.view.news import news
 from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
@@ -91,6 +92,18 @@ def test_a_table_says_why_it_sets_nothing_off() -> None:
     assert "single published figures" in no_best_words(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
 
 
+def test_latencies_have_a_table_of_the_99_percent_beside_that_of_the_median() -> None:
+    def with_tail(member: Compared, *values: float) -> Compared:
+        tails = [msgspec.structs.replace(result, statistic="p99", value=value) for result, value in zip(member.series.results, values, strict=True)]
+        (series,) = series_of([*member.series.results, *tails])
+        return Compared("X", member.transport, series)
+
+    html = shown(with_tail(one("fast", 700.0), 9000.0), with_tail(one("steady", 800.0), 900.0))
+
+    assert re.findall(r"<strong>(Latency[^<]*)</strong>", html) == ["Latency, median, round trip", "Latency, 99\u00a0%, round trip"]
+    assert rows(html) == [["fast", "steady"], ["steady", "fast"]]
+
+
 def the_group(member: Compared) -> Group:
     """The group in which a series is ranked."""
     found = group_of(member)
@@ -132,6 +145,42 @@ def test_a_winner_is_only_named_among_runs_of_one_campaign() -> None:
     assert "Campaign quick, X built from abc." in html
     assert 'class="tl-best"' not in html
     assert "Each number is the median of 2\u00a0runs." in html
+
+
+def control(member: Compared) -> Compared:
+    """The same series, of runs that no release changes."""
+    results = [
+        msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=f"control/{result.run.run}", labels='{"control": "yes"}'))
+        for result in member.series.results
+    ]
+    (series,) = series_of(results)
+    return msgspec.structs.replace(member, series=series)
+
+
+def test_a_control_is_ranked_nowhere_and_listed_as_one() -> None:
+    html = shown(campaign("quick", "shm", 700.0), campaign("quick", "udp", 800.0), control(campaign("quick", "tcp", 100.0)))
+
+    assert rows(html) == [["shm", "udp"]]
+    assert "X 1 (tcp): a control, which no release changes" in html[html.index("Not ranked") :]
+    assert "control not stated" not in html
+
+
+def test_a_single_transport_beside_its_controls_is_still_shown_alone() -> None:
+    html = shown(campaign("quick", "shm", 700.0), control(campaign("quick", "tcp", 100.0)), control(campaign("quick", "uds", 90.0)))
+
+    assert rows(html) == [["shm"]]
+    assert "Only one transport was measured" in html
+
+
+def test_a_control_is_offered_for_no_ratio_and_is_the_best_of_no_transport_that_was_measured() -> None:
+    real, other = released("1", "2026-01-01", 700.0), control(released("1", "2026-01-01", 100.0))
+    results = [*real.series.results, *other.series.results]
+    view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
+
+    assert [one.compared.series.results for one in comparison(view, PageIndex()).series] == [real.series.results]
+    assert ">700\u00a0ns</" in overview_of([real, other])
+    assert "100" not in overview_of([real, other])
+    assert "1, control" in overview_of([other])
 
 
 def test_messages_in_batches_are_ranked_by_themselves() -> None:
@@ -259,8 +308,8 @@ def test_the_best_over_all_sizes_stands_first_and_what_was_not_measured_last() -
     assert [each.transport for each in ordered(group, members, [128])] == ["a", "b"]
 
 
-def test_the_home_page_ranks_within_a_machine_and_leads_to_the_page_that_compares(site: Path) -> None:
-    html = (site / "index.html").read_text()
+def test_the_page_of_rankings_ranks_within_a_machine_and_leads_to_the_page_that_compares(site: Path) -> None:
+    html = (site / "rankings.html").read_text()
     glance = html[html.index('class="tl-glance"') : html.index("</section>", html.index('class="tl-glance"'))]
 
     assert 'class="tl-best"' not in glance

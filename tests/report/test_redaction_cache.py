@@ -64,6 +64,39 @@ def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_pa
     assert "path-2/bench" in manifests[0]
 
 
+def manifests(root: Path, to: Path) -> dict[str, Manifest]:
+    """The manifest that is shown of each run."""
+    data = redacted(load([root]), SHOWN, to)
+    return {run: msgspec.json.decode(text, type=Manifest) for run, text in zip(data.runs["run"], data.runs["manifest"], strict=True)}
+
+
+def test_a_name_that_another_run_tells_later_is_replaced_in_a_manifest_that_was_redacted_before(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", "", notes=("by falcon",))
+    assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("by falcon",)
+    add(tmp_path / "data", "b", "", notes=("ssh -l falcon somewhere",))
+
+    assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("by user-1",)
+
+
+def test_a_changed_manifest_never_meets_the_one_that_was_redacted_before(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", "", notes=("first",))
+    assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("first",)
+    path = tmp_path / "data/a/run.toml"
+    path.write_text(path.read_text().replace("first", "second"))
+
+    assert manifests(tmp_path / "data", tmp_path / "shown")["a"].notes == ("second",)
+
+
+def test_labels_are_told_apart_from_those_of_runs_that_came_later(tmp_path: Path) -> None:
+    add(tmp_path / "data", "b", "", labels={"target": "192.168.7.2"})
+    assert manifests(tmp_path / "data", tmp_path / "shown")["b"].labels == {"target": "address-1"}
+    add(tmp_path / "data", "a", "", labels={"target": "192.168.7.3"})
+
+    found = manifests(tmp_path / "data", tmp_path / "shown")
+
+    assert {run: manifest.labels for run, manifest in found.items()} == {"a": {"target": "address-1"}, "b": {"target": "address-1 (2)"}}
+
+
 def test_a_name_that_another_run_tells_later_is_replaced_in_a_log_that_was_redacted_before(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     assert "falcon" in shown(tmp_path / "data", tmp_path / "shown")["a"]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import msgspec
+import pytest
+
 from tacholog.render.figures.figures import latency_over_size, words_of
 from tacholog.render.figures.svg import draw
+from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.conditions import Conditions
@@ -23,7 +27,7 @@ PRINTED = (
 )
 
 
-def results_of(run: str, values: tuple[float | None, ...], line: int = 1) -> list[ResultRow]:
+def results_of(run: str, values: tuple[float | None, ...], line: int = 1, samples: int | None = None) -> list[ResultRow]:
     conditions = Conditions(basis="rtt")
     return [
         ResultRow(
@@ -36,6 +40,7 @@ def results_of(run: str, values: tuple[float | None, ...], line: int = 1) -> lis
             metric="latency",
             statistic=name,
             value=value,
+            samples=samples,
         )
         for name, value in zip(PERCENTILES, values, strict=True)
     ]
@@ -145,6 +150,14 @@ def test_a_table_links_the_number_of_either_group_and_says_how_many_runs_are_in_
     assert "Runs fall into two groups" in shown
 
 
+def test_a_table_shows_two_groups_as_a_dot_for_each_run_on_a_line_from_the_lowest_to_the_highest() -> None:
+    shown = str(numbers([runs_of(TWO_GROUPS)], Links("logs"), "t"))
+
+    # 131, 140, 141, 571, 581 and 591 ns, on a line from 4 to 96
+    assert '<path d="M4.0 5h0M5.8 5h0M6.0 5h0M92.0 5h0M94.0 5h0M96.0 5h0" class="tl-dots"/>' in shown
+    assert 'class="tl-strip"' not in str(numbers([runs_of(TWO_GROUPS[:3])], Links("logs"), "t"))
+
+
 def test_a_sentence_names_both_groups() -> None:
     said = re.sub("<[^>]*>", "", str(latency_summary([runs_of(TWO_GROUPS)], Links("logs"))))
 
@@ -155,7 +168,9 @@ def test_a_figure_has_a_point_for_either_group() -> None:
     figure = latency_over_size([runs_of(TWO_GROUPS)])
 
     assert figure
-    assert sorted((point.y, point.result.line) for trace in figure.traces for point in trace.points if point.result) == [(140.0, 4), (581.0, 1)]
+    runs, *lines = sorted(figure.traces, key=lambda trace: trace.shape != "runs")
+    assert sorted((point.y, point.result.line) for trace in lines for point in trace.points if point.result) == [(140.0, 4), (581.0, 1)]
+    assert sorted(point.y for point in runs.points) == [131.0, 140.0, 141.0, 571.0, 581.0, 591.0]
     assert draw(figure, "t").count("in all)</title></circle>") == 2
 
 
@@ -183,3 +198,35 @@ def test_runs_in_two_groups_are_ranked_by_a_group_and_lead_together_with_what_li
 
     assert [one.transport for one in ordered(group, found, [64])] == ["uds", "inter-thread", "tcp"]
     assert leaders(group, {at: group.cells(one)[64] for at, one in enumerate(found)}) == {0, 1}
+
+
+@pytest.mark.parametrize(("samples", "words"), [(99_999, "too few samples"), (100_000, "not stated"), (None, "not stated")])
+def test_a_percentile_that_needs_more_samples_than_the_run_took_is_not_called_not_stated(samples: int | None, words: str) -> None:
+    results = [*results_of("1", PRINTED[0], samples=2_000_000), *results_of("2", PRINTED[2], samples=samples)]
+    (series,) = series_of(results)
+
+    assert series.absent("latency", "p99.99", 64) == words
+    assert f">{words}</" in numbers([series], Links(), "t")
+    assert series.absent("latency", "max", 64) == "not stated"
+
+
+def test_of_several_runs_each_that_lacks_a_percentile_must_have_taken_too_few_samples() -> None:
+    results = [result for run, samples in (("1", 1000), ("2", None)) for result in results_of(run, PRINTED[2], samples=samples)]
+    (series,) = series_of(results)
+
+    assert series.absent("latency", "p99.99", 64) == "not stated"
+
+
+def test_a_keyed_series_stands_beside_the_unkeyed_one_of_the_same_reliability() -> None:
+    unkeyed = [Conditions(basis="rtt", reliability="best-effort", keyed=False), Conditions(basis="rtt", reliability="reliable", keyed=False)]
+    keyed = [msgspec.structs.replace(conditions, keyed=True, instances=1000) for conditions in unkeyed]
+    results = [
+        msgspec.structs.replace(result, run=RunRow(run=str(number), options='{"keyed": "true"}' if conditions.keyed else None), conditions=conditions)
+        for number, conditions in enumerate([*unkeyed, *keyed])
+        for result in results_of("x", PRINTED[0])[:1]
+    ]
+
+    heads = re.findall(r"<th scope=\"col\"><div>.*?</svg>([^<]*)</div>", str(sizes_table(series_of(results), Links(), "t")))
+
+    assert ["unkeyed" in head for head in heads] == [True, False, True, False]
+    assert ["best-effort" in head for head in heads] == [True, True, False, False]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.formats.reading import read
-from tacholog.runs.manifest import Manifest, read_manifest
+from tacholog.runs.manifest import Command, LogFile, Manifest, read_manifest
 from tacholog.schema.records import Record
 from tacholog.site.script import shell_script
 
@@ -66,3 +66,36 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
 
     assert read(tmp_path / "again.log").account.status == "ok"
     assert results(tmp_path / "again.log") == results(path.parent / manifest.logs[0].file)
+
+
+def ran(folder: Path, *commands: Command) -> subprocess.CompletedProcess[str]:
+    """Run the script of these commands in a folder, with programs of odd names on the PATH that print their names and words."""
+    for name in ("if", "done", "a=b", "a=64"):
+        (folder / name).write_text('#!/bin/sh\nprintf "<%s>" "${0##*/}" "$@"\n')
+        (folder / name).chmod(0o755)
+    script = shell_script(Manifest(system="S", commands=commands, logs=(LogFile(file="a.log", sha256="0" * 64),)), "one", [])
+    assert script is not None
+    environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "LOGS": str(folder / "logs")}
+    (folder / "logs").mkdir()
+    return subprocess.run(["sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["if", "done", "a=b"])
+def test_a_program_that_is_called_as_a_word_of_the_shell_is_run(name: str, tmp_path: Path) -> None:
+    done = ran(tmp_path, Command(role="x", argv=(name, "$(touch here)", "\n")))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"<{name}><$(touch here)><\n>", "")
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_command_for_each_size_runs_if_no_size_is_stated(tmp_path: Path) -> None:
+    done = ran(tmp_path, Command(role="x", argv=("echo", "{payload_bytes}")))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "32\n", "")
+
+
+def test_the_name_of_a_process_leads_no_log_out_of_the_folder_of_logs(tmp_path: Path) -> None:
+    ran(tmp_path, Command(role="x", name="../out", argv=("echo", "1")), Command(role="x", name="b", argv=("if", "2")))
+
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["..-out.log", "..-out.stderr.txt", "b.log", "b.stderr.txt"]
+    assert (tmp_path / "logs" / "b.log").read_text() == "<if><2>"

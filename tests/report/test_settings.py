@@ -35,3 +35,20 @@ def test_a_limit_that_is_none_is_refused_in_words(tmp_path: Path, line: str) -> 
 
     with pytest.raises(UnreadableInput, match="limits"):
         read_settings(tmp_path / "site.toml")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a b", 'https://x"onmouseover=1', "https://user@host/", "http://", "https://a/\\n<b>", "mailto:a@b.org\\nx", "mailto:"]
+)
+def test_a_link_that_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
+    (tmp_path / "site.toml").write_text(f"links = [{{title = 'a', url = \"{url.replace(chr(34), chr(92) + chr(34))}\"}}]\n")
+
+    with pytest.raises(UnreadableInput, match=r"links: .* is not an address"):
+        read_settings(tmp_path / "site.toml")
+
+
+@pytest.mark.parametrize("url", ["https://example.org/a?b=c#d", "mailto:first.last+x@example.org?subject=a%20b"])
+def test_pages_and_mail_addresses_are_links(tmp_path: Path, url: str) -> None:
+    (tmp_path / "site.toml").write_text(f"links = [{{title = 'a', url = '{url}'}}]\n")
+
+    assert read_settings(tmp_path / "site.toml").links[0].url == url

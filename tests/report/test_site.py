@@ -74,7 +74,7 @@ def test_no_id_is_given_twice_on_a_page(site: Path, page: Reader) -> None:
 def test_every_number_links_to_its_line(site: Path) -> None:
     html = (site / f"{SHMEM}.html").read_text()
 
-    cells = numbers(html, "64\u00a0B")
+    cells = numbers(html[html.index("Throughput numbers: copy") :], "64\u00a0B")
 
     assert "2\u202f386\u202f046" in cells[0]
     assert all('href="../logs/rti/copy/sub.log.html#L2:' in cell for cell in cells)
@@ -113,10 +113,20 @@ def test_the_distribution_of_a_run_is_drawn_from_its_histogram_as_far_as_ten_sam
 
     figure = html[html.index('id="tl-distribution') :]
 
-    assert "Latency distribution" in figure
+    assert "Percentile curves" in figure
     assert "64\u00a0B" in figure
     assert "90\u00a0%</text>" in figure
     assert "99.9\u00a0%</text>" not in figure  # 813 samples: too few to show it
+
+
+def test_a_page_of_a_log_has_the_name_of_the_site_and_no_menus(site: Path, page: Reader) -> None:
+    log, frame = page("logs/rti/copy/sub.log"), (site / "logs/rti/copy/sub.log.html").read_text()
+
+    assert "../../../index.html" in log.links
+    assert "../../../systems.html" not in log.links
+    assert "copybutton" not in frame
+    assert "tacholog.css" in frame
+    assert len(frame) - len(frame[frame.index("<article") : frame.index("</article>")]) < 7000
 
 
 def test_pages_load_only_the_scripts_that_they_use(site: Path) -> None:
@@ -151,9 +161,11 @@ def test_a_rate_that_moved_no_bytes_is_left_out_of_the_goodput_figure_and_the_no
     assert figure.count('class="tl-line') == 1
 
 
-def test_unknown_is_not_stated(page: Reader) -> None:
+def test_unknown_is_not_stated(page: Reader, site: Path) -> None:
+    hosts = (site / "hosts.html").read_text()
+
     assert "The document does not state the machine" in page(SHMEM).text
-    assert "Not stated: cores, governor, turbo." in page("hosts").text
+    assert all(f'<tr><th scope="row">{name}</th><td><span class="tl-null">not stated</span>' in hosts for name in ("cores", "governor", "turbo"))
 
 
 def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
@@ -272,7 +284,7 @@ def test_the_page_about_the_figures_names_their_sources_and_an_id_to_cite(page: 
 
 
 def test_runs_of_no_release_are_said_to_be_so(page: Reader) -> None:
-    assert "not stated" in page("releases").text
+    assert "Runs without a release" in page("releases").text
     assert "9 runs" in page("releases").text
 
 
@@ -301,6 +313,14 @@ def test_the_words_of_conditions_are_found_by_the_search(site: Path) -> None:
     ("word", "document"), [("coordin", "methodology"), ("sockperf", "definitions"), ("processor", "hosts"), ("refer", "quality")]
 )
 def test_the_words_of_tables_that_explain_are_found_by_the_search(site: Path, word: str, document: str) -> None:
+    assert document in holding((site / "searchindex.js").read_text(), word)
+
+
+@pytest.mark.parametrize(
+    ("document", "word"),
+    [*(("methodology", word) for word in ("p99", "p9999", "p999999")), ("tacholog-perftest/udp", "p99"), ("tacholog-perftest/udp", "p999999")],
+)
+def test_a_percentile_is_one_word_of_the_search_however_the_page_writes_it(site: Path, document: str, word: str) -> None:
     assert document in holding((site / "searchindex.js").read_text(), word)
 
 

@@ -2,12 +2,12 @@
 // starts the driver and ends it. `aeron-ipc` reads what the publisher has written into the same memory; with
 // `aeron-udp` the driver sends it over UDP to a port of its own, and into another buffer from there.
 //
-// What both guarantee: reliable, in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one. A
-// publisher that is too far ahead of the slowest one gets no room, and waits. Over UDP lost datagrams are sent again.
-// Messages are copied: into the ring by `offer`, and out of it, as a side may keep a message; one that is larger than a
-// datagram is put together by the library in a buffer of its own, and read there.
-// There are no keys: messages of all instances go by one stream. Aeron knows no waiting but its idle strategies: a side
-// that blocks takes naps of 1 us to 1 ms, as the library's strategy `backoff` does.
+// What both guarantee: reliable, in order and whole. `aeron-ipc` reaches several subscribers, `aeron-udp` one. If a
+// publisher is too far ahead of the slowest subscriber, it waits for room. Over UDP lost datagrams are sent again.
+// Messages are copied: into the ring by `offer`, and out of it, because a side may keep a message. The library puts a
+// message that is larger than a datagram together in a buffer of its own, where it is read.
+// There are no keys: messages of all instances go by one stream. Aeron waits by its idle strategies alone: a side that
+// blocks takes naps of 1 us to 1 ms, as the library's strategy `backoff` does.
 #include <cinttypes>
 
 #include <array>
@@ -26,6 +26,7 @@ extern "C" {
 #include "adapters/aeron/media_driver.hpp"
 #include "adapters/aeron/settings.hpp"
 #include "adapters/name_hash.hpp"
+#include "adapters/sides.hpp"
 #include "core/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
@@ -36,10 +37,7 @@ namespace {
 using namespace tacholog::aeron;
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "Aeron");
-    add_fact(facts, library_version_key, ::aeron_version_text());
-    return facts;
+    return facts_of_library("Aeron", ::aeron_version_text());
 }
 
 /// The driver serves one run alone, so that the number need tell only this run's channels apart.
@@ -262,8 +260,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_ipc(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise_ipc(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints)
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto client = Client::of(topic.companion);
     if (!client) return client.error();
     auto publisher = std::make_unique<AeronPublisher>(topic, *client);

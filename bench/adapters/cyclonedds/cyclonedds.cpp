@@ -2,11 +2,11 @@
 // the subscriber receives. Each end is a domain of its own in its process, which the network sees as one.
 //
 // What it guarantees depends on the setting `reliability`; messages stay in order and whole with both.
-//   reliable      RELIABLE and KEEP_ALL: the reader holds `max-samples` that were not taken, the writer as many
-//                 bytes as `writer-bytes`; a writer beyond that waits. The default of this adapter, as that of the
-//                 library's writers and of ROS 2.
-//   best-effort   as readers and histories are by themselves: BEST_EFFORT, KEEP_LAST of `depth`.
-// The payload is copied: serialised from a sample of the application's, and deserialised into one.
+//   reliable      RELIABLE and KEEP_ALL: the reader keeps up to `max-samples` that were not taken, the writer up to
+//                 `writer-bytes`; beyond that, the writer waits. The default here, as for the library's writers and
+//                 for ROS 2.
+//   best-effort   the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
+// The payload is copied: serialised from a sample of the application, and deserialised into one.
 #include <dds/dds.h>
 
 #include <algorithm>

@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 
+#include "adapters/name_hash.hpp"
+#include "adapters/sides.hpp"
 #include "core/waiting.hpp"
 #include "transports/transport.hpp"
 
@@ -26,21 +28,17 @@ inline Error failed(const std::string& operation, dds_return_t code) {
 }
 
 inline Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "Cyclone DDS");
-    add_fact(facts, library_version_key, DDS_VERSION);
-    return facts;
+    return facts_of_library("Cyclone DDS", DDS_VERSION);
 }
 
 /// Without multicast, which the loopback has only where somebody has set it up: the subscriber calls at the publisher's
 /// host, whose address it has from --address. Runs keep apart by a domain each, and by the names of topics.
 inline std::string configuration(const Topic& topic, const std::string& more) {
-    constexpr std::uint32_t domains = 200;  // with more of them, ports of discovery pass 65535
-    std::uint32_t sum = 2166136261U;
-    for (const char letter : topic.channel) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619U;
+    constexpr std::uint64_t domains = 200;  // with more of them, ports of discovery pass 65535
     std::string text = "<CycloneDDS><Domain id=\"any\"><General><Interfaces><NetworkInterface address=\"" +
                        topic.local_address + "\"/></Interfaces><AllowMulticast>false</AllowMulticast></General>" +
-                       "<Discovery><ExternalDomainId>" + std::to_string(1 + sum % domains) + "</ExternalDomainId>" +
+                       "<Discovery><ExternalDomainId>" + std::to_string(1 + name_hash(topic.channel) % domains) +
+                       "</ExternalDomainId>" +
                        "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>30</MaxAutoParticipantIndex>"
                        "<Peers><Peer address=\"" +
                        topic.peer_address + "\"/>";
@@ -220,8 +218,7 @@ private:
 };
 
 inline Result<void> of_this_run(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints)
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     return {};
 }
 

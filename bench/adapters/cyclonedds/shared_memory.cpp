@@ -1,11 +1,11 @@
 // Cyclone DDS over shared memory: iceoryx carries the samples, UDP (IPv4) discovery alone. RouDi, the daemon of
 // iceoryx, is started and ended with the run; see adapters/roudi.hpp.
 //
-// What it guarantees: best effort, although the writer is RELIABLE. This way takes KEEP_LAST alone, and overwrites
-// without a word what was not taken in time: of an unthrottled stream, most. With KEEP_ALL the library goes back to UDP
-// in silence. Messages stay in order and whole; keys are instances.
-// The payload is written in place, in a sample that the library loans (which takes a type of fixed size: one as large
-// as the largest message), and copied once, when it is taken: C's interface cannot take in place.
+// What it guarantees: best effort, although the writer is RELIABLE. Over shared memory the library supports KEEP_LAST
+// alone: samples that were not taken in time are overwritten without a word, which is most of a stream at full rate.
+// With KEEP_ALL the library goes back to UDP in silence. Messages stay in order and whole; keys are instances.
+// The payload is written in place, in a sample that the library loans. A loan needs a type of fixed size: ours is as
+// large as the largest message. The payload is copied once, when it is taken: C's interface cannot take in place.
 #include <dds/dds.h>
 #include <dds/ddsc/dds_loan_api.h>
 

@@ -2,15 +2,14 @@
 // own. Two ways: shared memory, and UDP over IPv4.
 //
 // What it guarantees depends on settings; messages stay in order and whole, but for the last case.
-//   reliability=reliable       RELIABLE and KEEP_ALL: the history is a queue of `max-samples`, and a full one blocks
-//   the
-//                              publisher. The default of this adapter, as that of the library's writers and of ROS 2.
-//   reliability=best-effort    as readers and histories are by themselves: BEST_EFFORT, KEEP_LAST of `depth`.
+//   reliability=reliable       RELIABLE and KEEP_ALL: the history is a queue of `max-samples`. If it is full, the
+//                              publisher waits. The default here, as for the library's writers and for ROS 2.
+//   reliability=best-effort    the library's defaults for readers and histories: BEST_EFFORT, KEEP_LAST of `depth`.
 //   data-sharing=on            (shared memory only) the reader looks into the writer's history. RELIABLE and KEEP_ALL,
-//                              and yet best effort: 2.9.1 acknowledges what the reader has not taken, so that a writer
-//                              at full speed overtakes it (https://github.com/eProsima/Fast-DDS/issues/4715); loaned
-//                              samples may then change while they are read, and what was not taken goes with the
-//                              writer.
+//                              but still best effort: 2.9.1 acknowledges samples that the reader has not taken, so a
+//                              writer at full speed overtakes it (https://github.com/eProsima/Fast-DDS/issues/4715).
+//                              Loaned samples may change while they are read. If the writer ends, samples that were
+//                              not taken are lost.
 // With `buffers=copy` the payload is serialised into the history and out of it; with `loan` it is written and read in
 // place. Without data sharing it is also copied into the transport's segment and out of it.
 // A side that is killed leaves files in /dev/shm, as the library does: `fastdds shm clean` removes them.
@@ -239,8 +238,7 @@ Result<std::unique_ptr<Subscriber>> subscribe_shm(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise_shm(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints)
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<FastddsPublisher>(topic, endpoints.size());
     if (auto done = publisher->open(topic, {Over::shm}); !done) return done.error();
     return std::unique_ptr<Publisher>{std::move(publisher)};

@@ -25,6 +25,7 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/sides.hpp"
 #include "core/fd.hpp"
 #include "core/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
@@ -325,9 +326,7 @@ inline bool maps_histories() {
 }
 
 inline Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "Fast DDS");
-    add_fact(facts, library_version_key, FASTRTPS_VERSION_STR);
+    Facts facts = facts_of_library("Fast DDS", FASTRTPS_VERSION_STR);
     add_fact(facts, "data_sharing", maps_histories() ? "yes" : "no");
     return facts;
 }

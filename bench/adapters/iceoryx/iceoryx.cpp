@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "adapters/roudi.hpp"
+#include "adapters/sides.hpp"
 #include "core/waiting.hpp"
 #include "transports/transport.hpp"
 
@@ -55,12 +56,8 @@ bool waits(const Settings& given) {
 }
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "iceoryx");
-    add_fact(facts, library_version_key,
-             std::to_string(ICEORYX_VERSION_MAJOR) + "." + std::to_string(ICEORYX_VERSION_MINOR) + "." +
-                 std::to_string(ICEORYX_VERSION_PATCH));
-    return facts;
+    return facts_of_library("iceoryx",
+                            version_text(ICEORYX_VERSION_MAJOR, ICEORYX_VERSION_MINOR, ICEORYX_VERSION_PATCH));
 }
 
 /// The process as RouDi knows it, for as long as it lives. Made late, as the library starts a thread.
@@ -208,8 +205,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints)
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     if (auto joined = join_roudi(); !joined) return joined.error();
     return std::unique_ptr<Publisher>{std::make_unique<IceoryxPublisher>(topic)};
 }

@@ -4,9 +4,8 @@
 //
 // What it guarantees depends on the setting `queue-full`; messages stay in order and whole with both.
 //   discard   as it comes: best effort. A full queue loses its oldest message.
-//   wait      reliable. The publisher waits for room within the library, which knows no patience; after 10 s it gives
-//   up
-//             with an error, as the subscriber may be dead.
+//   wait      reliable. The publisher waits for room within the library. After 10 s it gives up with an error, because
+//             the subscriber may be dead.
 // There are no keys: messages of all instances go by one queue. Each channel has files of its own in /dev/shm, which
 // nobody else uses and whoever ends last removes. Only if all sides are killed at once does something stay there.
 #include <array>
@@ -18,6 +17,7 @@
 
 #include "adapters/iceoryx2/shim.hpp"
 #include "adapters/name_hash.hpp"
+#include "adapters/sides.hpp"
 #include "core/waiting.hpp"
 #include "transports/transport.hpp"
 
@@ -60,10 +60,7 @@ bool waits(const Settings& given) {
 }
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "iceoryx2");
-    add_fact(facts, library_version_key, std::string{library_version});
-    return facts;
+    return facts_of_library("iceoryx2", std::string{library_version});
 }
 
 /// Where a function of the library's writes what went wrong.
@@ -245,20 +242,6 @@ private:
     tacholog_iox2_subscriber* end_ = nullptr;
 };
 
-Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto subscriber = std::make_unique<Iceoryx2Subscriber>(topic);
-    if (auto joined = subscriber->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Subscriber>{std::move(subscriber)};
-}
-
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints)
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
-    auto publisher = std::make_unique<Iceoryx2Publisher>(topic);
-    if (auto joined = publisher->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Publisher>{std::move(publisher)};
-}
-
 Result<void> ready(const RunPlan& plan) {
     if (number_of(plan.settings, "history") > number_of(plan.settings, "queue"))
         return Error{"iceoryx2: a history longer than the queue would be lost at once: set queue, too"};
@@ -279,9 +262,9 @@ extern const Transport iceoryx2{
     .data_path = "zero-copy",
     .reliability = Reliability::best_effort,
     .reach = Reach::host,
-    .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .subscribe = joined_subscriber<Iceoryx2Subscriber>,
+    .advertise = advertise_to_one<joined_publisher<Iceoryx2Publisher>>,
+    .advertise_to_all = joined_publisher<Iceoryx2Publisher>,
     .settings = settings,
     .adjust = adjust,
     .way = Way::local,

@@ -2,35 +2,30 @@
 // of its own, which both sides work out from the name of the channel. One publisher reaches all subscribers with one
 // datagram; a thread of the library in each subscriber takes it from the socket.
 //
-// What it guarantees: best effort. Nobody sends again what is lost, and nobody waits for a slow subscriber: what finds
-// its socket buffer full is dropped by the kernel, what finds the library's queue full drops the oldest message there.
-// What arrives is whole and in order. A message above 65487 bytes travels in several datagrams and is lost with any
-// of them: so the largest message is the one whose datagrams fit the socket buffer together, and larger ones are
-// refused. By default datagrams do not leave the host (ttl 0). Nobody is checked who sends to the group.
-// A message is written into a buffer of ours, copied into the kernel, out of it by the library, and into a buffer of
-// ours, because the library lends what came to a callback alone.
+// What it guarantees: best effort. Lost messages are not sent again, and the publisher does not wait for a slow
+// subscriber. If the subscriber's socket buffer is full, the kernel drops the new datagram; if the library's queue is
+// full, the library drops its oldest message. What arrives is whole and in order. A message above 65487 bytes travels
+// in several datagrams, and is lost if one of them is. So the datagrams of the largest message must fit the socket
+// buffer together, and larger messages are refused. By default datagrams do not leave the host (ttl 0). The library
+// does not check who sends to the group.
+// A message is written into a buffer of ours and copied into the kernel. The library copies it out of the kernel, and
+// the subscriber copies it once more, because the library lends it to a callback alone.
 #include <lcm/lcm.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <memory>
 #include <utility>
 
+#include "adapters/attempts.hpp"
 #include "adapters/name_hash.hpp"
-#include "core/waiting.hpp"
+#include "adapters/sides.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {
 namespace {
-
-template <std::uint64_t least, std::uint64_t most>
-Result<void> library_or_number(std::string_view value) {
-    if (value == "library") return {};
-    return whole_number<least, most>(value);
-}
 
 constexpr std::array settings{
     // "net.core.rmem_max=2097152" is what the authors advise for lost packets:
@@ -40,13 +35,13 @@ constexpr std::array settings{
             .default_value = "library",
             .meaning = "the socket's receive buffer (recv_buf_size), which also limits the size of messages: up to so "
                        "many bytes, or 102400 with the system's default buffer",
-            .check = library_or_number<65536, std::uint64_t{1} << 28>},
+            .check = whole_number<65536, std::uint64_t{1} << 28>},
     Setting{.name = "queue",
             .values = "library or N",
             .default_value = "library",
             .meaning = "how many messages wait in the library for the subscriber "
                        "(lcm_subscription_set_queue_capacity); its own default is 30",
-            .check = library_or_number<1, 1'000'000>},
+            .check = whole_number<1, 1'000'000>},
     Setting{.name = "ttl",
             .values = "N",
             .default_value = "0",
@@ -117,12 +112,7 @@ Group farewells_of(const Topic& topic) {
 }
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "LCM");
-    add_fact(facts, library_version_key,
-             std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) + "." +
-                 std::to_string(LCM_MICRO_VERSION));
-    return facts;
+    return facts_of_library("LCM", version_text(LCM_MAJOR_VERSION, LCM_MINOR_VERSION, LCM_MICRO_VERSION));
 }
 
 class LcmPublisher final : public Publisher {
@@ -215,10 +205,7 @@ private:
     /// Until something may be there, or the time is over.
     bool sleep(Patience patience) const {
         const Nanoseconds time_ns = to_nanoseconds(patience);
-        if (time_ns <= 0) return false;
-        pollfd watched{::lcm_get_fileno(messages_.get()), POLLIN, 0};
-        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
-        return ::ppoll(&watched, 1, &time, nullptr) > 0;
+        return time_ns > 0 && sleep_until_ready(::lcm_get_fileno(messages_.get()), POLLIN, time_ns);
     }
 
     void release() noexcept override {}
@@ -239,9 +226,7 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    for (const std::string& endpoint : endpoints) {
-        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': it is not of " + topic.channel};
-    }
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
     auto publisher = std::make_unique<LcmPublisher>(topic);
     if (!publisher->join()) return no_instance;
     return std::unique_ptr<Publisher>{std::move(publisher)};

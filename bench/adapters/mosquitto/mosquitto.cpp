@@ -1,15 +1,15 @@
 // MQTT by way of Eclipse Mosquitto: the library libmosquitto on both sides, and the broker mosquitto, which the run
 // starts and ends. Each message goes over TCP twice: to the broker, and from there to the subscribers.
 //
-// What it guarantees: best effort, in order and whole, with either quality of service. The broker drops without a word
-// what a slow subscriber has no room for: with qos 1, too, once `max_queued_messages` wait (1000). What is lost is
-// counted as such. qos 2 is refused: it moves on only while the publisher's connection is read, also between messages.
+// What it guarantees: best effort, in order and whole, with either quality of service. If a subscriber is slow, the
+// broker drops messages for it without a word; with qos 1 too, once `max_queued_messages` (1000) wait. They are counted
+// as lost. qos 2 is refused: it makes progress only while the publisher reads its connection, also between messages.
 // Both sides run the library in their own threads (mosquitto_loop_read, mosquitto_loop_write), not in one of its own,
-// so that they can poll as well as sleep. A message is written into a buffer of ours, copied by the library, into the
-// kernel and out of it, twice, and copied once more for the subscriber, as the library lends it to a callback alone.
-// Who knows the port can join: on a host with strangers, use a transport of our own.
+// so that they can poll as well as sleep. A message is written into a buffer of ours and copied by the library. It goes
+// into the kernel and out of it twice. The subscriber copies it once more, because the library lends it to a callback
+// alone.
+// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
 #include <mosquitto.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,18 +18,14 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/attempts.hpp"
 #include "adapters/broker.hpp"
-#include "core/waiting.hpp"
 
 namespace tacholog::transports {
 namespace {
 
 Result<void> check_nodelay(std::string_view value) {
-    return value == "library" || value == "on" ? Result<void>{} : Error{"neither library nor on"};
-}
-
-Result<void> check_queue(std::string_view value) {
-    return value == "library" ? Result<void>{} : whole_number<0, 100'000'000>(value);
+    return value == "on" ? Result<void>{} : Error{"neither library nor on"};
 }
 
 constexpr std::array settings{
@@ -51,7 +47,7 @@ constexpr std::array settings{
             .default_value = "library",
             .meaning = "how many messages with qos 1 wait at the broker for a subscriber (0: any number); its own "
                        "default is 1000",
-            .check = check_queue},
+            .check = whole_number<0, 100'000'000>},
 };
 
 bool nodelay(const Settings& given) {
@@ -62,18 +58,10 @@ Error mqtt_error(const std::string& operation, int code) {
     return Error{operation + ": " + ::mosquitto_strerror(code)};
 }
 
-/// Topics in MQTT's sense: one for each instance of keyed data, which the subscriber hears together.
-struct Names {
-    explicit Names(const Topic& topic) : heard(topic.instances ? topic.channel + "/#" : topic.channel) {
-        if (!topic.instances) topics.push_back(topic.channel);
-        for (std::size_t instance = 0; topic.instances && instance < *topic.instances; ++instance)
-            topics.push_back(topic.channel + "/" + std::to_string(instance));
-        left = "left/" + topic.channel;
-    }
-    std::string heard;
-    std::vector<std::string> topics;
-    std::string left;  ///< where subscribers say that they leave
-};
+/// In MQTT's words: names are topics, and their parts are levels.
+BrokerNames names_of(const Topic& topic) {
+    return {topic, "/", "#"};
+}
 
 /// A connection to the broker. The thread that uses it also reads and writes for the library.
 class Client {
@@ -141,15 +129,7 @@ public:
     /// Tries until it succeeds or fails for good. False if it could not within `patience`.
     template <typename Attempt>
     Result<bool> wait(Patience patience, Attempt&& attempt) {
-        auto done = attempt();
-        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
-        if (!done || *done || !sleeps(waiting_)) return done;
-        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
-            sleep(left);
-            done = attempt();
-        }
-        return done;
+        return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
     /// Takes leave in order: else the kernel throws away what the broker has not read, as it has sent answers to us
@@ -179,10 +159,7 @@ private:
     }
 
     void sleep(Nanoseconds time_ns) const {
-        const auto events = static_cast<short>(wants_to_write() ? POLLIN | POLLOUT : POLLIN);
-        pollfd watched{::mosquitto_socket(client_), events, 0};
-        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
-        ::ppoll(&watched, 1, &time, nullptr);
+        sleep_until_ready(::mosquitto_socket(client_), wants_to_write() ? POLLIN | POLLOUT : POLLIN, time_ns);
     }
 
     int qos_;
@@ -200,27 +177,23 @@ Facts library_facts() {
     int minor = 0;
     int revision = 0;
     ::mosquitto_lib_version(&major, &minor, &revision);
-    Facts facts;
-    add_fact(facts, library_key, "Mosquitto");
-    add_fact(facts, library_version_key,
-             std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(revision));
-    return facts;
+    return facts_of_library("Mosquitto", version_text(major, minor, revision));
 }
 
 class MqttPublisher final : public Publisher {
 public:
     explicit MqttPublisher(const Topic& topic)
-        : Publisher(topic.max_bytes), channel_(topic.channel), names_(topic), client_(topic) {
+        : Publisher(topic.max_bytes), channel_(topic.channel), names_(names_of(topic)), client_(topic) {
         message_.reserve(topic.max_bytes);
     }
     ~MqttPublisher() override {
         if (!joined_) return;
-        if (client_.publish(names_.topics.front(), {})) client_.leave();
+        if (client_.publish(names_.each.front(), {})) client_.leave();
     }
 
     /// It also hears when subscribers leave.
     Result<void> join(const Topic& topic) {
-        if (auto done = client_.connect(topic, names_.topics.front()); !done) return done;
+        if (auto done = client_.connect(topic, names_.each.front()); !done) return done;
         if (auto done = client_.subscribe(names_.left); !done) return done;
         joined_ = true;
         return {};
@@ -249,7 +222,7 @@ private:
                 if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
             }
             if (!handed_over_ && client_.unanswered() < most_unanswered) {
-                if (auto done = client_.publish(topic_of_message(), message_); !done) return done.error();
+                if (auto done = client_.publish(names_.of(message_), message_); !done) return done.error();
                 handed_over_ = true;
             }
             if (handed_over_ && !client_.wants_to_write()) return true;
@@ -262,14 +235,8 @@ private:
 
     void abandon() noexcept override {}
 
-    const std::string& topic_of_message() const {
-        return names_.topics.size() == 1 || message_.size() < message_header_bytes
-                   ? names_.topics.front()
-                   : names_.topics[instance_of(message_) % names_.topics.size()];
-    }
-
     std::string channel_;
-    Names names_;
+    BrokerNames names_;
     Client client_;
     std::vector<std::byte> message_;
     bool joined_ = false;
@@ -279,7 +246,7 @@ private:
 
 class MqttSubscriber final : public Subscriber {
 public:
-    explicit MqttSubscriber(const Topic& topic) : channel_(topic.channel), names_(topic), client_(topic) {}
+    explicit MqttSubscriber(const Topic& topic) : channel_(topic.channel), names_(names_of(topic)), client_(topic) {}
     ~MqttSubscriber() override {
         if (!joined_) return;
         if (client_.publish(names_.left, {})) client_.leave();
@@ -318,23 +285,10 @@ private:
     void release() noexcept override { client_.received().pop_front(); }
 
     std::string channel_;
-    Names names_;
+    BrokerNames names_;
     Client client_;
     bool joined_ = false;
 };
-
-Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto subscriber = std::make_unique<MqttSubscriber>(topic);
-    if (auto joined = subscriber->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Subscriber>{std::move(subscriber)};
-}
-
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
-    auto publisher = std::make_unique<MqttPublisher>(topic);
-    if (auto joined = publisher->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Publisher>{std::move(publisher)};
-}
 
 std::string configure(const RunPlan& plan, const BrokerPlace& place) {
     std::string text = "listener " + std::to_string(place.port) + " " + place.host + "\nallow_anonymous true\n";
@@ -358,9 +312,9 @@ extern const Transport mosquitto{
     .data_path = "copy",
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
-    .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .subscribe = joined_subscriber<MqttSubscriber>,
+    .advertise = advertise_to_one<joined_publisher<MqttPublisher>>,
+    .advertise_to_all = joined_publisher<MqttPublisher>,
     .settings = settings,
     .way = Way::tcp,
     .start_companion = start_companion,

@@ -2,12 +2,12 @@
 // NATS, without JetStream: nothing is stored. Each message goes over TCP twice: to the broker, and from there to the
 // subscribers.
 //
-// What it guarantees: best effort, in order and whole. The library drops what a slow subscriber has no room for (65536
-// messages or 64 MiB in its default), and the broker closes the connection of one that does not read; what is lost is
+// What it guarantees: best effort, in order and whole. If a subscriber is slow, the library drops messages once 65536
+// of them or 64 MiB wait (its defaults); if it does not read at all, the broker closes its connection. What is lost is
 // counted. The broker takes messages of up to 8 MiB here; its own limit is 1 MiB.
-// A message is written into a buffer of ours, copied into the library's, into the kernel and out of it, twice, and
-// read where the library has put it. Threads of the library read, and write what is not sent at once.
-// Who knows the port can join: on a host with strangers, use a transport of our own.
+// A message is written into a buffer of ours and copied into the library's. It goes into the kernel and out of it
+// twice, and is read where the library has put it. Threads of the library read, and write what is not sent at once.
+// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
 #include <nats/nats.h>
 
 #include <array>
@@ -23,11 +23,7 @@ namespace {
 constexpr std::size_t most_payload_bytes = std::size_t{8} * 1024 * 1024;
 
 Result<void> check_asap(std::string_view value) {
-    return value == "library" || value == "on" ? Result<void>{} : Error{"neither library nor on"};
-}
-
-Result<void> check_pending(std::string_view value) {
-    return value == "library" ? Result<void>{} : whole_number<1, 100'000'000>(value);
+    return value == "on" ? Result<void>{} : Error{"neither library nor on"};
 }
 
 constexpr std::array settings{
@@ -44,25 +40,16 @@ constexpr std::array settings{
             .default_value = "library",
             .meaning = "how many messages wait in the library for the subscriber, with any number of bytes "
                        "(natsSubscription_SetPendingLimits); its own default is 65536 messages or 64 MiB",
-            .check = check_pending},
+            .check = whole_number<1, 100'000'000>},
 };
 
 Error nats_error(const std::string& operation, natsStatus status) {
     return Error{operation + ": " + ::natsStatus_GetText(status)};
 }
 
-/// Subjects: one for each instance of keyed data, which the subscriber hears together.
-struct Subjects {
-    explicit Subjects(const Topic& topic) : heard(topic.instances ? topic.channel + ".*" : topic.channel) {
-        if (!topic.instances) subjects.push_back(topic.channel);
-        for (std::size_t instance = 0; topic.instances && instance < *topic.instances; ++instance)
-            subjects.push_back(topic.channel + "." + std::to_string(instance));
-        left = "left." + topic.channel;
-    }
-    std::string heard;
-    std::vector<std::string> subjects;
-    std::string left;  ///< where subscribers say that they leave
-};
+BrokerNames subjects_of(const Topic& topic) {
+    return {topic, ".", "*"};
+}
 
 class Connection {
 public:
@@ -132,19 +119,17 @@ private:
 };
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "NATS");
-    add_fact(facts, library_version_key, ::nats_GetVersion());
-    return facts;
+    return facts_of_library("NATS", ::nats_GetVersion());
 }
 
 class NatsPublisher final : public Publisher {
 public:
-    explicit NatsPublisher(const Topic& topic) : Publisher(topic.max_bytes), channel_(topic.channel), subjects_(topic) {
+    explicit NatsPublisher(const Topic& topic)
+        : Publisher(topic.max_bytes), channel_(topic.channel), subjects_(subjects_of(topic)) {
         message_.reserve(topic.max_bytes);
     }
     ~NatsPublisher() override {
-        if (joined_) connection_.leave(subjects_.subjects.front());
+        if (joined_) connection_.leave(subjects_.each.front());
     }
 
     /// It also hears when subscribers leave.
@@ -174,20 +159,14 @@ private:
             ::natsMsg_Destroy(*farewell);
         }
         if (left_) return Error{"publish on " + channel_ + ": the subscriber is gone"};
-        if (auto done = connection_.publish(subject_of_message(), message_); !done) return done.error();
+        if (auto done = connection_.publish(subjects_.of(message_), message_); !done) return done.error();
         return true;
     }
 
     void abandon() noexcept override {}
 
-    const std::string& subject_of_message() const {
-        return subjects_.subjects.size() == 1 || message_.size() < message_header_bytes
-                   ? subjects_.subjects.front()
-                   : subjects_.subjects[instance_of(message_) % subjects_.subjects.size()];
-    }
-
     std::string channel_;
-    Subjects subjects_;
+    BrokerNames subjects_;
     Connection connection_;
     std::vector<std::byte> message_;
     bool joined_ = false;
@@ -197,7 +176,8 @@ private:
 
 class NatsSubscriber final : public Subscriber {
 public:
-    explicit NatsSubscriber(const Topic& topic) : channel_(topic.channel), waiting_(topic.waiting), subjects_(topic) {}
+    explicit NatsSubscriber(const Topic& topic)
+        : channel_(topic.channel), waiting_(topic.waiting), subjects_(subjects_of(topic)) {}
     ~NatsSubscriber() override {
         release();
         if (joined_) connection_.leave(subjects_.left);
@@ -249,24 +229,11 @@ private:
 
     std::string channel_;
     Waiting waiting_;
-    Subjects subjects_;
+    BrokerNames subjects_;
     Connection connection_;
     natsMsg* message_ = nullptr;
     bool joined_ = false;
 };
-
-Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto subscriber = std::make_unique<NatsSubscriber>(topic);
-    if (auto joined = subscriber->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Subscriber>{std::move(subscriber)};
-}
-
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
-    auto publisher = std::make_unique<NatsPublisher>(topic);
-    if (auto joined = publisher->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Publisher>{std::move(publisher)};
-}
 
 std::string configure(const RunPlan&, const BrokerPlace& place) {
     return "listen: \"" + to_text(*parse_address(place.host, place.port)) +
@@ -285,9 +252,9 @@ extern const Transport nats{
     .data_path = "copy",
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
-    .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .subscribe = joined_subscriber<NatsSubscriber>,
+    .advertise = advertise_to_one<joined_publisher<NatsPublisher>>,
+    .advertise_to_all = joined_publisher<NatsPublisher>,
     .settings = settings,
     .way = Way::tcp,
     .start_companion = start_companion,

@@ -2,15 +2,15 @@
 // dials every subscriber; they meet by an abstract Unix socket or a TCP port.
 //
 // What it guarantees depends on the setting `sockets`; messages stay in order and whole with both of them.
-//   pub-sub     as they come: best effort. A publisher drops a message for a subscriber whose queue is full, and a
-//               subscriber whose own queue is full drops its oldest message.
-//   push-pull   which users take for reliable delivery to one subscriber: a full queue blocks the publisher.
-// "Reliable" holds while both sides live: what is queued when a side is killed is lost. Messages of any size go as one;
-// the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is switched off for that.
+//   pub-sub     the default: best effort. If the queue for a subscriber is full, the publisher drops the new message;
+//               if the subscriber's own queue is full, it drops its oldest message.
+//   push-pull   which users choose for reliable delivery to one subscriber: a full queue blocks the publisher.
+// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. Messages of any size go as
+// one; the library's limit for received messages (NNG_OPT_RECVMAXSZ, 1 MiB in Debian's 1.5.2) is switched off for that.
 // A message is written into the library's buffer, copied into the kernel and out of it, and read where the library has
 // put it: by nng_sendmsg and nng_recvmsg, "a good way to reduce the likelihood of data copies and improve application
 // performance" (manual page nng_msg(5)).
-// Nobody is checked who connects: on a host with strangers, use a transport of our own.
+// The library does not check who connects: on a host that you share with strangers, use a transport of our own.
 #include <nng/nng.h>
 #include <nng/protocol/pipeline0/pull.h>
 #include <nng/protocol/pipeline0/push.h>
@@ -18,22 +18,18 @@
 #include <nng/protocol/pubsub0/sub.h>
 
 #include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
-#include "core/waiting.hpp"
+#include "adapters/nng/socket.hpp"
+#include "adapters/sides.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {
 namespace {
 
-Result<void> check_queue(std::string_view value) {
-    if (value == "library") return {};
-    return whole_number<0, 8192>(value);
-}
+using namespace tacholog::nng;
 
 constexpr std::array settings{
     Setting{.name = "sockets",
@@ -46,13 +42,13 @@ constexpr std::array settings{
             .default_value = "library",
             .meaning = "how many messages wait at the publisher for each subscriber (NNG_OPT_SENDBUF); the library's "
                        "own default is 16 for pub, 0 for push",
-            .check = check_queue},
+            .check = whole_number<0, 8192>},
     Setting{.name = "receive-queue",
             .values = "library or N",
             .default_value = "library",
             .meaning = "how many messages wait at the subscriber (NNG_OPT_RECVBUF), with pub-sub alone; the library's "
                        "own default is 128",
-            .check = check_queue},
+            .check = whole_number<0, 8192>},
 };
 
 constexpr std::size_t farewell_bytes = 0;  // messages are longer
@@ -61,121 +57,8 @@ bool is_push_pull(const Settings& given) {
     return value_of(given, "sockets") == "push-pull";
 }
 
-Error nng_error(const std::string& operation, int code) {
-    return Error{operation + ": " + ::nng_strerror(code)};
-}
-
-/// A socket that has been opened, the peers that it is connected to, and how a side waits for it.
-class Socket {
-public:
-    Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
-        const auto came = [](nng_pipe, nng_pipe_ev, void* self) { ++static_cast<Socket*>(self)->peers_; };
-        const auto went = [](nng_pipe, nng_pipe_ev, void* self) { --static_cast<Socket*>(self)->peers_; };
-        ::nng_pipe_notify(socket_, NNG_PIPE_EV_ADD_POST, came, this);
-        ::nng_pipe_notify(socket_, NNG_PIPE_EV_REM_POST, went, this);
-        ::nng_socket_set_size(socket_, NNG_OPT_RECVMAXSZ, 0);
-    }
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
-    ~Socket() { ::nng_close(socket_); }
-
-    nng_socket get() const { return socket_; }
-
-    /// How many are connected now.
-    int peers() const { return peers_; }
-
-    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. False if it could not within
-    /// `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
-    template <typename Attempt, typename Enough>
-    Result<bool> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
-        auto done = attempt(NNG_FLAG_NONBLOCK);
-        for (BusyPoll poll{patience, waiting_}; done && !*done && !enough() && poll.wait();)
-            done = attempt(NNG_FLAG_NONBLOCK);
-        if (!done || *done || !sleeps(waiting_)) return done;
-        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0 && !enough();
-             left = deadline - now_ns()) {
-            done = attempt(sleeps_in_the_call(timeout_option, left));
-        }
-        return done;
-    }
-
-private:
-    static constexpr Nanoseconds one_ms = 1'000'000;
-    static constexpr int longest_sleep_ms = 50;
-
-    /// The flag for an attempt that sleeps for no longer than this. The library counts in whole milliseconds: what is
-    /// shorter is slept here, a little at a time.
-    int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
-        constexpr Nanoseconds nap_ns = 50'000;
-        if (left_ns < one_ms) {
-            sleep_until(now_ns() + std::min(nap_ns, left_ns));
-            return NNG_FLAG_NONBLOCK;
-        }
-        const int timeout_ms = static_cast<int>(std::min<Nanoseconds>(left_ns / one_ms, longest_sleep_ms));
-        if (timeout_ms != timeout_ms_) ::nng_socket_set_ms(socket_, timeout_option, timeout_ms);
-        timeout_ms_ = timeout_ms;
-        return 0;
-    }
-
-    nng_socket socket_;
-    Waiting waiting_;
-    std::atomic<int> peers_{0};
-    int timeout_ms_ = -1;
-};
-
-/// Sockets of publishers that have left. Closing a socket throws away what is on its way in the library's threads, so
-/// each stays open until its subscriber has closed the other end, or is closed after a while.
-class Leaving {
-public:
-    static Leaving& instance() {
-        static Leaving all;
-        return all;
-    }
-
-    void add(std::unique_ptr<Socket> socket) {
-        const std::lock_guard lock{mutex_};
-        sockets_.push_back({std::move(socket), now_ns()});
-    }
-
-    /// Closes those that nobody needs any more.
-    void clear() {
-        constexpr Nanoseconds longest_ns = nanoseconds_per_second;
-        const std::lock_guard lock{mutex_};
-        std::erase_if(sockets_, [now = now_ns()](const Left& left) {
-            return left.socket->peers() == 0 || now - left.since_ns > longest_ns;
-        });
-    }
-
-private:
-    struct Left {
-        std::unique_ptr<Socket> socket;
-        Nanoseconds since_ns;
-    };
-    std::mutex mutex_;
-    std::vector<Left> sockets_;
-};
-
-using Open = int (*)(nng_socket*);
-
-Result<std::unique_ptr<Socket>> open_socket(const Topic& topic, Open open, std::string_view queue_setting,
-                                            const char* queue_option) {
-    Leaving::instance().clear();
-    nng_socket socket{};
-    if (const int code = open(&socket); code != 0) return nng_error("open an nng socket", code);
-    auto opened = std::make_unique<Socket>(socket, topic.waiting);
-    if (value_of(topic.settings, queue_setting) == "library") return opened;
-    const int messages = static_cast<int>(number_of(topic.settings, queue_setting));
-    if (const int code = ::nng_socket_set_int(socket, queue_option, messages); code != 0)
-        return nng_error("set " + std::string{queue_setting} + " of this nng socket", code);
-    return opened;
-}
-
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "nng");
-    add_fact(facts, library_version_key, ::nng_version());
-    return facts;
+    return facts_of_library("nng", ::nng_version());
 }
 
 class NngPublisher final : public Publisher {

@@ -1,31 +1,30 @@
 // Redis PUBLISH and SUBSCRIBE: the library hiredis on both sides, and the broker redis-server, which the run starts and
 // ends. Nothing is stored. Each message goes over TCP twice: to the broker, and from there to the subscribers.
 //
-// What it guarantees: best effort, in order and whole. The broker closes the connection of a subscriber for which too
-// much waits (32 MiB, or 8 MiB for a minute, in its default): what waited is lost, and so is what is published until
-// the subscriber has come back, which it does at once. What is lost is counted. The broker answers each PUBLISH with
-// the number of subscribers that it reached; the setting `pipeline` says how many answers may be outstanding.
-// A message is written into a buffer of ours, copied into the library's, into the kernel and out of it, twice, and
-// read where the library has put it. No thread of the library's runs in either side.
-// Who knows the port can join: on a host with strangers, use a transport of our own.
+// What it guarantees: best effort, in order and whole. If too much waits for a subscriber (32 MiB, or 8 MiB for a
+// minute, by default), the broker closes its connection. The subscriber connects again at once. Lost is what waited,
+// and what was published meanwhile; it is counted. The broker answers each PUBLISH with the number of subscribers that
+// it reached; the setting `pipeline` says how many answers may be outstanding.
+// A message is written into a buffer of ours and copied into the library's. It goes into the kernel and out of it
+// twice, and is read where the library has put it. No thread of the library runs in either side.
+// Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 
 #include <array>
 #include <memory>
 #include <utility>
 
+#include "adapters/attempts.hpp"
 #include "adapters/broker.hpp"
-#include "core/waiting.hpp"
 
 namespace tacholog::transports {
 namespace {
 
 Result<void> check_limit(std::string_view value) {
-    return value == "library" || value == "none" ? Result<void>{} : Error{"neither library nor none"};
+    return value == "none" ? Result<void>{} : Error{"neither library nor none"};
 }
 
 constexpr std::array settings{
@@ -106,21 +105,11 @@ public:
     /// Tries until it succeeds or fails for good. False if it could not within `patience`.
     template <typename Attempt>
     Result<bool> wait(Patience patience, Attempt&& attempt) {
-        auto done = attempt();
-        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
-        if (!done || *done || !sleeps(waiting_)) return done;
-        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
-            sleep(left);
-            done = attempt();
-        }
-        return done;
+        return try_for(patience, waiting_, attempt, [this](Nanoseconds time_ns) { sleep(time_ns); });
     }
 
     void sleep(Nanoseconds time_ns) const {
-        pollfd watched{context_->fd, static_cast<short>(writing_ ? POLLIN | POLLOUT : POLLIN), 0};
-        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
-        ::ppoll(&watched, 1, &time, nullptr);
+        sleep_until_ready(context_->fd, writing_ ? POLLIN | POLLOUT : POLLIN, time_ns);
     }
 
     void set_operation(std::string operation) { operation_ = std::move(operation); }
@@ -135,11 +124,7 @@ private:
 };
 
 Facts library_facts() {
-    Facts facts;
-    add_fact(facts, library_key, "Redis (hiredis)");
-    add_fact(facts, library_version_key,
-             std::to_string(HIREDIS_MAJOR) + "." + std::to_string(HIREDIS_MINOR) + "." + std::to_string(HIREDIS_PATCH));
-    return facts;
+    return facts_of_library("Redis (hiredis)", version_text(HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH));
 }
 
 class RedisPublisher final : public Publisher {
@@ -240,13 +225,13 @@ public:
     explicit RedisSubscriber(Topic topic) : topic_(std::move(topic)), connection_(topic_) {}
 
     /// The broker has confirmed the subscription when this returns.
-    Result<void> join() {
+    Result<void> join(const Topic& topic) {
         constexpr Patience longest{10'000};
         constexpr Nanoseconds one_ms = 1'000'000;
         reply_.reset();
-        if (auto done = connection_.connect(topic_); !done) return done;
-        connection_.set_operation("take from " + topic_.channel);
-        connection_.append("SUBSCRIBE", topic_.channel, {});
+        if (auto done = connection_.connect(topic); !done) return done;
+        connection_.set_operation("take from " + topic.channel);
+        connection_.append("SUBSCRIBE", topic.channel, {});
         for (const Deadline deadline{longest}; !deadline.passed();) {
             if (auto done = connection_.write(); !done) return done;
             auto reply = connection_.read();
@@ -254,7 +239,7 @@ public:
             if (*reply != nullptr) return {};
             connection_.sleep(one_ms);
         }
-        return Error{"subscribe to " + topic_.channel + ": no answer"};
+        return Error{"subscribe to " + topic.channel + ": no answer"};
     }
 
     /// The sides meet at the broker, by the name of the channel.
@@ -271,7 +256,7 @@ private:
             auto reply = connection_.read();
             // It was thrown out, or the broker has ended: then it cannot come back either.
             if (!reply) {
-                if (auto back = join(); !back) return back.error();
+                if (auto back = join(topic_); !back) return back.error();
                 return false;
             }
             reply_ = std::move(*reply);
@@ -294,19 +279,6 @@ private:
     Reply reply_;
 };
 
-Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
-    auto subscriber = std::make_unique<RedisSubscriber>(topic);
-    if (auto joined = subscriber->join(); !joined) return joined.error();
-    return std::unique_ptr<Subscriber>{std::move(subscriber)};
-}
-
-Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {
-    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
-    auto publisher = std::make_unique<RedisPublisher>(topic);
-    if (auto joined = publisher->join(topic); !joined) return joined.error();
-    return std::unique_ptr<Publisher>{std::move(publisher)};
-}
-
 /// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
 /// folder.
 std::string configure(const RunPlan& plan, const BrokerPlace& place) {
@@ -328,9 +300,9 @@ extern const Transport redis{
     .data_path = "copy",
     .reliability = Reliability::best_effort,
     .reach = Reach::network,
-    .subscribe = subscribe,
-    .advertise = advertise_to_one<advertise_to_all>,
-    .advertise_to_all = advertise_to_all,
+    .subscribe = joined_subscriber<RedisSubscriber>,
+    .advertise = advertise_to_one<joined_publisher<RedisPublisher>>,
+    .advertise_to_all = joined_publisher<RedisPublisher>,
     .settings = settings,
     .way = Way::tcp,
     .start_companion = start_companion,

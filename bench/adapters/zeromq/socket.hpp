@@ -1,7 +1,6 @@
 // The library's objects: the context with its threads, a socket with the rig's ways of waiting, and a message.
 #pragma once
 
-#include <poll.h>
 #include <zmq.h>
 
 #include <memory>
@@ -9,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "core/waiting.hpp"
+#include "adapters/attempts.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::zeromq {
@@ -75,15 +74,7 @@ public:
     /// Tries until it succeeds or fails for good. False if it could not within `patience`, as nothing was there.
     template <typename Attempt>
     Result<bool> wait(short event, Patience patience, Attempt&& attempt) const {
-        auto done = attempt();
-        for (BusyPoll poll{patience, waiting_}; done && !*done && poll.wait();) done = attempt();
-        if (!done || *done || !sleeps(waiting_)) return done;
-        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
-        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0; left = deadline - now_ns()) {
-            sleep(event, left);
-            done = attempt();
-        }
-        return done;
+        return try_for(patience, waiting_, attempt, [this, event](Nanoseconds time_ns) { sleep(event, time_ns); });
     }
 
 private:
@@ -93,9 +84,7 @@ private:
         std::size_t size = sizeof events;
         ::zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size);
         if ((events & event) != 0) return;
-        pollfd watched{descriptor_, POLLIN, 0};
-        const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
-        ::ppoll(&watched, 1, &time, nullptr);
+        sleep_until_ready(descriptor_, POLLIN, time_ns);
     }
 
     std::shared_ptr<Context> context_;

@@ -2,12 +2,13 @@
 // publisher connects to every subscriber; they meet by an abstract Unix socket, a TCP port, or within one process.
 //
 // What it guarantees depends on the setting `sockets`; messages stay in order and whole with all of them.
-//   pub-sub         PUB and SUB, as they come: best effort. A message that finds a subscriber's queue full is dropped.
+//   pub-sub         PUB and SUB, the default: best effort. If a subscriber's queue is full, new messages are dropped.
 //   pub-sub-block   the same with ZMQ_XPUB_NODROP: reliable. A full queue blocks the publisher, and with it everybody.
-//   push-pull       PUSH and PULL, which users take for reliable delivery to one subscriber: a full queue blocks.
-// "Reliable" holds while both sides live: what is queued when a side is killed is lost. Messages of any size go as one.
-// Over ipc and tcp a message is written into the library's buffer, copied into the kernel and out of it; over inproc
-// its buffer changes hands. Nobody is checked who connects: on a host with strangers, use a transport of our own.
+//   push-pull       PUSH and PULL, which users choose for reliable delivery to one subscriber: a full queue blocks.
+// "Reliable" holds while both sides live: if a side is killed, queued messages are lost. Messages of any size go as
+// one. Over ipc and tcp a message is written into the library's buffer, copied into the kernel and out of it; over
+// inproc its buffer changes hands. The library does not check who connects: on a host that you share with strangers,
+// use a transport of our own.
 #include <zmq.h>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/sides.hpp"
 #include "adapters/zeromq/socket.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
@@ -52,11 +54,7 @@ Facts library_facts() {
     int minor = 0;
     int patch = 0;
     ::zmq_version(&major, &minor, &patch);
-    Facts facts;
-    add_fact(facts, library_key, "ZeroMQ");
-    add_fact(facts, library_version_key,
-             std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch));
-    return facts;
+    return facts_of_library("ZeroMQ", version_text(major, minor, patch));
 }
 
 bool is_push_pull(const Topic& topic) {

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.processes import FLOOR, Process
+from tacholog.campaign.processes import Process
+from tacholog.runs.manifest import FLOOR
 
 _COMMAND = (
     *(FLOOR, "--test", "latency", "--transport", "{transport}", "--role", "both", "--sizes", "{sizes_bytes}"),

@@ -16,21 +16,23 @@ from typing import Any, NamedTuple
 from msgspec.structs import asdict
 
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import FLOOR, RESOURCES_FILE
+from tacholog.campaign.processes import RESOURCES_FILE
 from tacholog.compare import comparable
 from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats_of_tool, states_of
 from tacholog.formats.source import open_log_in
-from tacholog.runs.manifest import RUN_FILE, LogFile, Manifest, read_manifest
+from tacholog.runs.manifest import FLOOR, RUN_FILE, LogFile, Manifest, read_manifest
 from tacholog.runs.stated import sized, stated
 from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
 from tacholog.schema.records import Record
 
 SIZE, VERSION = "payload_bytes", "tool_version"
-_MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput"}  # the metric that a test is compared by
-_USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate"}
-_LATENCY_LOADS = ("closed", "open")
+# The metric that a test is compared by.
+_MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput", "sustain": "sustained_rate"}
+_USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
+_LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
+_RATE_LOADS = ("paced", "max-rate")
 # Conditions that a comparison takes from the run or its host, and not from what this module looks at.
 _OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
 _EXAMPLES: Mapping[str, str] = {
@@ -136,7 +138,7 @@ def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator
     sometimes = states.sometimes.split()
     unstated = [name for name in (*comparable.asked("diff", _MEASURED[test]), SIZE) if name not in states.always.split() and known.get(name) is None]
     load = known["load_mode"] or _USUAL_LOAD[test]
-    if known["load_mode"] and (load in _LATENCY_LOADS) != (test == "latency"):
+    if load not in _LOADS.get(test, _RATE_LOADS):
         return  # the campaign measures another test here
     for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
         if _is_needed(name, test, {**known, "load_mode": load}):
@@ -210,7 +212,9 @@ def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: st
     known |= asdict(record.conditions.over(in_log).over(by_manifest)) | {"test": record.test, "side": record.side, "participant": record.participant}
     rows = f"{record.test} at {known['load_mode']}" if known["load_mode"] else record.test
     codes = {code: name for name, code in comparable.CODES.items()}
-    for metric in sorted({number.metric for number in record.numbers} & {"latency", "jitter", "goodput", "message_rate"}) or ["goodput"]:
+    for metric in sorted({number.metric for number in record.numbers} & {"latency", "jitter", "goodput", "message_rate", "sustained_rate"}) or [
+        "goodput"
+    ]:
         lacking = (codes[code] for code in comparable.unknown({**known, "metric": metric}, "diff"))
         yield from ((name, rows) for name in lacking if name not in _OF_RUN)
     if record.payload_bytes is None:

@@ -18,14 +18,14 @@ from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import Ended, Machine
 from tacholog.campaign.machines.places import machine_name, opened, program_key
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import FLOOR, RESOURCES_FILE, Process, is_floor, main_process
+from tacholog.campaign.processes import RESOURCES_FILE, Process, is_floor, main_process
 from tacholog.campaign.resources_log import UsedResources, read_logged_test, resources_log
 from tacholog.campaign.tools import measured_program, sha256
 from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.errors import TachologError
 from tacholog.runs.clocks import CLOCK_FILE
 from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
-from tacholog.runs.manifest import RUN_FILE, Command, LogFile, Manifest, Readiness, write
+from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side
 

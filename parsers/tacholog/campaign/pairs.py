@@ -22,7 +22,7 @@ from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.floor import with_floor, without_floor
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
-from tacholog.campaign.processes import FLOOR, Process
+from tacholog.campaign.processes import Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
     copy_to_data,
@@ -37,7 +37,7 @@ from tacholog.campaign.runs import (
 from tacholog.campaign.tools import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.runs.manifest import RUN_FILE, check_release_name
+from tacholog.runs.manifest import FLOOR, RUN_FILE, check_release_name
 
 SIDES: tuple[Literal["old"], Literal["new"]] = ("old", "new")
 _HALVES_FOLDER = "half-pairs"

@@ -15,12 +15,10 @@ from tacholog.campaign.machines.ssh import check_place
 from tacholog.campaign.placeholders import Value, Values, fill
 from tacholog.errors import UnreadableInput
 from tacholog.runs.clocks import CLOCK_FILE
-from tacholog.runs.manifest import RUN_FILE, FileName
+from tacholog.runs.manifest import FLOOR, RUN_FILE, FileName
 
 #: The log of the run that holds what its processes used. The harness writes it.
 RESOURCES_FILE = "resources.log"
-#: The perftest of the controls (`tacholog.campaign.floor`), in commands. It is not the build that is measured, which may be another perftest.
-FLOOR = "perftest-floor"
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
 _PORTS = range(1, 2**16)

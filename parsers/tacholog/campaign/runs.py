@@ -20,14 +20,14 @@ from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
-from tacholog.campaign.processes import FLOOR, RESOURCES_FILE, errors_file
+from tacholog.campaign.processes import RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, listed, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
 from tacholog.runs.disturbance import exceeded
-from tacholog.runs.manifest import HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
+from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.records import Record
 

@@ -5,6 +5,7 @@ names a program would be fooled by values: in ``env -u perf tool``, ``perf`` is 
 the wrapper is a shell, the measured program is not known, and the reason is returned.
 
 Source: the help texts of coreutils 9.1, util-linux 2.38, iproute2 6.1 and strace 6.1; the manuals of numactl, sudo, perf, valgrind and systemd.
+``tacholog sustain`` is a wrapper too: it runs a tool again and again.
 """
 
 from __future__ import annotations
@@ -120,6 +121,11 @@ _WRAPPERS: Mapping[str, Wrapper] = {
         "service-type= uid= gid= nice= working-directory= same-dir setenv= pty pipe quiet collect wait no-block no-ask-password host= machine= "
         "on-active= on-boot= on-startup= on-unit-active= on-unit-inactive= on-calendar= timer-property=",
         stops=("-S", "--shell"),
+    ),
+    "tacholog": Wrapper(
+        "",
+        "latency-goal= loss-goal= rate-range= duration= trial-duration= goal-width= trials= exceed-ratio= format= keep=",
+        first=re.compile("sustain"),
     ),
     "taskset": Wrapper("ac", "all-tasks cpu-list", words=1, stops=("-p", "--pid")),
     "time": Wrapper("af:o:pqv", "append format= output= portability quiet verbose"),

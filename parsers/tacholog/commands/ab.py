@@ -27,16 +27,16 @@ from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import FLOOR
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.commands.shared.listing import counted
 from tacholog.commands.shared.paths import Folder
 from tacholog.commands.shared.percentage import Percentage
-from tacholog.commands.shared.planning import duration, gap_words
+from tacholog.commands.shared.planning import duration, gap_words, limits_held
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
 from tacholog.runs.labels import CONTROL, label_name
+from tacholog.runs.manifest import FLOOR
 
 _ASSUMED_NOISE = 0.02
 _PAIRS = 12
@@ -298,6 +298,18 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
             click.echo(f"tacholog: {message} Its output is in {folder}.", err=True)
 
 
+def _limits_were_held(begun: Pairs) -> bool:
+    """Whether no run of either side was disturbed more than the campaign allows. If some were, they are named, with what measures them again."""
+    from tacholog.campaign import disturbed
+
+    found = {
+        f"{side.name} {run}": why for side, of_side in zip(begun.sides, begun.plans, strict=True) for run, why in disturbed(side, of_side).items()
+    }
+    for line in limits_held(begun.plans[0].limits, begun.record.runs, found, "the same command with --resume, which takes both runs of a pair"):
+        click.echo(line, err=True)
+    return not found
+
+
 def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Report:
     """Compare both sides; keep them for publication if they have labels, and the band if they are one build.
 
@@ -314,8 +326,11 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Report:
     names = begun.record.old.name, begun.record.new.name
     report = compare(sides[0], sides[1], Policy(across=across), names, measured=bands.known(sides, band_roots()))
     click.echo(f"kept: {begun.folder}", err=True)
-    if labelled := begun.plans[0].release is not None:
+    fit = _limits_were_held(begun)
+    if (labelled := begun.plans[0].release is not None) and fit:
         click.echo(f"copied for publication: {copy_pairs_to_data(begun, data)}", err=True)
+    elif labelled:
+        click.echo(f"tacholog: {begun.folder}: not copied to {data}, because the runs did not hold the limits of the campaign", err=True)
     if report.same_build and not across and (entries := bands.calibrations(report, _checksums(begun.plans[0]))):
         place = data if labelled else begun.folder.parent
         click.echo(f"the band of this build: {bands.add(place, begun.plans[0].host, entries)}", err=True)

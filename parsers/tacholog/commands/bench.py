@@ -94,7 +94,7 @@ def bench(
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
         failures += len(too_disturbed := campaign.disturbed(folder, plan))
-        for line in limits_held(folder, plan, too_disturbed):
+        for line in limits_held(plan.limits, len(plan.runs), too_disturbed, f"tacholog bench --resume {folder}"):
             click.echo(line)
         if plan.release and too_disturbed:
             click.echo(f"tacholog: {folder}: not copied to {data}, because the campaign did not hold its limits", err=True)

@@ -124,7 +124,7 @@ def diff(
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.renames import find_renames, read_renames, renamed
-    from tacholog.compare.sides import find, of_labels
+    from tacholog.compare.sides import find_all, of_labels
     from tacholog.dataset.complaints import complaints
     from tacholog.runs.labels import labels_asked
 
@@ -135,7 +135,7 @@ def diff(
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
-    sides = [of_labels(renamed(find(name, roots or known_roots(), work), names), asked) for name in (old, new)]
+    sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
     lost = max(tell(map(complaints, sides)), *map(_cut, sides))

@@ -107,14 +107,15 @@ def _export_hdr(parts: Iterable[Part], folder: Path) -> int:
 
 def _export_results(parts: Iterable[Part], kind: str, path: Path | None) -> int:
     """Write all numbers part by part, and return the exit code. A file has its name only when it is whole."""
-    from tacholog.dataset.export import ResultsFile, results_table
+    from tacholog.dataset.export import ResultsFile, results_tables
 
     told = []
     with whole_file(path) if path else text_output() as stream:
         file = ResultsFile(kind, stream)
         for data, complained in parts:
             told.append(complained)
-            file.write(results_table(data))
+            for table in results_tables(data):
+                file.write(table)
         file.close()
     return tell(told)
 

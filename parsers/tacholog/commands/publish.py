@@ -54,7 +54,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 def _summarise(built: Path) -> None:
     """Print what changed with the newest release, in one line. In a GitHub job, the job summary gets the whole comparison."""
-    from tacholog.site.build import LATEST_DIFF
+    from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF
     if not path.is_file():

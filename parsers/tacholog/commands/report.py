@@ -30,7 +30,11 @@ from tacholog.extras import require
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
 @click.option(
-    "--site", "config", metavar="FILE", type=click.Path(path_type=Path), help="A site.toml with name, logo, systems and privacy.  [default: none]"
+    "--site",
+    "config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A site.toml with name, logo, systems and privacy.  [default: site.toml beside data/, if no folder is named]",
 )
 @reading_options
 @click.option("--output", metavar="DIR", type=Folder(), help="The folder for the site.  [default: build/site]")
@@ -60,6 +64,8 @@ def report(
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
+    if config is None and not given and (home() / "site.toml").is_file():
+        config = home() / "site.toml"
     settings = read_settings(config) if config else None
     progress = Progress()
     reading = work_of(jobs, cluster, progress)

@@ -18,30 +18,38 @@ if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 _HARDWARE = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}
-_PER_RUN = re.compile(r"_(before|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")
+_PER_RUN = re.compile(r"_(before|during|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")
+# (fact of a run, its name in a report, the smallest difference of the medians that is shown)
+_OF_RUNS = (
+    ("load1_before", "load before, median", 1.0),
+    ("other_load_during", "load of other programs, median", 0.1),
+    ("steal_percent_during", "stolen processor time, median, %", 1.0),
+    ("mhz_before", "processor frequency before, median, MHz", 100.0),
+)
 
 
 def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
     """The differences that forbid no comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
     shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
-    return (*(Difference(name, first, second) for name, first, second in shown if first != second), *_load(old, new))
+    return (*(Difference(name, first, second) for name, first, second in shown if first != second), *_disturbance(old, new))
 
 
-def _load(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
-    """The load before the runs, if its median differs by a whole process or more."""
-    sides = [list(_loads(side)) for side in (old, new)]
-    if not all(sides):
-        return ()
-    first, second = (median(side) for side in sides)
-    return (Difference("load before, median", f"{first:.1f}", f"{second:.1f}"),) if abs(first - second) >= 1 else ()
+def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
+    """What differs from run to run, by the medians of both sides, where they differ by enough to matter."""
+    for fact, name, enough in _OF_RUNS:
+        sides = [list(_stated(side, fact)) for side in (old, new)]
+        if all(sides) and abs(median(sides[0]) - median(sides[1])) >= enough:
+            yield Difference(name, *(f"{median(values):.1f}" for values in sides))
 
 
-def _loads(dataset: Dataset) -> Iterator[float]:
+def _stated(dataset: Dataset, fact: str) -> Iterator[float]:
     for manifest in dataset.runs["manifest"].dropna():
-        text = msgspec.json.decode(manifest).get("environment", {}).get("load1_before", "")
-        with contextlib.suppress(ValueError):
-            yield float(text)
+        environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
+        for name, text in environment.items():
+            if name.rpartition(".")[2] == fact:  # a run on several machines states it for each
+                with contextlib.suppress(ValueError):
+                    yield float(text)
 
 
 def _list(values: set[str] | None) -> str | None:

@@ -21,6 +21,7 @@ TESTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "latency": ("p50", "p99", "p99.9"),
         "goodput": ("mean",),
         "message_rate": ("mean",),
+        "sustained_rate": ("lower-bound",),
     }
 )
 IF_NO_PERCENTILE = ("mean", "typical", "range-low", "range-high")

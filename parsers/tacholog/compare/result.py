@@ -39,6 +39,7 @@ COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "incon
 OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, and neither a change nor its absence is shown
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]
+ControlLayout = Literal["pairs", "sessions", "blocks"]
 RatioKind = Literal["hodges_lehmann_pairs", "hodges_lehmann_sessions", "quotient"]
 Interval = tuple[float | None, float | None]
 
@@ -218,18 +219,22 @@ class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the controls show: rows that no release changes. They are not among the rows of the report.
 
     ``other``: the controls of the two sides are not the same program, so they show nothing. ``moved`` says whether they show that the host changed;
-    null: none of them could be judged. ``change`` is how much worse (positive) or better they became on average, ``p`` the p-value of all of them
-    together. ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row within it is called better
-    or worse. An end without a limit is null.
+    null: none of them could be judged. ``judged`` is how many could. ``change`` is how much worse (positive) or better these became on average, and
+    ``p`` the p-value of all of them together. ``layout`` says what was compared: pairs, sessions that take turns, or blocks, which do not.
+    ``explains`` is the range of relative changes of other rows that the change of the host may explain: no row within it is called better or worse.
+    ``alone`` is that range for a row alone, also if the controls did not move: so much they may have missed. An end without a limit is null.
     ``uncovered`` are the transports of rows that are better or worse and that no control uses: for these, controls show less.
     """
 
     rows: tuple[DiffRow, ...] = ()
     other: bool = False
     moved: bool | None = None
+    judged: int = 0
     p: float | None = None
     change: float | None = None
+    layout: ControlLayout | None = None
     explains: Interval | None = None
+    alone: Interval | None = None
     uncovered: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from tacholog.compare.policy import TESTED, Policy
 from tacholog.compare.profiles import Profile, profiles_of
 from tacholog.compare.requirements.interval import median_interval
 from tacholog.compare.result import RowKey
+from tacholog.compare.sides import without_controls
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.medians import median_run
 from tacholog.schema.metrics import METRICS, Direction
@@ -70,12 +71,12 @@ def arranged(dataset: Dataset) -> Arranged:
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
-    """The values of the rows that a diff tests, and of loss, by name.
+    """The values of the rows that a diff tests, and of loss, by name. Controls are left out: they show what a host does, and nothing of a release.
 
     Args:
         dataset: runs of one release of each system, so that no row holds two releases.
     """
-    found = arranged(dataset)
+    found = arranged(without_controls(dataset))
     wanted = {(metric, statistic) for metric, statistics in TESTED.items() for statistic in statistics} | {LOSS}
     made = []
     for cell, key in enumerate(found.keys):

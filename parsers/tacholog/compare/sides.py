@@ -12,7 +12,7 @@ from tacholog.dataset.load import load
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.formats.source import not_a_file
-from tacholog.runs.labels import has_labels, label_name, labels_of
+from tacholog.runs.labels import CONTROL, has_labels, label_name, labels_of
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
 
@@ -30,20 +30,28 @@ _UNUSED = (
 
 
 def find(name: str, roots: Sequence[Path], work: Work | None = None) -> Dataset:
-    """Read one side of a diff.
+    """Read one side of a diff; see `find_all`."""
+    return find_all([name], roots, work)[0]
+
+
+def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = None) -> list[Dataset]:
+    """Read the sides of a diff, in the order of their names. Releases in one folder are read together, so that the folder is searched once.
 
     Args:
-        name: a path, or a release label that is looked for in ``roots``.
+        names: each is a path, or a release label that is looked for in ``roots``.
         roots: folders of runs.
         work: who reads the logs; ``None``: this process.
 
     Raises:
-        UnreadableInput: there is nothing of that name, or nothing in it.
+        UnreadableInput: there is nothing of a name, or nothing in it.
     """
-    path = Path(name)
-    if not_a_file(path) or path.exists():
-        return open_path(path, _UNUSED, work=work)
-    return _release(name, roots, work)
+    if "" in names:  # as an unset variable of a script gives it; a path without a name is the current folder
+        raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
+    found = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
+    labels = dict.fromkeys(name for name in names if name not in found)
+    if labels:
+        found |= _releases(list(labels), roots, work)
+    return [found[name] for name in names]
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
@@ -89,23 +97,41 @@ def of_labels(dataset: Dataset, asked: Sequence[tuple[str, str]]) -> Dataset:
     return _only(dataset, chosen)
 
 
+def control_runs(dataset: Dataset) -> set[str]:
+    """The names of the runs that no release changes."""
+    runs = dataset.runs.reindex(columns=["run", "labels"]).dropna()
+    return {str(run) for run, labels in zip(runs["run"], runs["labels"], strict=True) if CONTROL in labels_of(str(labels))}
+
+
+def without_controls(dataset: Dataset) -> Dataset:
+    """The part of a dataset that is about what was measured."""
+    controls = control_runs(dataset)
+    return _only(dataset, dataset.runs[~dataset.runs["run"].isin(controls)]) if controls else dataset
+
+
 def _there(releases: set[str]) -> str:
     return f"there are: {', '.join(sorted(releases))}" if releases else "no run there has a release label"
 
 
-def _release(label: str, roots: Sequence[Path], work: Work | None) -> Dataset:
-    """The runs of that release, in the first of the roots that has some. Only their logs are read."""
+def _releases(labels: Sequence[str], roots: Sequence[Path], work: Work | None) -> dict[str, Dataset]:
+    """Return the runs of each release, in the first of the roots that has some. Only their logs are read."""
     there: set[str] = set()
+    found: dict[str, Dataset] = {}
 
     def wanted(manifest: Manifest) -> bool:
         if manifest.release is not None:
             there.add(manifest.release)
         # Published figures are compared with those of all other releases: some are the same measurement, published again.
-        return manifest.release is not None and (manifest.release == label or manifest.published)
+        return manifest.release is not None and (manifest.release in missing or manifest.published)
 
     for root in roots:
-        dataset = load([root], work=work, wanted=wanted)
-        if label in set(dataset.runs["release"].dropna()):
-            return of_release(dataset, label)
-    places = ", ".join(map(str, roots)) or "any folder"
-    raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")
+        missing = [label for label in labels if label not in found]
+        if missing:
+            dataset = load([root], work=work, wanted=wanted)
+            in_root = set(dataset.runs["release"].dropna())
+            found |= {label: of_release(dataset, label) for label in missing if label in in_root}
+    for label in labels:
+        if label not in found:
+            places = ", ".join(map(str, roots)) or "any folder"
+            raise UnreadableInput(f"{label}: no such file or folder, and no release with this name in {places} ({_there(there)})")
+    return found

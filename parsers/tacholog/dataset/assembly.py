@@ -177,6 +177,7 @@ def _context(facts: Facts, manifest: Manifest, host: Host | None, *, failed: boo
         failed=failed,
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
         load=load,
+        other_load=number_in(manifest.environment, "other_load_before"),
         processors=processors,
         is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
 
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 Bins = Sequence[tuple[float, float, int]]
 _HDR_DIGITS = 3
 _GROUP_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
+_DIFFERENT = ("id", "line", "last_line", "value")
+_SEARCHED = ("run", "system", "release")
 _HDR_HEAD = (
     "#[Latencies in ns, written by tacholog export. Tag: payload bytes and line of the raw log]\n"
     "#[Histogram log format version 1.3]\n"
@@ -32,42 +37,58 @@ def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
     import pandas as pd
 
-    results = data.results.copy()
+    results = data.results.copy(deep=False)
     runs = results["run"].astype("category").cat
     places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str")))
     for name in OFFERED_OF_RUNS:
         column = data.runs[name]
         column = column.astype("category") if RUNS[name].kind == "text" else column
         results[name] = column.array.take(places[runs.codes], allow_fill=True)
-    results["marks"] = _texts(results["marks"], " ".join)
+    results["marks"] = _mark_words(results["marks"])
     results.insert(0, "id", _ids(data.results))
     return results
 
 
-def _ids(results: pd.DataFrame) -> list[str]:
-    """Return the id of each number. Its first half is made once for each record, its second half once for each name."""
+def results_tables(data: Dataset) -> Iterator[pd.DataFrame]:
+    """Yield the table in parts of some hundred thousand rows. Their columns stay in the caches of the processor; those of a million rows do not."""
+    for start in range(0, max(1, len(data.results)), _GROUP_ROWS):
+        yield results_table(msgspec.structs.replace(data, results=data.results.iloc[start : start + _GROUP_ROWS]))
+
+
+def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
+    """Return the id of each number. Its first half is made once for each record, its second half once for each name.
+
+    Arrays of pandas join them, and no number has a text of its own in Python: that took as long as to read the log.
+    """
     import numpy as np
-
-    places = [results[name].astype("category").cat.codes.to_numpy() for name in ("run", "log")] + [results["line"].to_numpy(dtype=np.int64)]
-    starts = np.ones(len(results), dtype=bool)
-    starts[1:] = False
-    for place in places:
-        starts[1:] |= place[1:] != place[:-1]
-    rows = results.loc[starts, ["run", "log", "line"]].astype("object")
-    halves = [number_id(str(run), str(log), str(line), "", "").removesuffix(".") for run, log, line in rows.itertuples(index=False)]
-    metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
-    names = [f"{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories]
-    of_name = metrics.codes.to_numpy(dtype=np.int64) * len(statistics.categories) + statistics.codes.to_numpy()
-    ids: list[str] = (np.array(halves, dtype=object)[np.cumsum(starts) - 1] + np.array(names, dtype=object)[of_name]).tolist()
-    return ids
-
-
-def _texts(values: pd.Series, words: Callable[[Any], str]) -> pd.Series:
-    """Return a text for each value. Few values are different, and each of them is put into words once."""
     import pandas as pd
 
-    codes, different = pd.factorize(pd.Series([*map(tuple, values)], dtype="object", index=values.index))
-    return pd.Series(pd.Categorical.from_codes(codes, pd.Index([words(value) for value in different], dtype="str")), index=values.index)
+    runs, logs = (results[name].astype("category").cat for name in ("run", "log"))
+    lines = results["line"].to_numpy(dtype=np.int64)
+    places = runs.codes.to_numpy(dtype=np.int64) * max(1, len(logs.categories)) + logs.codes.to_numpy()
+    starts = np.ones(len(results), dtype=bool)
+    starts[1:] = (places[1:] != places[:-1]) | (lines[1:] != lines[:-1])
+    codes, different = pd.factorize(places[starts])
+    names = [divmod(place, max(1, len(logs.categories))) for place in different.tolist()]
+    begins: Any = pd.array([number_id(runs.categories[run], logs.categories[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
+    halves = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
+    metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
+    ends = pd.array([f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories], dtype="str")
+    of_name = metrics.codes.to_numpy(dtype=np.int64) * len(statistics.categories) + statistics.codes.to_numpy()
+    return halves.take(np.cumsum(starts) - 1) + ends.take(of_name)
+
+
+def _mark_words(marks: pd.Series) -> pd.Series:
+    """Return the marks of each number as words. Numbers share their marks, so few of them are different, and each is put into words once."""
+    import numpy as np
+    import pandas as pd
+
+    codes, places = pd.factorize(np.frombuffer(np.ascontiguousarray(marks.to_numpy()), dtype=np.intp))  # what tells objects apart: their places
+    firsts = np.zeros(len(places), dtype=np.int64)
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+    words = pd.Categorical([" ".join(marks.iloc[first]) for first in firsts.tolist()])
+    categories = words.categories.astype("str")
+    return pd.Series(pd.Categorical.from_codes(words.codes[codes], categories), index=marks.index)
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
@@ -85,17 +106,12 @@ def csv_rows(results: pd.DataFrame) -> list[bytes]:
 
     Several files can be put together from these rows: pandas takes longer to write a table than to write all of its rows once.
     """
-    import csv
-
-    text = io.StringIO(as_csv(results).decode(), newline="")
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    rows = []
-    for row in csv.reader(text):
-        writer.writerow(row)
-        rows.append(out.getvalue().encode())
-        out.seek(0)
-        out.truncate()
+    rows, held = [], b""
+    for line in as_csv(results).split(b"\n")[:-1]:
+        held += line + b"\n"
+        if held.count(b'"') % 2 == 0:  # else the line ends inside of a text
+            rows.append(held)
+            held = b""
     return rows
 
 
@@ -142,7 +158,10 @@ class ResultsFile:
 
         schema = _parquet_schema(results)
         if self._parquet is None:
-            self._parquet = parquet.ParquetWriter(self._stream, schema, compression="zstd")
+            # Where nearly all values differ, a dictionary is built and thrown away.
+            repeated = [field.name for field in schema if field.name not in _DIFFERENT]
+            how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
+            self._parquet = parquet.ParquetWriter(self._stream, schema, **how)
         for start in range(0, len(results), _GROUP_ROWS):
             self._parquet.write_table(_as_arrow(results.iloc[start : start + _GROUP_ROWS], schema))
 
@@ -156,13 +175,26 @@ def _parquet_schema(results: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow com
     return pa.schema([(name, pa.string() if name == "id" else types[OFFERED[name].kind]) for name in results.columns])
 
 
-def _as_arrow(results: pd.DataFrame, schema: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
+def _with_extremes(schema: Any) -> list[str]:  # noqa: ANN401 - pyarrow comes without types
+    """Return the columns whose smallest and largest value stand in the file, so that a reader can pass over parts that hold nothing of interest.
+
+    Those of all words would take as long as to write the words.
+    """
     import pyarrow as pa
 
-    columns = ((results[field.name], field.type) for field in schema)
-    return pa.table(
-        [pa.array(column.astype("category") if pa.types.is_dictionary(type_) else column).cast(type_) for column, type_ in columns], schema=schema
-    )
+    return [field.name for field in schema if field.name in _SEARCHED or not (pa.types.is_dictionary(field.type) or field.name == "id")]
+
+
+def _as_arrow(results: pd.DataFrame, schema: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
+    import pandas as pd
+    import pyarrow as pa
+
+    def made(column: pd.Series, type_: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
+        is_plain = pa.types.is_dictionary(type_) and not isinstance(column.dtype, pd.CategoricalDtype)
+        array = pa.array(column.astype("category") if is_plain else column)
+        return array if array.type == type_ else array.cast(type_)
+
+    return pa.table([made(results[field.name], field.type) for field in schema], schema=schema)
 
 
 def write_hdr(data: Dataset, folder: Path) -> int:

@@ -133,19 +133,24 @@ def _words(words: Sequence[str | None], codes: Integers) -> pd.Categorical:
 
 def _of_conditions(name: str, shapes: Sequence[Shape], codes: Integers) -> Any:  # noqa: ANN401 - an array of pandas
     """Return the column of a condition."""
+    import numpy as np
     import pandas as pd
 
     values = [getattr(shape.conditions, name) for shape in shapes]
     if CONDITIONS[name].kind == "text":
         return _words(values, codes)
-    return pd.Series(values, dtype=CONDITIONS[name].dtype).array.take(codes)
+    few: Any = pd.Series(values, dtype=CONDITIONS[name].dtype).array
+    if few.isna().all():  # as most conditions of most logs
+        return type(few)(np.zeros(len(codes), few.dtype.numpy_dtype), np.ones(len(codes), dtype=bool))
+    return few.take(codes)
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
     """Return a column of marks. Rows with the same marks share them."""
     import numpy as np
+    import pandas as pd
 
-    different, codes = np.unique(bits, return_inverse=True)
+    codes, different = pd.factorize(bits)
     sets = np.empty(len(different), dtype=object)
     for place, one in enumerate(different.tolist()):
         sets[place] = marks_of(one)

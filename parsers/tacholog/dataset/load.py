@@ -24,7 +24,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
-from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, folders_below, manifest_bytes, manifest_of, read_host
+from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, evidence_bytes, folders_below, manifest_of, read_host
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 
 _REASONS_SHOWN = 3
@@ -93,9 +93,11 @@ def _parts(
             held_numbers += sum(entry.columns.number_words.shape[1] for entry in entries)
             work.tell(number, len(folders))
             if most is not None and held_numbers >= most:
-                yield _assembled(held, published).finish(hosts)
+                part = _assembled(held, published)
                 held, held_numbers, is_split = [], 0, True
+                yield part.finish(hosts)
     last = _assembled(held, published if is_split else None)
+    held.clear()  # Otherwise all numbers would be in memory twice while they are joined.
     last.rows["problems"][:0] = problems
     yield last.finish(hosts)
     if published.rows["runs"]:
@@ -139,14 +141,14 @@ def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], want
         for run, folder in rest[start : start + _MANIFESTS_AT_ONCE]:
             try:
                 _check_name(run)
-                contents[run] = manifest_bytes(folder / RUN_FILE)
+                contents[run] = evidence_bytes(folder, RUN_FILE)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         keys = {run: key_of(manifest_digest(), content) for run, content in contents.items()}
         kept, fresh = cache.get(Kind.MANIFEST, keys.values()), dict[bytes, bytes]()
         for run, content in contents.items():
             try:
-                found = _manifest(folders[run] / RUN_FILE, content, kept.get(keys[run]))
+                found = _manifest(folders[run], content, kept.get(keys[run]))
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                 continue
@@ -160,14 +162,14 @@ def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], want
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def _manifest(path: Path, content: bytes, kept: bytes | None) -> tuple[Manifest, bytes]:
-    """Return a manifest, and the same as JSON."""
+def _manifest(folder: Path, content: bytes, kept: bytes | None) -> tuple[Manifest, bytes]:
+    """Return the manifest of a run, and the same as JSON."""
     if kept is not None:
         try:
             return _decode_manifest(kept), kept
         except msgspec.DecodeError:
             pass
-    manifest = manifest_of(path, content)
+    manifest = manifest_of(folder / RUN_FILE, content)
     return manifest, msgspec.json.encode(manifest)
 
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from tacholog.errors import UnreadableInput
 from tacholog.schema.tables import RESULTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _LISTS = ("marks", "bins")
+_DISTRIBUTIONS_AT_ONCE = 2000
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table."""
+    """Write a table. Distributions are written in parts: their bins would be in memory three times."""
     from pyarrow import parquet
 
-    parquet.write_table(_arrow(frame), path, compression="zstd")
+    rows = _DISTRIBUTIONS_AT_ONCE if "bins" in frame else max(1, len(frame))
+    first = _arrow(frame.iloc[:rows])
+    with parquet.ParquetWriter(path, first.schema, compression="zstd") as file:
+        file.write_table(first)
+        for start in range(rows, len(frame), rows):
+            file.write_table(_arrow(frame.iloc[start : start + rows]))
 
 
 def _arrow(frame: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow comes without types
@@ -70,4 +77,33 @@ def read_results(path: Path, without: tuple[str, ...] = ()) -> pd.DataFrame:
         frame[name] = column.cat.set_categories(column.cat.categories.astype("str"), rename=True)
     frame["marks"] = sets[joined.indices.to_numpy(zero_copy_only=False)]
     pa.default_memory_pool().release_unused()
+    return frame
+
+
+def read_histograms(path: Path, *, wanted: bool = True) -> pd.DataFrame:
+    """Read saved distributions; none of them if they are not ``wanted``.
+
+    Each has its bins as one array of shape (n, 3): an array for each bin took six times the memory.
+
+    Raises:
+        UnreadableInput: a bin does not have three numbers.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import parquet
+
+    table = parquet.read_table(path) if wanted else parquet.read_schema(path).empty_table()
+    if "bins" not in table.column_names:  # of a version that saved none
+        return cast("pd.DataFrame", table.to_pandas())
+    lists = pa.chunked_array(table["bins"]).combine_chunks()
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
+    words = lists.flatten().flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if len(words) != 3 * (int(ends[-1]) if len(ends) else 0):
+        raise UnreadableInput(f"{path}: a bin of a distribution does not have three numbers")
+    frame: pd.DataFrame = table.drop_columns(["bins"]).to_pandas()
+    bins = np.empty(len(ends), dtype=object)
+    for place, part in enumerate(np.split(words.reshape(-1, 3), ends[:-1]) if len(ends) else ()):
+        bins[place] = part
+    frame["bins"] = bins
     return frame

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tacholog.dataset.frames import HOSTS_FILE, Dataset, dtype_of
-from tacholog.dataset.parquet import read_results
+from tacholog.dataset.parquet import read_histograms, read_results
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
 from tacholog.runs.manifest import Host
@@ -24,7 +24,7 @@ def is_saved(folder: Path) -> bool:
     return (folder / "results.parquet").is_file()
 
 
-def open_saved(folder: Path, without: Collection[str] = ()) -> Dataset:
+def open_saved(folder: Path, without: Collection[str] = (), *, distributions: bool = True) -> Dataset:
     """Read a saved dataset.
 
     A column that the version which saved it did not have is ``<NA>`` throughout.
@@ -32,6 +32,7 @@ def open_saved(folder: Path, without: Collection[str] = ()) -> Dataset:
     Args:
         folder: where it was saved.
         without: columns of the results that the caller does not need.
+        distributions: whether the caller needs the distributions, which take more memory than all else.
 
     Raises:
         UnreadableInput: the folder holds no dataset.
@@ -40,7 +41,8 @@ def open_saved(folder: Path, without: Collection[str] = ()) -> Dataset:
 
     require("parquet", f"{folder}: reading a saved dataset")
     try:
-        tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES if name != "results"}
+        tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES if name not in ("results", "histograms")}
+        tables["histograms"] = read_histograms(folder / "histograms.parquet", wanted=distributions)
         tables["results"] = read_results(folder / "results.parquet", tuple(without))
         hosts = msgspec.json.decode((folder / HOSTS_FILE).read_bytes(), type=dict[str, Host])
     except OSError as error:

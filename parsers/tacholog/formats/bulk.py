@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacholog.schema.records import Record
 
 RUN_LINES = 24  # In a shorter run, starting the arrays costs more than they save.
+_LEAST_LINES = 3  # The first and the last line are read by ``parse``.
 
 
 class RunCutter:
@@ -57,6 +58,8 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     Raises:
         TypeError: the columns are not of one length, or not of the types that `RecordColumns` says.
     """
+    if run.count < _LEAST_LINES:
+        return None
     columns = run.bulk.read(run.cells, like) if run.bulk.read else None
     if columns is None:
         return None

@@ -78,7 +78,7 @@ OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
     "options": _all(
         "public",
         "sizes_bytes payload_bytes duration_s warmup_s touch transport batch_bytes reliability rate_per_s demand demands recovery_time_ms instances"
-        " publishers subscribers waiting load_mode basis probe_every verify test keyed data_path",
+        " publishers subscribers waiting load_mode basis probe_every verify test keyed data_path goal latency_goal trial_s",
     ),
     "settings": _all("public", PUBLIC_SETTINGS),
     "environment": _all(
@@ -116,6 +116,11 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
     return msgspec.convert(_struct(msgspec.to_builtins(manifest), Manifest, redactor), Manifest)
 
 
+def with_published_labels(shown: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
+    """Return a manifest that `published_manifest` made, with its labels as they are shown beside those of the other runs now."""
+    return msgspec.structs.replace(shown, labels=_labels(labels, redactor))
+
+
 def published_host(host: Host, redactor: Redactor) -> Host:
     """Return a machine as its page may show it."""
     return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
@@ -135,6 +140,13 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
     if class_ in ("address", "path"):
         return redactor.name(text, class_)
     return _open_text(text, field, redactor) if class_ == "open" else None
+
+
+def is_shown_as_it_is(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
+    """Whether `published_text` returns a text as it is for every run, and learns nothing from it. ``False`` is always a right answer."""
+    if class_ == "public":
+        return bool(field in EXACT and _EXACT.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
+    return class_ == "free text" and redactor.is_harmless_free(text)
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:

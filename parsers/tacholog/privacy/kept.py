@@ -21,7 +21,10 @@ from tacholog.privacy.known_names import FoundNames, KnownNames
 from tacholog.privacy.logs import ShownLines
 from tacholog.privacy.pseudonyms import KEY_VARIABLE
 
-_CODE = ("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source")
+_CODE = (
+    *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs"),
+    *("tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source"),
+)
 _AT_ONCE = 4_000_000  # bytes that wait until they are written together
 _Value = TypeVar("_Value")
 
@@ -36,9 +39,16 @@ class KeptLog(msgspec.Struct, frozen=True):
 
 
 class KeptRun(msgspec.Struct, frozen=True):
-    """The redacted logs of a run by their names, and the numbers that names have got in them: the texts of the manifest go on counting."""
+    """What is shown of a run.
+
+    Attributes:
+        logs: the redacted logs by their names.
+        manifest: the redacted manifest as JSON. Its labels may be others in the next build, because they are told apart from those of all runs.
+        numbers: the numbers that names have got in the logs and the manifest: the texts of the tables go on counting.
+    """
 
     logs: dict[str, KeptLog]
+    manifest: bytes
     numbers: dict[str, dict[str, int]]
 
 
@@ -52,7 +62,7 @@ class RedactionCache:
         self._waiting = 0
 
     def names(self, keys: Iterable[bytes]) -> dict[bytes, FoundNames]:
-        """Return the names of logs that are kept under these keys."""
+        """Return the names of logs and manifests that are kept under these keys."""
         found = self._cache.get(Kind.PUBLISHED, keys)
         return {key: names for key, value in found.items() if (names := _decoded(value, FoundNames)) is not None}
 
@@ -87,17 +97,30 @@ def names_key(log: Row, text_bytes: int) -> bytes | None:
     return key_of("names of a log", code_digest(*_CODE), str(text_bytes), sha256) if isinstance(sha256, str) else None
 
 
-def run_key(logs: Sequence[Row], names: KnownNames, machine: str | None, text_bytes: int) -> bytes | None:
-    """Return the key of the redacted logs of a run; nothing if the content of one of them is not known."""
+def manifest_names_key(manifest: str) -> bytes:
+    """Return the key of the names in a manifest."""
+    return key_of("names of a manifest", code_digest(*_CODE), manifest)
+
+
+def settings_key(names: KnownNames, text_bytes: int) -> bytes:
+    """Return the key of all that the redaction of every run depends on. All names must have been collected before."""
+    words = hashlib.sha256(WORDS_FILE.read_bytes()).hexdigest()
+    settings = [names.privacy, names.state(), text_bytes, os.environ.get(KEY_VARIABLE)]
+    return key_of("redaction", code_digest(*_CODE), words, msgspec.msgpack.encode(settings, order="deterministic"))
+
+
+def run_key(manifest: str, logs: Sequence[Row], settings: bytes, machine: str | None) -> bytes | None:
+    """Return the key of what is shown of a run; nothing if the content of one of its logs is not known.
+
+    Args:
+        manifest: its manifest as JSON.
+        logs: the rows of its logs.
+        settings: what `settings_key` returned.
+        machine: the pseudonym of its machine.
+    """
     parts = []
     for log in logs:
         if not isinstance(log["sha256"], str) or not isinstance(log["format"], str):
             return None
         parts += [str(log["log"]), log["sha256"], reader_digest(log["format"])]
-    settings = msgspec.msgpack.encode([names.privacy, names.state(), machine, text_bytes, os.environ.get(KEY_VARIABLE)], order="deterministic")
-    return key_of("redacted logs of a run", _version(), settings, *parts)
-
-
-def _version() -> str:
-    words = hashlib.sha256(WORDS_FILE.read_bytes()).hexdigest()
-    return f"{code_digest(*_CODE)} {words}"
+    return key_of("redacted run", settings, msgspec.msgpack.encode(machine), manifest, *parts)

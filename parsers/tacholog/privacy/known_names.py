@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tacholog.privacy.find_names import NAME, find_names, may_hold_name
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Privacy
-from tacholog.privacy.tokens import HarmlessTokens
+from tacholog.privacy.tokens import PIECE, HarmlessTokens, WordFinder
 
 # Words that many machines are called, and that mean something else in a log. They are replaced only where the text calls them a name.
 _EVERYDAY = frozenset(
@@ -19,6 +19,25 @@ _EVERYDAY = frozenset(
 )
 _SHORTEST = 3
 FoundNames = list[tuple[str, str, bool]]  # kind, name, and whether it is the name of another machine than the one that wrote it
+
+
+class Screening:
+    """What finds known names in texts, and recognises texts that hold none. All runs share it: each of them would learn the same again."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """``names`` are the names that are replaced wherever they stand, in lower case."""
+        self.find_known = WordFinder(names)
+        self.harmless = HarmlessTokens(self._may_be_replaced)
+        self._by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
+
+    def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
+        """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
+        if rule not in self._by_rule:
+            self._by_rule[rule] = HarmlessTokens(lambda shape: self._may_be_replaced(shape) or not rule(shape))
+        return self._by_rule[rule]
+
+    def _may_be_replaced(self, shape: str) -> bool:
+        return may_hold_name(shape) or not self.find_known.first_shapes.isdisjoint(PIECE.findall(shape.lower()))
 
 
 class KnownNames:
@@ -35,6 +54,7 @@ class KnownNames:
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
         self.originals: dict[str, list[str]] = {}  # of each label that is shown, in order of appearance
         self.harmless = HarmlessTokens(may_hold_name)
+        self._screening: tuple[int, Screening] | None = None
 
     def learn(self, line: str, host: str | None = None) -> None:
         """Collect the names of machines and users in a line. ``host`` is the pseudonym of the machine that wrote the line."""
@@ -56,6 +76,13 @@ class KnownNames:
                 self.add_host(name, None if is_other_host else host)
             elif kind == "user" and self.privacy.users == "pseudonym" and self.hides(name) and not _is_number(name):
                 self.users.add(name.lower())
+
+    def screening(self) -> Screening:
+        """Return what finds the names that are known now."""
+        count = len(self.hosts) + len(self.users)  # Both only grow.
+        if self._screening is None or self._screening[0] != count:
+            self._screening = count, Screening(self.everywhere())
+        return self._screening[1]
 
     def state(self) -> list[object]:
         """Return all names, for the key of what is redacted with them."""

@@ -153,7 +153,7 @@ def lines_with_controls(folder: Path, log: str) -> int:
 
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    path = _place(folder, log)
+    path = shown_file(folder, log)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(shown))
 
@@ -161,12 +161,13 @@ def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
 def saved_shown(folder: Path, log: str) -> ShownLines | None:
     """Return what `save_shown` saved; ``None`` for a log that is not redacted."""
     try:
-        return msgspec.json.decode(read_evidence(_place(folder, log).parent, _place(folder, log).name), type=ShownLines)
+        return msgspec.json.decode(read_evidence(shown_file(folder, log).parent, shown_file(folder, log).name), type=ShownLines)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 
 
-def _place(folder: Path, log: str) -> Path:
+def shown_file(folder: Path, log: str) -> Path:
+    """Return the file that `save_shown` writes."""
     return folder.with_name(f"{folder.name}.lines") / f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 

@@ -16,8 +16,8 @@ from tacholog.dataset.frames import Dataset, Row
 from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import published_host, published_manifest, published_text
-from tacholog.privacy.kept import KeptLog, KeptRun, RedactionCache, names_key, run_key
+from tacholog.privacy.classes import is_shown_as_it_is, published_host, published_manifest, published_text, with_published_labels
+from tacholog.privacy.kept import KeptLog, KeptRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Ranges, ShownLines
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
@@ -61,7 +61,8 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
-    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], redaction) for row in rows}
+    settings = settings_key(names, text_bytes)
+    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], redaction, settings) for row in rows}
     redaction.cache.flush()
     _forget(folder, {run.root for run in shown.values()})
     everyone = Redactor(names)
@@ -109,7 +110,8 @@ def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str
     """Learn the names in all texts: the lines of the logs, and the strings of the manifests. Strings under naming keys also come as ``key=value``."""
     names, host = redaction.names, {str(row["run"]): _shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, found in logs.items() if run in host for log in found}
-    known = redaction.cache.names(key for key in keys.values() if key)
+    of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
+    known = redaction.cache.names([*(key for key in keys.values() if key), *of_manifests.values()])
     for row in rows:
         run = str(row["run"])
         for log in logs.get(run, ()):
@@ -123,8 +125,11 @@ def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str
                 if key:
                     redaction.cache.keep(key, found)
             names.add(found, host[run])
-        for text in _strings(msgspec.json.decode(str(row["manifest"]))):
-            names.learn(text, host[run])
+        found = known.get(of_manifests[run])
+        if found is None:
+            found = names.found_in(_strings(msgspec.json.decode(str(row["manifest"]))))
+            redaction.cache.keep(of_manifests[run], found)
+        names.add(found, host[run])
 
 
 def _strings(value: object, key: str = "") -> Iterator[str]:
@@ -167,23 +172,27 @@ class _Redaction(NamedTuple):
         return count_bytes
 
 
-def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction) -> _ShownRun:
+def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, settings: bytes) -> _ShownRun:
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
     without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
-    key = run_key(logs, redaction.names, redactor.machine, redaction.text_bytes)
+    key = run_key(str(row["manifest"]), logs, settings, redactor.machine)
     known = _known(root, logs, redaction.cache.run(key)) if key else None
     if known is not None:
         shown, unshown = _restored(known, target, redactor), dict[str, str]()
+        text = known.manifest
+        if manifest.labels:
+            text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), manifest.labels, redactor))
     else:
         shown, unshown = _written(root, logs, target, redactor, redaction)
+        text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
-            redaction.cache.keep(key, _to_keep(target, shown, redactor))
+            redaction.cache.keep(key, _to_keep(target, shown, text, redactor))
     _tidy(target, {name for name, _ in shown.values()})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
-    return _ShownRun(target, msgspec.json.encode(published_manifest(manifest, redactor)).decode(), withheld, unshown)
+    return _ShownRun(target, text.decode(), withheld, unshown)
 
 
 _Shown = dict[str, tuple[str, ShownLines]]  # by the name of a log, the name that is shown and the lines by class
@@ -225,12 +234,12 @@ def _restored(kept: KeptRun, target: Path, redactor: Redactor) -> _Shown:
     return {name: (log.name, log.shown) for name, log in kept.logs.items()}
 
 
-def _to_keep(target: Path, shown: _Shown, redactor: Redactor) -> KeptRun:
+def _to_keep(target: Path, shown: _Shown, manifest: bytes, redactor: Redactor) -> KeptRun:
     logs = {}
     for name, (shown_name, lines) in shown.items():
         text = (target / shown_name).read_bytes()
         logs[name] = KeptLog(shown_name, hashlib.sha256(text).hexdigest(), text, lines)
-    return KeptRun(logs, redactor.numbers)
+    return KeptRun(logs, manifest, redactor.numbers)
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
@@ -277,37 +286,54 @@ def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Priv
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
     """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
-    fresh = table.copy()
+    fresh = table.copy(deep=False)  # Columns are replaced as a whole, and those that are not need no second copy.
     for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `_runs` replaces `root` and `manifest`
+
+        def is_plain(text: str, column: str = column, class_: PrivacyClass = class_) -> bool:
+            return is_shown_as_it_is(text, column, class_, everyone)
 
         def shown(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
             if run in published:  # A run whose manifest cannot be read may be an own run.
                 return text
             return _redacted_text(text, column, class_, redactors.get(run, everyone))
 
-        fresh[column] = _replaced_texts(table["run"], table[column], shown)
+        fresh[column] = _replaced_texts(table["run"], table[column], is_plain, shown)
     return fresh
 
 
-def _replaced_texts(runs: pd.Series, texts: pd.Series, shown: Callable[[str, str], str | None]) -> pd.Series:
-    """Return a column with other texts. Each pair of a run and a text is looked at once."""
+def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str], bool], shown: Callable[[str, str], str | None]) -> pd.Series:
+    """Return a column with other texts.
+
+    Args:
+        runs: the run of each text.
+        texts: the column.
+        is_plain: whether a text stays as it is in every run. Most do, and are looked at once.
+        shown: what is shown of any other text of a run. Each pair of them is looked at once.
+    """
     import numpy as np
     import pandas as pd
 
-    run_codes, run_names = pd.factorize(runs.astype("category"), use_na_sentinel=False)
-    codes, words = pd.factorize(texts.astype("category"))
-    width = len(words) + 1  # and one for no text
-    pairs, place = np.unique(run_codes * width + codes + 1, return_inverse=True)
-    asked = [("" if pd.isna(run := run_names[pair // width]) else str(run), pair % width - 1) for pair in pairs.tolist()]
-    known = {(run, str(words[code])) for run, code in asked if code >= 0}
-    made = {pair: shown(*pair) for pair in sorted(known)}
-    fresh = pd.Series([made[run, str(words[code])] if code >= 0 else None for run, code in asked], dtype="str")
+    codes, found = pd.factorize(texts.astype("category"))
+    words = [str(word) for word in found]
+    plain = np.array([*map(is_plain, words), True])  # the code of no text is -1
+    # No text that is replaced may stay among these words: they become the categories of the column, which are saved with it.
+    meant: list[str | None] = [word if keeps else None for word, keeps in zip(words, plain.tolist(), strict=False)]
+    rows = np.flatnonzero(~plain[codes])
+    if len(rows):
+        run_codes, run_names = pd.factorize(runs.iloc[rows].astype("category"), use_na_sentinel=False)
+        pairs, place = np.unique(run_codes * len(words) + codes[rows], return_inverse=True)
+        places = [divmod(pair, len(words)) for pair in pairs.tolist()]
+        asked = [("" if pd.isna(run := run_names[of_run]) else str(run), words[of_word]) for of_run, of_word in places]
+        made = {pair: shown(*pair) for pair in sorted(set(asked))}
+        codes[rows] = len(meant) + place
+        meant += [made[pair] for pair in asked]
+    fresh = pd.Series([*meant, None], dtype="str")
     if isinstance(texts.dtype, pd.CategoricalDtype):
-        return pd.Series(fresh.astype("category").array.take(place), index=texts.index)
-    return pd.Series(fresh.astype("string").array.take(place), index=texts.index)
+        return pd.Series(fresh.astype("category").array.take(codes), index=texts.index)
+    return pd.Series(fresh.astype("string").array.take(codes), index=texts.index)
 
 
 def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:

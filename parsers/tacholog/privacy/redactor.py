@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from tacholog.privacy.find_names import find_names, may_hold_name
+from tacholog.privacy.find_names import find_names
 from tacholog.privacy.free_text import is_public, masked
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.looks import IPV4, MAC, FoundName, identifies, split_path
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Kind
-from tacholog.privacy.tokens import PIECE, HarmlessTokens, WordFinder
+from tacholog.privacy.tokens import HarmlessTokens, WordFinder
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
 _LOOK_BACK = 12  # characters before an address that may say that it is a version
@@ -35,9 +35,7 @@ class Redactor:
         self._numbers: dict[str, dict[str, int]] = {}
         self._hidden = {word.lower() for word in self.privacy.hide if word}
         self._find_hidden = WordFinder(self._hidden)
-        self._find_known = WordFinder(names.everywhere())
-        self._harmless = HarmlessTokens(self._may_be_replaced)
-        self._harmless_by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
+        self._screening = names.screening()
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
@@ -60,9 +58,13 @@ class Redactor:
         place = originals.index(original)
         return f"{shown} ({place + 1})" if place else shown
 
+    def is_harmless(self, text: str) -> bool:
+        """Whether `text` returns this text as it is, whatever run it is of."""
+        return self._screening.harmless(text)
+
     def text(self, text: str) -> str:
         """Return public text without names."""
-        if self._harmless(text):
+        if self.is_harmless(text):
             return text
         out, at = [], 0
         for found in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
@@ -70,19 +72,20 @@ class Redactor:
             at = found.end
         return "".join([*out, self._without_known(text[at:])])
 
+    def is_harmless_free(self, text: str) -> bool:
+        """Whether `free` returns this text as it is, whatever run it is of."""
+        return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text)
+
     def free(self, text: str) -> str:
         """Return free text without names, and with its numbers and public words only."""
-        if self.privacy.free_text == "show":
-            return self.text(text)
-        if self.harmless_by(is_public)(text):
+        if self.is_harmless_free(text):
             return text
-        return masked(self.text(text), self._names.hides)
+        shown = self.text(text)
+        return shown if self.privacy.free_text == "show" else masked(shown, self._names.hides)
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
         """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
-        if rule not in self._harmless_by_rule:
-            self._harmless_by_rule[rule] = HarmlessTokens(lambda shape: self._may_be_replaced(shape) or not rule(shape))
-        return self._harmless_by_rule[rule]
+        return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
         """Return the name of a run, a log or a key. Only known names and addresses are replaced in it, so that links to it stay valid."""
@@ -147,7 +150,7 @@ class Redactor:
     def _without_known(self, text: str) -> str:
         """Replace the names that were found anywhere."""
         out, at = [], 0
-        for start, end in self._find_known.spans(text):
+        for start, end in self._screening.find_known.spans(text):
             known = self._known_name(text[start:end])
             if known is not None:
                 out += [text[at:start], known]
@@ -170,9 +173,6 @@ class Redactor:
     def _numbered(self, kind: str, original: str) -> str:
         known = self._numbers.setdefault(kind, {})
         return f"{kind}-{known.setdefault(original, len(known) + 1)}"
-
-    def _may_be_replaced(self, shape: str) -> bool:
-        return may_hold_name(shape) or not self._find_known.first_shapes.isdisjoint(PIECE.findall(shape.lower()))
 
 
 def _without_overlaps(names: Iterable[FoundName]) -> Iterator[FoundName]:

@@ -18,6 +18,11 @@ def with_addresses(html: str, target: Callable[[str, str], str]) -> str:
     return _LINK.sub(lambda found: f'href="{target(found[1], found[2])}', html)
 
 
+def pages_linked(html: str) -> set[str]:
+    """Return the pages that HTML links to."""
+    return {name for kind, name in _LINK.findall(html) if kind == "doc"}
+
+
 def address_from(document: str, kind: str, name: str) -> str:
     """Return the address of a page or a file, relative to the page of a document."""
     return posixpath.relpath(f"{name}.html" if kind == "doc" else name, posixpath.dirname(document) or ".")

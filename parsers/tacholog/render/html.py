@@ -7,6 +7,7 @@ The MyST sources of pages are made by `tacholog.render.myst`.
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
@@ -17,7 +18,8 @@ from markupsafe import Markup
 from tacholog.visible import HIDDEN, HIDDEN_IN_LINE, drawn, sign
 
 _VOID = {"br", "col", "img", "meta", "link", "input"}
-_SVG_EMPTY = {"path", "line", "circle", "rect"}  # in SVG, an element that is not closed contains all that follows
+_SVG_EMPTY = {"path", "line", "circle", "rect", "use"}  # in SVG, an element that is not closed contains all that follows
+_NOT_AS_IT_IS = re.compile(f"[&<>\"'{HIDDEN.pattern.removeprefix('[')}")
 _SPELT_IN_JSON = re.compile(f"<|{HIDDEN.pattern}")
 
 Html = Markup
@@ -30,26 +32,45 @@ def esc(text: object) -> Html:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(drawn(text))
+    """Return text escaped. Most is shown as it is: a site has a million pieces of it, so that is found out first."""
+    return html.escape(drawn(text)) if _NOT_AS_IT_IS.search(text) else text
+
+
+def _joined(parts: Iterable[object], between: str = "") -> str:
+    # Not `between.join`: that of `Html` would escape the parts once more.
+    return str.join(between, [part if isinstance(part, Html) else _escaped(str(part)) for part in parts])
 
 
 def join(parts: Iterable[object], between: str = "") -> Html:
     """Return the parts, each escaped, as one piece of HTML."""
-    return Html(str.join(esc(between), (esc(part) for part in parts)))
+    return Html(_joined(parts, between and esc(between)))
+
+
+def folded(heading: Html, *content: object) -> Html:
+    """Return what is folded under its heading until somebody opens it."""
+    return tag("details", tag("summary", heading), tag("div", *content, class_="tl-folded"), class_="tl-fold")
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
     shown = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_escaped(str(value))}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
+        [
+            _attribute(key) if value is True else f'{_attribute(key)}="{_escaped(str(value))}"'
+            for key, value in attributes.items()
+            if value is not None and value is not False
+        ]
     )
     if name in _VOID and not content:
         return Html(f"<{name}{shown}>")
     if name in _SVG_EMPTY and not content:
         return Html(f"<{name}{shown}/>")
-    return Html(f"<{name}{shown}>{join(content)}</{name}>")
+    return Html(f"<{name}{shown}>{_joined(content)}</{name}>")
+
+
+@functools.cache
+def _attribute(key: str) -> str:
+    """Return the start of an attribute, from the name of an argument in our code."""
+    return f" {key.rstrip('_').replace('_', '-')}"
 
 
 def visible(text: str) -> Html:
@@ -67,8 +88,8 @@ def unhidden(text: str) -> str:
     return HIDDEN_IN_LINE.sub(" ", text)
 
 
-def data_block(value: object, class_: str) -> Html:
+def data_block(value: object, class_: str, kind: str = "application/json") -> Html:
     """Return ``value`` as JSON in a script element that browsers do not run. ``<`` is escaped, so nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = _SPELT_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "<" else "\\u003c", text)
-    return Html(f'<script type="application/json" class="{html.escape(class_)}">{text}</script>')
+    return Html(f'<script type="{html.escape(kind)}" class="{html.escape(class_)}">{text}</script>')

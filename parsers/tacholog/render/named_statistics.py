@@ -26,6 +26,10 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
         "stat-count": Statistic("count", "A count of runs, numbers, messages, lines or rows."),
         "tl-runs": Statistic("runs", "The number of runs behind a value, and the planned duration of each. It links to the values of each run."),
         "tl-of": Statistic("runs of a group", "If the runs fall into two groups, the number of runs in this one."),
+        "stat-cost": Statistic(
+            "cost of a message",
+            "Processor time, context switches and memory, computed from what the kernel counted for both sides of each run: the median over runs.",
+        ),
         "stat-median": Statistic("median of a comparison", "The median of the runs that were compared. If runs are paired, only paired runs count."),
         "tl-ratio": Statistic(
             "ratio to the baseline", "A number divided by that of the baseline at the same size; or the number of sizes behind a mean ratio."

@@ -6,25 +6,33 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tacholog.render.figures.distribution import distribution_of
+from tacholog.render.evidence import evidence_lines, evidence_remarks
+from tacholog.render.figures.cost import latency_over_cost
+from tacholog.render.figures.distribution import distributions_of
 from tacholog.render.figures.figures import FIGURES, Figure
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.tables import summary, tables
-from tacholog.render.tables.logs import Offer, runs_table
-from tacholog.render.tables.side_by_side import has_side_by_side, side_by_side
+from tacholog.render.tables.cost import cost_note, cost_table, has_cost
+from tacholog.render.tables.logs import Offer, Rest, runs_table
+from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import Apart, Links
+from tacholog.render.tables.trials import trials_tables
 from tacholog.view.portions import Portion
 from tacholog.view.series import Series
 from tacholog.view.views import TESTS, Selection, View
 
-TEST_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts"}
-DRAWN = {"latency": ("latency",), "throughput": ("goodput", "messages", "loss"), "demand": ("goodput", "messages", "loss")}
+TEST_TITLES = {"latency": "Latency", "throughput": "Throughput", "demand": "Throughput in bursts", "sustain": "Highest sustained rate"}
+COST_TITLE = "processor time, context switches and memory"
+NUMBERS_TITLE = "all percentiles, samples and every run"
+MOST_SENTENCES = 3  # with more series, the table is easier to read
+_OF_RATES = ("goodput", "messages", "loss")
+DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 
 
 def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: Apart | None) -> Html:
-    """Return the numbers of a portion with headings, figures and tables.
+    """Return the numbers of a portion: of its first test a figure and the table of sizes, and all else folded under its heading.
 
     Args:
         part: all that the page shows.
@@ -34,12 +42,14 @@ def portion_html(part: View, portion: Portion, selection: Selection, links: Link
         suffix: the end of ids that are not of one series, and that the page may have too.
         apart: keeps large tables out of the piece.
     """
-    found = []
+    found = [evidence_lines(portion.evidence, part), evidence_remarks(portion.evidence, part)] if portion.is_first else []
+    is_first = True
     for test in TESTS:
         of_test = part.only(Selection(test=test))
-        series = [member for member in of_test.series() if portion.has(test, member)]
+        series = portion.series_of(test, of_test.series())
         if series:
-            found.append(_test(of_test, portion, series, _Place(test, selection, links, suffix, apart)))
+            found.append(_test(of_test, portion, series, _Place(test, selection, links, suffix, apart), is_first=is_first))
+            is_first = False
     return join(found)
 
 
@@ -57,22 +67,30 @@ class _Place:
         return tables.page_anchor(name, *self._values)
 
 
-def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place) -> Html:
-    make = summary.latency_summary if place.test == "latency" else summary.throughput_summary
+def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place, *, is_first: bool) -> Html:
     title = TEST_TITLES[place.test]
-    beside: list[Html] = []
-    if has_side_by_side(series):
-        beside = [tag("h3", f"{title}: side by side"), side_by_side(series, place.links, f"{place.figure('side-by-side')}-{place.suffix}")]
-    return join(
-        [
-            tag("h2", title, id=f"{place.test}-{place.suffix}"),
-            make(series, place.links),
-            *_figures(part, portion, series, place),
-            *beside,
-            tag("h3", f"{title}: all numbers"),
-            tables.numbers(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}"),
-        ]
-    )
+    figures = list(_figures(part, portion, series, place))
+    numbers = tables.numbers(series, place.links, place.numbers, place.apart, f"{place.numbers}-{place.suffix}")
+    trials = trials_tables(part.trials(), series, place.links, place.numbers, place.apart)
+    shown = [
+        summary.SUMMARIES[place.test](series, place.links) if len(series) <= MOST_SENTENCES else "",
+        *figures[:1],
+        sizes_table(series, place.links, f"{place.figure('sizes')}-{place.suffix}"),
+        folded(tag("h3", f"{title}: more figures"), *figures[1:]) if figures[1:] else "",
+        _costs(part, series, place),
+        folded(tag("h3", f"{title}: {NUMBERS_TITLE}"), numbers, trials),
+    ]
+    heading = tag("h2", title, id=f"{place.test}-{place.suffix}")
+    return join([heading, *shown]) if is_first else folded(heading, *shown)
+
+
+def _costs(part: View, series: Sequence[Series], place: _Place) -> Html:
+    """Return what a message costs, folded; nothing where nobody measured it."""
+    if not has_cost(series, part.results):
+        return NOTHING
+    drawn = latency_over_cost(series, part.results)
+    figure = plot(drawn, f"{place.figure('cost')}-{place.suffix}", place.links) if drawn else ""
+    return folded(tag("h3", f"{TEST_TITLES[place.test]}: {COST_TITLE}"), figure, cost_table(series, part.results), cost_note())
 
 
 def _figures(part: View, portion: Portion, series: Sequence[Series], place: _Place) -> Iterator[Html]:
@@ -81,7 +99,9 @@ def _figures(part: View, portion: Portion, series: Sequence[Series], place: _Pla
         if figure:
             yield plot(figure, f"{place.figure(name)}-{place.suffix}", place.links)
     if place.test == "latency":
-        yield from _each("distribution", ((member.slot, distribution_of(member, part.histograms)) for member in series), place)
+        curves = distributions_of(series, part.histograms)
+        if curves:
+            yield plot(curves, f"{place.figure('distribution')}-{place.suffix}", place.links)
     if portion.is_first:
         yield from _each("intervals", interval_figures(part.intervals(), lambda curve: portion.has_run(curve.results[0].run)), place)
 
@@ -92,6 +112,8 @@ def _each(name: str, figures: Iterable[tuple[int, Figure | None]], place: _Place
             yield plot(figure, f"{place.figure(name)}-{slot}", place.links)
 
 
-def portion_runs(part: View, portion: Portion, links: Links, offer: Offer) -> Html:
-    """Return the table of the runs of a portion."""
-    return join([tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, offer)]) if portion.is_first else Html()
+def portion_runs(part: View, portion: Portion, links: Links, offer: Offer, rest: Rest | None) -> Html:
+    """Return the table of the runs of a portion, folded. ``rest`` takes all but the first runs out of the piece."""
+    if not portion.is_first:
+        return NOTHING
+    return folded(tag("h2", "Runs and raw logs"), runs_table(portion.only(part), links, offer, rest))

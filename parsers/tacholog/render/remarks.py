@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.view.remarks import Remark, remarks_on
 from tacholog.view.results import RunRow
 
 
-def remarks(runs: Iterable[RunRow]) -> Html:
-    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none."""
-    found = remarks_on(runs)
+def remarks(runs: Iterable[RunRow], but: Container[str] = ()) -> Html:
+    """Return each remark once, with the runs that it is on where it is not on all; nothing where there is none. ``but`` are shown elsewhere."""
+    found = [remark for remark in remarks_on(runs) if remark.note not in but]
     if not found:
         return NOTHING
     shown = [_paragraph(remark) for remark in found if not remark.is_folded]

@@ -6,9 +6,9 @@ import difflib
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -24,6 +24,8 @@ from tacholog.schema.records import Side, Status
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
+#: The perftest of the controls (`tacholog.campaign.floor`), in commands. It is not the build that is measured, which may be another perftest.
+FLOOR = "perftest-floor"
 
 _SHA256 = r"^[0-9a-f]{64}\Z"
 Sha256 = Annotated[str, msgspec.Meta(pattern=_SHA256)]
@@ -183,7 +185,7 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UnreadableInput: it is missing, no TOML, or not of this schema; the message names file and key.
     """
-    return manifest_of(path, manifest_bytes(path))
+    return manifest_of(path, evidence_bytes(path.parent, path.name))
 
 
 def manifest_of(path: Path, content: bytes) -> Manifest:
@@ -245,18 +247,40 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
         trouble: is called for each folder that cannot be listed.
         regular: whether to leave out named pipes, sockets and devices. Without it, the caller must expect them.
     """
-    for folder, names, files in os.walk(root, onerror=trouble):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        shown = (file for file in files if not file.startswith("."))
-        yield Path(folder), sorted(file for file in shown if not regular or _may_be_read(f"{folder}/{file}"))
+    waiting = [os.fspath(root)]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted((entry for entry in listed if not entry.name.startswith(".")), key=_NAME_OF)
+        except OSError as error:
+            trouble(error)
+            continue
+        folders = [entry for entry in entries if _is_folder(entry)]
+        below = {entry.name for entry in folders}
+        yield Path(folder), [entry.name for entry in entries if entry.name not in below and (not regular or _may_be_read(entry))]
+        waiting.extend(entry.path for entry in reversed(folders) if not entry.is_symlink())
 
 
-def _may_be_read(path: str) -> bool:
+_NAME_OF = attrgetter("name")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _may_be_read(entry: os.DirEntry[str]) -> bool:
     """Return whether opening a file cannot block. A link that leads nowhere counts, so that opening it reports the error."""
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - a path for each of a million files would take longer than to ask
+        if entry.is_file():  # The folder's list says so; a question to the file itself would cost as much as the list.
+            return True
+        entry.stat()
     except OSError:
         return True
+    return False
 
 
 def as_toml(content: Manifest | Host) -> str:
@@ -285,22 +309,25 @@ def read_evidence_toml(path: Path, kind: type[Content]) -> Content:
     Raises:
         UnreadableInput: it is missing, no regular file, no TOML, or not of that kind; the message names file and key.
     """
-    return _decoded(path, manifest_bytes(path), kind)
+    return _decoded(path, evidence_bytes(path.parent, path.name), kind)
 
 
-def manifest_bytes(path: Path) -> bytes:
+def evidence_bytes(folder: Path, name: str) -> bytes:
     """Return the bytes of a TOML file in a folder of runs. It must be a regular file and no link.
 
     Raises:
         UnreadableInput: it is missing, or no regular file.
     """
     try:
-        return read_evidence(path.parent, path.name)
+        return read_evidence(folder, name)
     except UnreadableInput as error:
-        raise UnreadableInput(f"{path}: {str(error).removeprefix('cannot open: ')}") from error
+        raise UnreadableInput(f"{folder / name}: {str(error).removeprefix('cannot open: ')}") from error
 
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
+    if long := _LONG_KEY.search(content):
+        line = content.count(b"\n", 0, long.end()) + 1
+        raise UnreadableInput(f"{path}:{line}: {_TOO_DEEP}")
     try:
         tables = msgspec.toml.decode(content)
         if trouble := _unfit(tables):
@@ -324,6 +351,9 @@ def _unfit(value: object, depth: int = 0) -> str | None:
 
 _DEEPEST = 32
 _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
+# A key of more parts (``a.b.c``), where a key may stand. Python keeps all beginnings of a key: one of 60 kB takes 4 GB.
+_KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
+_LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24
 _PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")

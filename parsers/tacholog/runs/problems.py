@@ -58,13 +58,16 @@ def unlisted_files(run: str, folder: Path, manifest: Manifest) -> Iterator[dict[
 
 def no_files(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield a problem for each named pipe, socket and device among the logs of a folder. Opening one could wait for ever."""
-    for entry in _shown(folder):
-        if wrong := not_a_file(entry):
-            yield problem("", entry.name, 0, UNREADABLE, "", f"{entry}: {wrong}, and was not read")
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
+    for name in names:
+        if wrong := not_a_file(folder / name):
+            yield problem("", name, 0, UNREADABLE, "", f"{folder / name}: {wrong}, and was not read")
 
 
-def _shown(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a file or a folder, and no link to something. The folder's list says so without a look at the entry."""
+    return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -62,6 +62,10 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     offered_rate_per_s: Annotated[
         Positive | None, _about("public", "How many messages the publisher tries to send in a second.", unit="messages_per_s", title="offered rate")
     ] = None
+    goal: Annotated[
+        str | None,
+        _about("public", "What a search for the highest rate demands of each trial: a statistic of latency, the loss, and which share may miss it."),
+    ] = None
     recovery_time_ns: Annotated[Count | None, _about("public", "The pause between two bursts.", unit="ns", title="recovery time")] = None
     batch_bytes: Annotated[
         Count | None, _about("public", "How many bytes of messages are sent together; 0: batching is off.", unit="bytes", title="batching")
@@ -108,8 +112,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     def over(self, other: Conditions) -> Conditions:
         """Return these conditions, with those that are unknown taken from ``other``."""
-        known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
-        return msgspec.structs.replace(other, **known)
+        known = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
+        return msgspec.structs.replace(other, **known) if known else other
 
 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

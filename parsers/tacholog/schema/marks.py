@@ -87,7 +87,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "clock_coarse": Mark(
             "c",
             "Near the clock's own cost",
-            "The median is less than 20 times the cost of one reading of the clock in its run. Of several runs, one is enough for this mark.",
+            "The median is less than 20 times the cost of one reading of the clock in its run. Applies if any run meets this.",
         ),
         "out_of_order": Mark(
             "!",
@@ -160,8 +160,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "busy_machine": Mark(
             "b",
             "The machine was busy",
-            "When the run began, more programs wanted a processor than the run's own two and a quarter of the processors. The numbers measure "
-            "that other work too.",
+            "When the run began, other programs kept more than a quarter of the processors busy. Where nobody measured that, the load average "
+            "counts: it was above a quarter of the processors, plus 2 for the run before. The numbers measure that other work too.",
         ),
         "disturbed": Mark(
             "o",

@@ -34,6 +34,8 @@ METRICS: dict[str, Metric] = {
     "interval_per_message": Metric("ns", None, "Time divided by messages, which some tools call latency"),
     "goodput": Metric("bit_per_s", "higher", "Payload received"),
     "message_rate": Metric("messages_per_s", "higher", "Messages received"),
+    "sustained_rate": Metric("messages_per_s", "higher", "Highest sustained rate"),
+    "trials_passed": Metric("trials", "higher", "Trials of a search that kept the goal"),
     "size_over_latency": Metric("bit_per_s", None, "Size divided by summed latency, which eCAL calls throughput"),
     "offered_rate": Metric("messages_per_s", None, "Messages offered by the publisher"),
     "offered_goodput": Metric("bit_per_s", None, "Payload offered by the publisher"),

@@ -18,7 +18,7 @@ from tacholog.schema.conditions import Basis, Conditions, Count
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.statistics import is_statistic
 
-Test = Literal["latency", "throughput", "demand"]
+Test = Literal["latency", "throughput", "demand", "sustain"]
 Side = Literal["publisher", "subscriber", "both"]
 Bound = Literal["=", "~", "<", ">", "range-low", "range-high"]
 Scope = Literal["summary", "interval", "resources"]

@@ -27,6 +27,8 @@ STATISTICS: dict[str, str] = {
     "typical": "what a document calls typical, without saying which statistic that is",
     "range-low": "the lower end of a printed range",
     "range-high": "the upper end of a printed range",
+    "lower-bound": "the highest value at which a search found its goal kept (the relevant lower bound of RFC 9971)",
+    "upper-bound": "the lowest value at which a search found its goal missed (the relevant upper bound of RFC 9971)",
     "user": "processor time in user mode",
     "system": "processor time in system mode",
     "voluntary": "voluntary context switches: the process waited",

@@ -124,7 +124,11 @@ _WHERE_FROM = {
         "and context switches.",
         allowed=get_args(Scope),
     ),
-    "test": _text("public", "`latency`, `throughput`, or `demand` (bursts of a given size).", allowed=get_args(Test)),
+    "test": _text(
+        "public",
+        "`latency`, `throughput`, `demand` (bursts of a given size), or `sustain` (the search for the highest rate that keeps a goal).",
+        allowed=get_args(Test),
+    ),
     "side": _text("public", "Who measured: `publisher`, `subscriber`, or `both`.", allowed=get_args(Side)),
     "participant": _text("name", "Which of several publishers or subscribers."),
 }

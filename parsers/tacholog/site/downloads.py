@@ -19,7 +19,7 @@ from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.memory import remember, remembered
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
-from tacholog.view.numerals import NOT_STATED
+from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.run_digests import digest
 from tacholog.view.views import View
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ALL = "data/results.parquet"
 _RELEASES = "data/releases"
-_RUNS_AT_ONCE = 300  # whose rows are in memory as text: 300 runs have 50 MB of JSON
+_RUNS_AT_ONCE = 100  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
 _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
 _CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
@@ -70,6 +70,7 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
         fields: what makes a page (``pages`` of ``site.toml``).
     """
     before, now = remembered(memory), dict[str, str]()
+    memory.unlink(missing_ok=True)  # A build that fails may have written other files than those that it knows.
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
         now[name] = digest(sorted(runs[run] for run in file.runs))
@@ -174,10 +175,11 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
         return tag("p", "The numbers of this page: ", tag("a", "CSV (gzip)", href=f"root:{named}", download=True), class_="tl-download")
     whole = tag("a", "Parquet", href=f"root:{ALL}", download=True)
     files = release_files(view)
+    versions = _versions(view)
     rows = [
         [
             file.system if file.system != NOT_STATED else null(),
-            file.release if file.release != NOT_STATED else null(),
+            file.release if file.release != NOT_STATED else versions.get(file.system) or null(),
             count_of(file.numbers),
             _links(file),
         ]
@@ -185,6 +187,19 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
     ]
     table = plain_table("Numbers by release", ("system", "release", "numbers", "files"), rows)
     return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
+
+
+def _versions(view: View) -> dict[str, Html]:
+    """Return, for each system, the versions of its runs without a release."""
+    found: dict[str, set[str]] = {}
+    for name in view.by_run:
+        run = view.runs[name]
+        if not run.release and run.system_version:
+            found.setdefault(run.system or NOT_STATED, set()).add(run.system_version)
+    return {
+        system: join(["no release, version " if len(versions) == 1 else "no release, versions ", ", ".join(sorted(versions, key=natural))])
+        for system, versions in found.items()
+    }
 
 
 def _links(file: ReleaseFile) -> Html:

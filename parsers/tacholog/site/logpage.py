@@ -143,7 +143,7 @@ def _withheld(first: int, last: int) -> Html:
     """Return one entry for a range of withheld lines, with an anchor for each line of it."""
     words = f"{last - first + 1} line{'s' if last > first else ''} withheld ({logtext.line_words([(first, last)])})"
     places = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
-    link = tag("a", str(first), href=f"#L{first}", class_="tl-number", aria_label=f"Line {first}, withheld")
+    link = tag("a", str(first), href=f"#L{first}", aria_label=f"Line {first}, withheld")
     return tag("li", link, tag("code", *places, words), id=f"L{first}", class_="tl-unknown")
 
 
@@ -151,7 +151,7 @@ def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html
     numbers = additions.numbers.get(number, {})
     shown = text if len(text) <= WHOLE_CHARACTERS else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
-    link = tag("a", str(number), href=f"#L{number}", class_="tl-number", aria_label=f"Line {number}, {_CLASSES[kind]}")
+    link = tag("a", str(number), href=f"#L{number}", aria_label=f"Line {number}, {_CLASSES[kind]}")
     label = additions.labels.get(number)
     name = tag("span", label, class_="tl-what") if label else NOTHING
     return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=f"tl-{kind}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from tacholog.evidence import is_there
-from tacholog.privacy.logs import saved_shown, sha256_of, withheld_words
+from tacholog.privacy.logs import saved_shown, sha256_of, shown_file, withheld_words
 from tacholog.render.tables.logs import OfferedLog
 from tacholog.view.results import LogRow, RunRow
+
+_State = tuple[int, ...]
 
 
 def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
@@ -15,6 +18,20 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
     root = Path(run.root)
-    shown = saved_shown(root, log.log)
-    sha256 = sha256_of(root, log.log) or log.sha256
-    return OfferedLog(sha256 or "", is_there(root, log.log), withheld_words(shown.withheld) if shown and shown.withheld else "")
+    return _offered(root, log.log, log.sha256, (_state(root / log.log), _state(shown_file(root, log.log))))
+
+
+@lru_cache(maxsize=1 << 14)  # several pages name a log, and it is read once for all of them
+def _offered(root: Path, log: str, sha256: str | None, _states: tuple[_State, _State]) -> OfferedLog:
+    shown = saved_shown(root, log)
+    offered = sha256_of(root, log) or sha256
+    return OfferedLog(offered or "", is_there(root, log), withheld_words(shown.withheld) if shown and shown.withheld else "")
+
+
+def _state(path: Path) -> _State:
+    """Return what changes when somebody writes to a file; nothing if there is no file that can be asked."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

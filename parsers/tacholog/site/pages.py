@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,27 +14,33 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
-from tacholog.render.portion import DRAWN, TEST_TITLES
-from tacholog.render.tables.side_by_side import has_side_by_side
+from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
+from tacholog.render.tables.cost import has_cost
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.schema.metrics import METRICS
+from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.view.beside import session_of_several
-from tacholog.view.history import METRICS_SHOWN, diff_documents, history_document, latest, neighbours, since, tested
+from tacholog.view.history import diff_documents, history_document, latest, metrics_with_history, neighbours, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
-from tacholog.view.numerals import NOT_STATED, natural, size
+from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PagePart
-from tacholog.view.portions import portions
-from tacholog.view.results import RunRow
+from tacholog.view.portions import Portion, portions
+from tacholog.view.results import RunRow, conditions_among
+from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
 LOGS = "logs"
-FRAME = f"{LOGS}/frame"  # the page without content, from which the pages of logs are made
+# Pages without content, from which the pages of logs and of parts are made. Those of logs are hundreds, and have no menus.
+FRAME, PART_FRAME = f"{LOGS}/frame", f"{LOGS}/part-frame"
 _BESIDE = "side-by-side"
 _OWN_FORMAT = "native"
+_WORD = re.compile(r"[^\W\d_]{2,}")
+# What people type for a way of waiting, beside the words of the page.
+_WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "polls polling spins sleeps CPU", "block": "sleeps sleeping blocks"}
 
 
 class SitePage(msgspec.Struct, frozen=True):
@@ -42,39 +51,78 @@ class SitePage(msgspec.Struct, frozen=True):
     context: dict[str, Any]
 
 
-def plan(view: View, fields: tuple[str, ...] = DEFAULT) -> list[SitePage]:
-    """Return all pages that Sphinx writes; ``fields`` is what makes a page of results (``pages`` of ``site.toml``)."""
+def plan(view: View, fields: tuple[str, ...] = DEFAULT, kept: KeptPages | None = None) -> list[SitePage]:
+    """Return all pages that Sphinx writes.
+
+    Args:
+        view: everything.
+        fields: what makes a page of results (``pages`` of ``site.toml``).
+        kept: what is known of the last build.
+    """
     groups = page_groups(view, fields)
     index = _index(view, groups)
-    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(_result_page(view, page) for group in groups for page in group.pages)]
+    results = [page for group in groups for page in group.pages]
+    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(_result_page(view, page, kept) for page in results)]
     pages += [
-        *(SitePage(name, f"{name}.md.jinja", index.context) for name in ("systems", "compare", "quality", "releases", "downloads")),
+        *(SitePage(name, f"{name}.md.jinja", index.context) for name in ("systems", "rankings", "compare", "quality", "releases", "downloads")),
         *([SitePage(_BESIDE, f"{_BESIDE}.md.jinja", index.context)] if index.context["has_beside"] else []),
         _hosts_page(view),
         _about(view),
         *_diff_pages(view),
     ]
-    return [*pages, SitePage(FRAME, "frame.md.jinja", {})]
+    return [*pages, *(SitePage(name, "frame.md.jinja", {"menus": name == PART_FRAME}) for name in (FRAME, PART_FRAME))]
 
 
-def _result_page(view: View, page: ResultPage) -> SitePage:
+class KeptPages:
+    """What the templates of the pages of results get, kept in a file: to find out what a page will show takes as long as to show it."""
+
+    def __init__(self, memory: Path, code: str) -> None:
+        """``memory`` is the file, ``code`` the digest of the code."""
+        self._memory, self._code = memory, code
+        self._before, self._now = kept_value(memory, dict[str, tuple[str, dict[str, Any]]]) or {}, dict[str, tuple[str, dict[str, Any]]]()
+
+    def context(self, page: ResultPage, part: View, runs: Mapping[str, str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the values for a page: those that are kept if its part of the data did not change, else what ``make`` makes.
+
+        Args:
+            page: the page.
+            part: what it shows.
+            runs: the digests of all runs.
+            make: makes the values.
+        """
+        hosts = {run.host: part.hosts.get(run.host or "") for run in part.runs.values()}
+        key = digest([self._code, page, [runs[run] for run in part.runs], sorted(hosts.items(), key=str), part.unread])
+        before = self._before.get(page.document)
+        self._now[page.document] = before if before and before[0] == key else (key, make())
+        return self._now[page.document][1]
+
+    def save(self) -> None:
+        """Keep the values for the next build."""
+        keep_value(self._memory, self._now)
+
+
+def _result_page(view: View, page: ResultPage, kept: KeptPages | None) -> SitePage:
     whole = view.only(page.selection)
+    make = partial(_result_context, whole, page)
+    return SitePage(page.document, "transport.md.jinja", kept.context(page, whole, run_digests(view), make) if kept else make())
+
+
+def _result_context(whole: View, page: ResultPage) -> dict[str, Any]:
     parts = [_part_context(whole, part, page) for part in page.parts]
-    context = {
+    return {
         **_counts(whole),
         "title": page.title,
         "name": page.name,
+        "address": f"{page.document}.html",
         "file": page.file,
         "selection": options_of(page.selection),
         "common": _common_labels(whole, page),
         "parts": parts,
-        "older": any(part["others"] for part in parts),
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
         "keywords": _keywords(whole),
         "has_fairness": any(_is_of_library(run) for run in whole.runs.values()),
     }
-    return SitePage(page.document, "transport.md.jinja", context)
 
 
 def _common_labels(view: View, page: ResultPage) -> str:
@@ -88,37 +136,61 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
     """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
     shown = view.only(part.selection)
     first, *rest = portions(shown)
-    tests, repeated = [], False
-    for test in TESTS:
-        of_test = shown.only(Selection(test=test))
-        series = [member for member in of_test.series() if first.has(test, member)]
-        if series:
-            repeated |= any(member.repeated for member in series)
-            drawn = [name for name in DRAWN[test] if FIGURES[name](series)]
-            drawn += ["distribution"] if test == "latency" and shown.histograms else []
-            drawn += ["intervals"] if interval_figures(of_test.intervals(), lambda curve: first.has_run(curve.results[0].run)) else []
-            tests.append({"name": test, "title": TEST_TITLES[test], "figures": drawn, "side_by_side": has_side_by_side(series)})
+    tests = [found for test in TESTS if (found := _test_context(shown, first, test))]
     stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
     title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
-    newest = sorted({release for _, release in first.systems if release}, key=natural)
     page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
-    others = {"page_title": page_title, "newest": ", ".join(newest), "others": ", ".join(portion.title for portion in rest)}
-    return {"title": title, "tests": tests, "repeated": repeated, "selection": options_of(part.selection), **others}
+    return {
+        "title": title,
+        "tests": tests,
+        "repeated": any(test["repeated"] for test in tests),
+        "costs": [test["name"] for test in tests if test["cost"]],
+        "selection": options_of(part.selection),
+        "page_title": page_title,
+        "has_others": bool(rest),
+    }
+
+
+def _test_context(shown: View, first: Portion, test: str) -> dict[str, Any] | None:
+    """Return what a page shows of a test of its best evidence: its figures, and whether there are sentences and costs."""
+    of_test = shown.only(Selection(test=test))
+    series = first.series_of(test, of_test.series())
+    if not series:
+        return None
+    histograms = {histogram.run for histogram in shown.histograms}
+    further = ["distribution"] if test == "latency" and any(run.run in histograms for member in series for run in member.runs) else []
+    further += ["intervals"] if interval_figures(of_test.intervals(), lambda curve: first.has_run(curve.results[0].run)) else []
+    return {
+        "name": test,
+        "title": TEST_TITLES[test],
+        "figures": [name for name in DRAWN[test] if FIGURES[name](series)],
+        "further": further,
+        "sentences": len(series) <= MOST_SENTENCES,
+        "cost": has_cost(series, of_test.results),
+        "repeated": any(member.repeated for member in series),
+    }
 
 
 def _keywords(part: View) -> str:
-    """Return words for the search index that stand only in the tables of a page: conditions, versions, machines."""
-    found = {
-        words(name, value)
-        for conditions in {result.conditions for result in part.results}
-        for name, value in msgspec.structs.asdict(conditions).items()
-        if name in SHOWN_CONDITIONS
-    }
+    """Return words for the search index that stand only in the tables of a page: conditions, percentiles, versions, machines.
+
+    A phrase is found only as a whole, so its words are here too.
+    """
+    conditions = list(conditions_among(part.results))
+    found = {words(name, value) for one in conditions for name, value in msgspec.structs.asdict(one).items() if name in SHOWN_CONDITIONS}
+    found |= {word for phrase in found for word in _WORD.findall(phrase)}
+    found |= {word for one in conditions for word in _WAITING_WORDS.get(one.waiting or "", "").split()}
+    percentiles = {result.statistic.replace(".", "") for result in part.results if result.metric == "latency" and _is_percentile(result.statistic)}
+    found |= {*percentiles, "percentiles"} if percentiles else set()
     for run in part.runs.values():
         host = part.hosts.get(run.host or "")
         found |= {words(name, value) for name, value in labels_of(run.labels).items()}
         found |= {word for word in (run.system_version, run.tool, run.tool_version, run.release, run.host, host.name if host else None) if word}
     return drawn(", ".join([*sorted(word for word in found if word), *_size_words(part)]))
+
+
+def _is_percentile(statistic: str) -> bool:
+    return statistic.startswith("p") and statistic[1:2].isdigit()
 
 
 def _size_words(part: View) -> list[str]:
@@ -217,12 +289,14 @@ def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[s
 
 
 def _hosts_page(view: View) -> SitePage:
-    used: dict[str, int] = {}
-    for run in view.runs.values():
-        used[run.host or NOT_STATED] = used.get(run.host or NOT_STATED, 0) + 1
-    ids = sorted({*view.hosts, *(host for host in used if host != NOT_STATED)})
-    hosts = [{"id": host, "name": view.hosts[host].name if host in view.hosts else host, "runs": used.get(host, 0)} for host in ids]
-    return SitePage("hosts", "hosts.md.jinja", {"hosts": [h for h in hosts if h["id"] in view.hosts], "unstated": used.get(NOT_STATED, 0)})
+    """Return the page of machines. One without a run here is left out: nothing on the site was measured on it."""
+    used = {run.host for run in view.runs.values() if run.host}
+    context = {
+        "described": bool(used & view.hosts.keys()),
+        "undescribed": sorted(used - view.hosts.keys()),
+        "unstated": sum(run.host is None for run in view.runs.values()),
+    }
+    return SitePage("hosts", "hosts.md.jinja", context)
 
 
 def _about(view: View) -> SitePage:
@@ -233,26 +307,30 @@ def _about(view: View) -> SitePage:
     return SitePage("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
 
 
-def _diff_pages(view: View) -> Iterator[SitePage]:
+def _diff_pages(view: View) -> Sequence[SitePage]:
+    """Return the pages that compare releases."""
+    return view.once("pages of comparisons", lambda: list(_made_diff_pages(view)))
+
+
+def _made_diff_pages(view: View) -> Iterator[SitePage]:
     """Yield a page for each two consecutive releases, for each older release with the newest one, and for the history of each metric."""
     pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
         yield SitePage(documents[system, old, new], "diff.md.jinja", context)
-    compared = {(system, release) for system, *releases in pairs for release in releases}
-    there = tested(result for result in view.summaries() if (result.run.system, result.run.release) in compared)
-    for metric, statistic in METRICS_SHOWN:
-        if (metric, statistic) in there:
-            context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
-            yield SitePage(history_document(metric, statistic), "history.md.jinja", context)
+    for metric, statistic in metrics_with_history(view.runs.values(), view.summaries()):
+        context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
+        yield SitePage(history_document(metric, statistic), "history.md.jinja", context)
 
 
 def _compared(view: View) -> dict[str, Any]:
     """Return the comparisons that pages list: all of them, the newest one, and the pages with the history of a metric."""
     runs = list(view.runs.values())
-    pages = list(_diff_pages(view))
+    pages = _diff_pages(view)
+    diffs = [{**page.context, "document": page.document} for page in pages if "old" in page.context]
     return {
-        "diffs": [{**page.context, "document": page.document} for page in pages if "old" in page.context],
+        "diffs": diffs,
+        "skipping": [pair for pair in diffs if not pair["neighbours"]],
         "latest": latest(runs),
         "history": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
     }

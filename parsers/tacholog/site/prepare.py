@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import filecmp
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pandas as pd
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
@@ -63,10 +65,11 @@ def prepared(
 
 def _files_of(work: Path) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for folder in ("dataset", "shown", COMPLAINTS) for path in ((work / folder), *(work / folder).rglob("*"))):
+    below = (Path(inner, file) for folder in ("dataset", "shown") for inner, _, files in os.walk(work / folder) for file in files)
+    for path in (*sorted(below, key=os.fspath), work / COMPLAINTS):
         if path.is_file():
             found = path.stat()
-            digest.update(f"{path.relative_to(work)} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+            digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -82,7 +85,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     complained = complaints(data)
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, complained.unread))
-    data = redacted(_only(data, settings.systems), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
+    data = redacted(_only(data, settings), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
@@ -124,17 +127,32 @@ def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:
     return refused
 
 
-def _only(data: Dataset, systems: Sequence[str] | None) -> Dataset:
-    if systems is None:
+def _only(data: Dataset, settings: SiteSettings) -> Dataset:
+    """Return the part of a dataset that the settings show.
+
+    Raises:
+        UnreadableInput: the settings name a system or a campaign without any run.
+    """
+    shown = pd.Series(data=True, index=data.runs.index)
+    if settings.systems is not None:
+        _refuse_unknown("systems: no run of", settings.systems, data.runs["system"])
+        shown &= data.runs["system"].isin(settings.systems)
+    if settings.campaigns_left_out:
+        _refuse_unknown("campaigns_left_out: no run of the campaign", settings.campaigns_left_out, data.runs["campaign"])
+        shown &= ~data.runs["campaign"].isin(settings.campaigns_left_out)
+    if shown.all():
         return data
-    known = sorted(set(data.runs["system"].dropna()))
-    if missing := [system for system in systems if system not in known]:
-        raise UnreadableInput(f"systems: no run of {missing[0]!r}; there are {', '.join(map(repr, known)) or 'none'}")
-    left_out = set(data.runs[~data.runs["system"].isin(systems)]["run"])
+    left_out = set(data.runs[~shown]["run"])
     tables = {name: getattr(data, name) for name in TABLES}
     tables = {name: table[~table["run"].isin(left_out)].reset_index(drop=True) for name, table in tables.items()}
     used = set(tables["runs"]["host"].dropna())
     return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
+
+
+def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:
+    known = sorted(set(column.dropna()))
+    if missing := [name for name in asked if name not in known]:
+        raise UnreadableInput(f"{what} {missing[0]!r}; there are {', '.join(map(repr, known)) or 'none'}")
 
 
 def _renames(root: Path) -> bytes:

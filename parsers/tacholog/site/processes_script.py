@@ -43,9 +43,13 @@ listens() {
 }"""
 
 
-def is_of_processes(commands: Sequence[Command]) -> bool:
-    """Whether these are the processes of one run of a campaign, which name each other's order and ends."""
-    return bool(commands) and all(command.name for command in commands)
+def needs_order(commands: Sequence[Command]) -> bool:
+    """Whether these are processes of one run of a campaign that somebody must start in order, elsewhere, or end.
+
+    A single process that runs here and ends by itself is a command like any other.
+    """
+    alone = len(commands) == 1 and not commands[0].host and not commands[0].prefix and commands[0].ends == "itself"
+    return bool(commands) and all(command.name for command in commands) and not alone
 
 
 def processes_script(commands: Sequence[Command], words: Words, comment: Callable[[str], str]) -> Iterator[str]:
@@ -103,7 +107,7 @@ def _place(command: Command, hosts: Mapping[str, str]) -> str:
 
 
 def _log(command: Command) -> str:
-    return command.log or f"{command.name}.log"
+    return command.log or f"{command.name}.log".replace("/", "-")  # A name must not lead out of the folder.
 
 
 def _file(name: str) -> str:

@@ -137,18 +137,19 @@ def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> list[PageGroup
 
 def _measured(view: View) -> list[tuple[RunRow, str]]:
     """Return each run with each of its transports; a run without numbers with the one that its manifest names."""
-    found: dict[tuple[str, str], None] = {}
-    for name, results in view.by_run.items():
-        found |= dict.fromkeys((name, result.conditions.transport or NOT_STATED) for result in results)
-    found |= {(name, transport_of(run) or NOT_STATED): None for name, run in view.runs.items() if name not in view.by_run}
-    return [(view.runs[name], transport) for name, transport in found]
+    measured = [(view.runs[name], transport) for name in view.by_run for transport in _transports(view, name)]
+    return measured + [(run, transport_of(run) or NOT_STATED) for name, run in view.runs.items() if name not in view.by_run]
+
+
+def _transports(view: View, run: str) -> list[str]:
+    return sorted({transport or NOT_STATED for transport, _ in view.kinds[run]})
 
 
 def runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
     """Return the runs with numbers of each page."""
     found: dict[Values, set[str]] = {}
-    for name, results in view.by_run.items():
-        for transport in {result.conditions.transport or NOT_STATED for result in results}:
+    for name in view.by_run:
+        for transport in _transports(view, name):
             found.setdefault(_values(view.runs[name], transport, fields), set()).add(name)
     return found
 

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from tacholog.privacy.pseudonyms import NUMBERED_PSEUDONYM
-from tacholog.runs.manifest import Command, Manifest
-from tacholog.site.processes_script import is_of_processes, processes_script
+from tacholog.runs.manifest import FLOOR, Command, Manifest
+from tacholog.site.processes_script import needs_order, processes_script
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# What a shell does not take for a program where it stands first: its own words, and assignments.
+_NO_PROGRAM = re.compile(r"case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while|[A-Za-z_]\w*\+?=.*", re.DOTALL)
 _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
 # The duration is the only thing that a reader may change, for a short first try.
@@ -29,11 +31,12 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     """
     if not manifest.commands:
         return None
-    if is_of_processes(manifest.commands):
-        return "\n".join(["#!/bin/sh", *_comments(manifest, run), *processes_script(manifest.commands, words_of, _comment)]) + "\n"
-    wanted = sorted({size for size in sizes if size is not None})
     own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
-    lines = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ()), "set -eu"]
+    head = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ())]
+    if needs_order(manifest.commands):
+        return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment)]) + "\n"
+    wanted = sorted({size for size in sizes if size is not None})
+    lines = [*head, "set -eu"]
     several = len({command.role for command in manifest.commands}) > 1
     for command in sorted(manifest.commands, key=lambda command: (command.result or "", command.role != "sub")):
         lines += ["", *_section(command, wanted, several=several)]
@@ -42,13 +45,16 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 def words_of(argv: Sequence[str]) -> str:
     """Return the command line, quoted for a shell. ``{payload_bytes}`` and the duration of perftest become variables."""
-    duration = _duration_at(argv) if is_perftest(argv) else None
-    return " ".join(f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(argv))
+    own = is_perftest(argv)
+    duration = _duration_at(argv) if own else None
+    words = ["perftest", *argv[1:]] if own and argv[0] == FLOOR else argv
+    quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
+    return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # two quotes make any word a program's name
 
 
 def is_perftest(argv: Sequence[str]) -> bool:
-    """Whether a command runs our own perftest."""
-    return bool(argv) and PurePath(argv[0]).name == "perftest"
+    """Whether a command runs our own perftest, the one of the controls too."""
+    return bool(argv) and PurePath(argv[0]).name in {"perftest", FLOOR}
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
@@ -68,8 +74,9 @@ def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[s
     line = words_of(command.argv)
     if not any(_PLACEHOLDER in word for word in command.argv):
         return [head, line]
-    loop = " ".join(str(size) for size in sizes) or "32  # the sizes are not stated"
-    return [head, f"for payload_bytes in {loop}; do", f"  {line}", "done"]
+    loop = " ".join(str(size) for size in sizes) or "32"
+    unknown = () if sizes else ("# The sizes are not stated.",)
+    return [head, *unknown, f"for payload_bytes in {loop}; do", f"  {line}", "done"]
 
 
 def _with_values(word: str, values: Mapping[str, int]) -> str:

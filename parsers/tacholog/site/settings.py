@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,13 @@ import msgspec
 from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
+from tacholog.render.outward import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.site.stamp import Sizes
 
+_MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
 
 
@@ -58,8 +61,11 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     copyright: str = "the Tacholog authors; published figures belong to their publishers"
     contact: str | None = None
     url: str | None = None
+    repository: str | None = None
+    vendors: dict[str, str] = {}
     links: tuple[Link, ...] = ()
     systems: tuple[str, ...] | None = None
+    campaigns_left_out: tuple[str, ...] = ()
     pages: tuple[str, ...] = DEFAULT
     privacy: Privacy = Privacy()
     limits: LimitSettings = LimitSettings()
@@ -74,8 +80,12 @@ def read_settings(path: Path) -> SiteSettings:
     settings = read_toml(path, SiteSettings)
     _check_pages(path, settings.pages)
     for link in settings.links:
-        if not link.url.startswith(("https://", "http://", "mailto:")):
+        if not (is_web_address(link.url) or _MAIL.fullmatch(link.url)):
             raise UnreadableInput(f"{path}: links: {link.url!r} is not an address (https://, http:// or mailto:)")
+    addresses = {"repository": settings.repository, **{f"vendors.{system}": url for system, url in settings.vendors.items()}}
+    for key, url in addresses.items():
+        if url is not None and not is_web_address(url):
+            raise UnreadableInput(f"{path}: {key}: {url!r} is not the address of a page (https:// or http://, without a user name)")
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 KEPT_IN_OUTPUT = ("_static", "_sources")
+_PAGE_ENDINGS = ("html", "js")
 
 
 class Sources:
@@ -43,11 +45,12 @@ class Sources:
 
     def tidy(self) -> None:
         """Delete every file that was not written since this object was made."""
-        for path in sorted(self.folder.rglob("*"), reverse=True):
-            if path.is_file() and path not in self._made:
-                path.unlink()
-            elif path.is_dir() and not any(path.iterdir()):
-                path.rmdir()
+        for folder, _, files in os.walk(self.folder, topdown=False):
+            for path in (Path(folder, file) for file in files):
+                if path not in self._made and path.is_file():
+                    path.unlink()
+            if Path(folder) != self.folder and not any(Path(folder).iterdir()):
+                Path(folder).rmdir()
 
     def _claim(self, name: str) -> Path:
         path = self.folder / name
@@ -59,7 +62,12 @@ class Sources:
 def delete_orphans(site: Path, documents: Iterable[str]) -> None:
     """Delete built pages whose source is gone, and the scripts of their parts. Sphinx keeps them, and they would show old numbers."""
     wanted = {*documents, "search", "genindex", "searchindex"}
-    for file in (path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
-        name = file.relative_to(site)
-        if name.with_suffix("").as_posix() not in wanted and name.parts[0] not in KEPT_IN_OUTPUT and not name.parts[0].startswith("."):
-            file.unlink()
+    for folder, names, files in os.walk(site):
+        inside = Path(folder).relative_to(site).as_posix()
+        is_top = inside == "."
+        names[:] = [name for name in names if not is_top or (name not in KEPT_IN_OUTPUT and not name.startswith("."))]
+        for file in files:
+            name, _, ending = file.rpartition(".")
+            document = name if is_top else f"{inside}/{name}"
+            if ending in _PAGE_ENDINGS and document not in wanted and not (is_top and file.startswith(".")):
+                Path(folder, file).unlink()

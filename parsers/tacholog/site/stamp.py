@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +23,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 
 STAMP = ".tacholog-built.json"
+_SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
 
 
@@ -110,15 +114,6 @@ def remove_changes(site: Path) -> None:
         (site / name).unlink(missing_ok=True)
 
 
-def stamp_of(site: Path) -> Stamp | None:
-    """Return the stamp of a site whose files are those that were built; nothing if it is not finished or was changed."""
-    try:
-        stamp = read_stamp(site)
-    except UnreadableInput:
-        return None
-    return None if changed_files(site, stamp) else stamp
-
-
 def large_of(site: Path) -> tuple[str, ...]:
     """Return what is so large in a built site that a hoster may refuse it, in sentences; nothing if there is no stamp."""
     try:
@@ -189,18 +184,36 @@ def _list_digest(files: dict[str, str]) -> str:
 
 def _digests(site: Path) -> dict[str, str | None]:
     """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
-    return {name: sha256_of(site / name) for name in _files(site)}
+    return {name: _sha256_of(f"{site}/{name}") for name in _files(site)}
+
+
+def _sha256_of(path: str) -> str | None:
+    """As `sha256_of`, but a file that this process has read is not read again if nothing has written to it since. A build asks four times."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NS:
+        return sha256_of(Path(path))  # A later change might leave its times as they are.
+    return _known_sha256(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+
+
+@lru_cache(maxsize=1 << 16)
+def _known_sha256(path: str, _state: tuple[int, ...]) -> str | None:
+    return sha256_of(Path(path))
 
 
 def _files(site: Path) -> Iterator[str]:
     """Yield the files of a site and all links in it. Links are not followed: they may lead out of the site."""
     for folder, names, files in os.walk(site):
-        inside = Path(folder).relative_to(site)
-        if inside == Path():
+        inside = Path(folder).relative_to(site).as_posix()
+        if inside == ".":
             for found in (names, files):
                 found[:] = [name for name in found if is_part_of_site(name)]
         links = [name for name in names if Path(folder, name).is_symlink()]
-        yield from ((inside / name).as_posix() for name in (*files, *links))
+        yield from (name if inside == "." else f"{inside}/{name}" for name in (*files, *links))
 
 
 def sha256_of(path: Path) -> str | None:

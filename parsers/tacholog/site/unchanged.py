@@ -52,7 +52,7 @@ def inputs_in(text: str) -> Inputs | None:
 def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> Inputs:
     """Return the state of all inputs of a site: files by path, size and modification time, settings, and installed packages."""
     code = _digest([sys.version, *_below(Path(__file__).parent.parent), *_installed()])
-    shown = [[str(root.resolve()) for root in roots], settings.systems, settings.privacy, settings.limits]
+    shown = [[str(root.resolve()) for root in roots], settings.systems, settings.campaigns_left_out, settings.privacy, settings.limits]
     data = _digest([code, msgspec.json.encode(shown).decode(), *_variable(_KEY), *(line for root in roots for line in _below(root))])
     static = site_dir() / STATIC
     prose = [line for folder in (templates_dir(), site_dir()) for line in _below(folder, but=static)]

@@ -1,7 +1,7 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
 `directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `node` the HTML node, `assets` the style sheets
-and scripts, `scripts` the content security policy. The HTML itself is made in `tacholog.render`.
+and scripts, `scripts` the content security policy, `search` the search index. The HTML itself is made in `tacholog.render`.
 
 In ``conf.py``::
 
@@ -34,7 +34,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, node, parts, requirements, scripts, store, titles
+    from tacholog.sphinx import assets, diffs, directives, fold, node, outward, parts, programs, requirements, scripts, search, store, titles
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
@@ -43,10 +43,14 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     store.setup(app)
     node.setup(app)
     directives.setup(app)
+    fold.setup(app)
     diffs.setup(app)
     parts.setup(app)
+    outward.setup(app)
     requirements.setup(app)
     assets.setup(app)
+    programs.setup(app)
     scripts.setup(app)
+    search.setup(app)
     titles.setup(app)
     return {"version": version("tacholog"), "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}

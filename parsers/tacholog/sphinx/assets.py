@@ -13,7 +13,7 @@ from sphinx.util import logging
 
 from tacholog.resources import site_dir
 from tacholog.site.bundle import plotly_bundle
-from tacholog.sphinx.scripts import head_of, known_scripts, policy_of
+from tacholog.sphinx.scripts import has_policy, head_of, known_scripts, policy_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _ICONS = re.compile(r'<script[^>]*\bsrc="[^"]*_static/scripts/fontawesome\.js[^"]*"></script>\n?')
+_ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')  # the rule of one of 2000 icons; tacholog.css draws those that pages use
 _SEARCH = re.compile(r'<script[^>]*\bsrc="(?:[^"]*/)?(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\n?')
 PLOTLY = "plotly.min.js"
+_HEAD_BYTES = 2048  # of a page, which hold the start of its head
 
 
 def setup(app: Sphinx) -> None:
@@ -32,7 +34,7 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", _note_code)
     for style in ("tacholog.css", "tacholog-diff.css"):
         app.add_css_file(style)
-    for script in ("tacholog.js", "tacholog-tables.js"):
+    for script in ("tacholog.js", "tacholog-tables.js", "tacholog-keys.js"):
         app.add_js_file(script, loading_method="defer")
     app.connect("html-page-context", _add_own)
     app.connect("build-finished", _finish)
@@ -82,9 +84,13 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
 
 
 def _drop_unused(static: Path) -> None:
-    """Delete what no page loads: maps for debuggers of the theme, and its additional icons. They were half of the folder."""
+    """Delete what no page loads: maps for debuggers of the theme and its icons. They were half of the folder, and a third of the style sheet."""
     for path in {*static.rglob("*.map"), *static.glob("scripts/fontawesome.js*")}:
         path.unlink()
+    for sheet in static.glob("styles/pydata-sphinx-theme.css"):
+        text = sheet.read_text(encoding="utf-8")
+        if (less := _ICON.sub("", text)) != text:
+            sheet.write_text(less, encoding="utf-8")
 
 
 def _copy_plotly(static: Path) -> None:
@@ -104,6 +110,9 @@ def _protect(page: Path, name: str, known: Iterable[str]) -> None:
     Two scripts of the theme are removed, for additional icons and for search results while one types. Our pages use neither, and they were a quarter
     of what a first visit loads.
     """
+    with page.open("rb") as file:
+        if has_policy(file.read(_HEAD_BYTES).decode("utf-8", "ignore")):
+            return  # as hundreds of pages that this build did not write
     text = page.read_text(encoding="utf-8")
     place = head_of(text)
     if place is None:

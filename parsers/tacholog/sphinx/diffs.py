@@ -1,4 +1,4 @@
-"""The directives that compare releases: ``{perf-diff} OLD NEW`` and ``{perf-history} METRIC STATISTIC``."""
+"""The directives that compare releases: ``{perf-diff} OLD NEW``, ``{perf-changes}`` and ``{perf-history} METRIC STATISTIC``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tacholog.compare.diff.compare import check_across
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
-from tacholog.render.diff.page import brief, fragment
-from tacholog.render.html import tag
+from tacholog.render.diff.page import anchor_of, brief, fragment
+from tacholog.render.html import NOTHING, join, tag
 from tacholog.render.tables.history import finder, history
-from tacholog.runs.labels import label_name
+from tacholog.render.tables.releases import releases_table
 from tacholog.site.output.diffs import comparison
+from tacholog.site.programs.feed import CHANGES_FEED
 from tacholog.site.shown import state_of
-from tacholog.slugs import slug
-from tacholog.sphinx.directives import Perf
+from tacholog.sphinx.perf import Perf
+from tacholog.sphinx.programs import feed_link
 from tacholog.sphinx.store import dataset_folder, view
 from tacholog.view.history import diff_documents, neighbours
 from tacholog.view.views import Selection, View
@@ -72,8 +73,7 @@ class PerfDiff(Perf):
         only = tuple(str(self.options.get("only", "")).split())
         if unknown := set(only) - set(VERDICTS):
             return self.warn(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
-        anchor = slug(" ".join([f"diff {system or ''} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
-        return self.html(fragment(report, anchor, only, self.options.get("limit", _LIMIT)))
+        return self.html(fragment(report, anchor_of(str(system or ""), old, new, labels), only, self.options.get("limit", _LIMIT)))
 
     def _transports(self) -> tuple[str, ...]:
         return (str(self.options["transport"]),) if "transport" in self.options else ()
@@ -104,11 +104,30 @@ class PerfHistory(Perf):
 
         if not neighbours(runs):
             return self.warn("no system here has two releases")
-        made = history(runs, metric, statistic, compared, self.env.found_docs, finder(part.summaries(), self.links))
-        return self.html(made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."))
+        find = part.once(("finder", self.links), lambda: finder(part.summaries(), self.links))
+        made = history(runs, metric, statistic, compared, self.env.found_docs, find)
+        feed = feed_link(self.config, CHANGES_FEED, "an Atom feed")
+        news = tag("p", "The steps and drifts of all metrics are ", feed, " too.", class_="tl-download") if feed else NOTHING
+        return self.html(join([made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."), news]))
+
+
+class PerfChanges(Perf):
+    """``{perf-changes}``: the releases of each system, and what changed since the one before."""
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return the table."""
+        folder = dataset_folder(self.env)
+
+        def compared(system: str, old: str, new: str) -> Report:
+            return comparison(folder, state_of(folder), (system, old, new), Policy(), wanted.labels)
+
+        documents = diff_documents(view(self.env, Selection()).runs.values())
+        pages = {pair: page for pair, page in documents.items() if page in self.env.found_docs}
+        return self.html(releases_table(part, self.links, compared, pages))
 
 
 def setup(app: Sphinx) -> None:
     """Register the directives."""
+    app.add_directive("perf-changes", PerfChanges)
     app.add_directive("perf-diff", PerfDiff)
     app.add_directive("perf-history", PerfHistory)

@@ -9,202 +9,104 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
-from tacholog.errors import TachologError
-from tacholog.render.figures.distribution import distribution_of
+from tacholog.render.evidence import common_remarks, evidence_lines, evidence_remarks
+from tacholog.render.figures.cost import latency_over_cost
+from tacholog.render.figures.distribution import distributions_of
 from tacholog.render.figures.figures import FIGURES, Figure
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
-from tacholog.render.html import Html, tag
-from tacholog.render.myst import unquoted
+from tacholog.render.home.page import machines_at_home
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.remarks import remarks
 from tacholog.render.tables import definitions, logs, summary, tables
 from tacholog.render.tables.beside import beside
 from tacholog.render.tables.comparison import compare
-from tacholog.render.tables.hosts import host_card
+from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.hosts import host_card, machines_side_by_side
 from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
 from tacholog.render.tables.side_by_side import side_by_side
-from tacholog.render.tables.tables import Apart, Links
-from tacholog.runs.labels import labels_asked
+from tacholog.render.tables.sizes import sizes_table
+from tacholog.render.tables.tables import Links
+from tacholog.render.tables.trials import trials_tables
 from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
 from tacholog.site.output.log_pages import linked_lines
-from tacholog.site.output.parts import Part, add_to_part, parts_of
 from tacholog.site.script import shell_script
-from tacholog.sphinx.node import PerfHtml, words_of
-from tacholog.sphinx.store import first_portion, view
+from tacholog.sphinx.perf import OPTIONS, Perf
+from tacholog.sphinx.store import view
+from tacholog.view.evidence import evidence
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import Entry, PageIndex, page_index
-from tacholog.view.portions import Portion
+from tacholog.view.portions import at_once
 from tacholog.view.series import Series
-from tacholog.view.views import Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-_LOGGER = logging.getLogger(__name__)
-_LABEL = "label"
 _DOWNLOADS = "downloads"  # the page that lists all files
-_OPTIONS = dict.fromkeys((*(name for name in Selection.__struct_fields__ if name != "labels"), _LABEL), directives.unchanged_required)
-_SHOW, _NEWEST = "show", "newest"
-
-
-class Perf(SphinxDirective):
-    """What all directives share: the options of a selection, access to the dataset, and warnings with file and line."""
-
-    required_arguments = 0
-    optional_arguments = 1
-    final_argument_whitespace = True
-    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {**_OPTIONS, _SHOW: directives.unchanged_required}
-
-    def run(self) -> list[nodes.Node]:
-        """Return the nodes for the selection. If the dataset or the part is missing, warn and show nothing."""
-        try:
-            given = {key: str(value) for key, value in self.options.items() if key in _OPTIONS}
-            labels = self.labels(given.pop(_LABEL, ""))
-            wanted = msgspec.structs.replace(msgspec.convert(given, Selection), labels=labels)
-            return self.show(view(self.env, wanted), wanted)
-        except TachologError as error:
-            return self.warn(str(error))
-
-    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the nodes for the selected part."""
-        raise NotImplementedError
-
-    def warn(self, message: str) -> list[nodes.Node]:
-        """Warn through Sphinx: ``-W`` makes it an error, ``suppress_warnings`` silences it by its type."""
-        _LOGGER.warning("%s: %s", self.name, message, location=self.get_location(), type="perf", subtype="nodata")
-        return []
-
-    def html(self, html: Html, *, searched: bool = False) -> list[nodes.Node]:
-        """Wrap HTML into a node. With ``searched`` its words go into the search index."""
-        node = PerfHtml(html=str(html))
-        if searched:
-            node += words_of(node["html"])
-        self.set_source_info(node)
-        return [node]
-
-    @property
-    def links(self) -> Links:
-        """Where the pages of the logs are."""
-        return Links(self.config.tacholog_logs)
-
-    def links_beside(self, wanted: Selection, test: str | None) -> Links:
-        """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
-        others = msgspec.structs.replace(wanted, test=None)
-        beside = test and wanted.system and wanted.transport and not wanted.run
-        return Links(self.config.tacholog_logs, tables.numbers_anchor(str(test), others) if beside else None)
-
-    def portion(self, wanted: Selection) -> Portion | None:
-        """Return what ``:show: newest`` limits the selection to: the newest release of all tests; nothing without that option.
-
-        Raises:
-            TachologError: the option has another value.
-        """
-        if _SHOW not in self.options:
-            return None
-        if self.options[_SHOW] != _NEWEST:
-            raise TachologError(f":show: {self.options[_SHOW]}: there is only {_NEWEST}")
-        return first_portion(self.env, msgspec.structs.replace(wanted, test=None))
-
-    def series(self, part: View, wanted: Selection, test: str) -> list[Series]:
-        """Return the series of a test that are shown. Their names and colours are those that they have among all."""
-        portion = self.portion(wanted)
-        return [member for member in part.series() if portion is None or portion.has(test, member)]
-
-    def apart(self, name: str) -> Apart | None:
-        """Return what keeps large tables out of the page, in a part of that name; nothing if the project keeps no parts."""
-        if not self.config.tacholog_parts:
-            return None
-
-        def keep(place: str, content: Html) -> tuple[str, Html]:
-            self.put_aside(Part(name, {place: str(content)}))
-            words = "This table needs JavaScript. The pages of the logs have the same numbers, and so has the CSV file of this page."
-            return f"{name}.js", tag("p", words, class_="tl-note")
-
-        return keep
-
-    def put_aside(self, part: Part) -> None:
-        """Keep a part of the page that is loaded when somebody asks for it."""
-        if self.config.tacholog_parts:
-            add_to_part(Path(self.config.tacholog_parts), self.env.docname, part)
-
-    def part_name(self, name: str) -> str:
-        """Return a name for a part with a page of its own that no other page or part beside this page has."""
-        folder = self.env.docname.rpartition("/")[0]
-        taken = {part.name for part in parts_of(Path(self.config.tacholog_parts), self.env.docname)} if self.config.tacholog_parts else set()
-        names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + len(self.env.found_docs) + 3)))
-        return next(found for found in names if found not in taken and f"{folder}/{found}".lstrip("/") not in self.env.found_docs)
-
-    @property
-    def subject(self) -> str:
-        """The only argument of the directive, with or without double quotes."""
-        argument = self.arguments[0].strip() if self.arguments else ""
-        return self.words[0] if argument.startswith('"') and len(self.words) == 1 else argument
-
-    def labels(self, option: str) -> tuple[tuple[str, str], ...]:
-        """Return the labels that an option asks for: ``plugin=flannel kernel=6.1 rt "other=a=b c=d"``.
-
-        A word without ``=`` belongs to the value before it: the parser of options has removed the quotes around a single value with blanks.
-
-        Raises:
-            TachologError: it is not of this form.
-        """
-        words: list[str] = []
-        for word in words_of_line(option):
-            if words and "=" not in word:
-                words[-1] = f"{words[-1]} {word}"
-            else:
-                words.append(word)
-        return labels_asked(words, ":label:")
-
-    @property
-    def words(self) -> list[str]:
-        """The words of the argument. A word with blanks or signs is written in double quotes.
-
-        Raises:
-            TachologError: a quote is not closed.
-        """
-        return words_of_line(" ".join(self.arguments))
-
-    def anchor(self, wanted: Selection) -> str:
-        """Return an id that is made from what is shown, so that links to it last."""
-        return tables.page_anchor(self.subject, *wanted.values())
+_NOTED = "tacholog_cost_note"  # whether a page says already what the numbers of a table of costs mean
+# What a page holds at once. Each of these is some ten to a hundred elements.
+_MOST_SCRIPTS = 10
+_MOST_CARDS = 4
 
 
 class PerfTable(Perf):
-    """``{perf-table} NAME``: numbers of a test (latency, throughput, demand), or a listing."""
+    """``{perf-table} NAME``: numbers of a test (latency, throughput, demand, sustain), or a listing."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the table of that name."""
         make = _TABLES.get(self.subject)
         if make is None:
             return self.warn(f"no table {self.subject!r}; there are {', '.join(sorted(_TABLES))}")
-        if self.subject in _NUMBERS:
+        if self.subject in TESTS:
             part = part.only(Selection(test=self.subject))
             if not part.summaries():
                 return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
-            series = self.series(part, wanted, self.subject)
-            apart = self.apart(f"{Path(self.env.docname).name}-runs")
-            return self.html(tables.numbers(series, self.links, self.anchor(wanted), apart))
-        if self.subject == "side-by-side":
+            return self._numbers(part, wanted)
+        if self.subject == "cost":
             series = self.series(part, wanted, wanted.test or "")
-            return self.html(side_by_side(series, self.links_beside(wanted, wanted.test), self.anchor(wanted)))
+            table = cost_table(series, part.results)
+            note = cost_note() if table and not self.env.temp_data.get(_NOTED) else NOTHING
+            self.env.temp_data[_NOTED] = bool(table) or self.env.temp_data.get(_NOTED, False)
+            return self.html(join([cost_summary(series, part.results), table, note]))
+        if self.subject in _OF_A_TEST:
+            series = self.series(part, wanted, wanted.test or "")
+            found = _OF_A_TEST[self.subject](series, self.links_beside(wanted, wanted.test), self.anchor(wanted))
+            return self.html(join([found, spin_note(series, part.results) if self.subject == "sizes" else NOTHING]))
         portion = self.portion(wanted)
+        if self.subject == "runs":
+            rest = self.rest("more-runs", "tl-release")
+            return self.html(logs.runs_table(portion.only(part) if portion else part, self.links, offered_log, rest))
         return self.html(make(portion.only(part) if portion else part, self.links, self.anchor(wanted)), searched=self.subject in _WORDS)
+
+    def _numbers(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return a table for each series, and one of its trials. What a page cannot hold is loaded when somebody asks for it."""
+        series, trials = self.series(part, wanted, self.subject), part.trials()
+        portion, anchor, rest = self.portion(wanted), self.anchor(wanted), self.rest(f"more-{self.subject}", "tl-release")
+        apart = self.apart(f"{Path(self.env.docname).name}-runs")
+
+        def each(some: Sequence[Series], *start: str) -> Html:
+            return tables.numbers(some, self.links, anchor, apart, *start) + trials_tables(trials, some, self.links, anchor, apart)
+
+        most = at_once(series, portion.tests) if portion and rest else len(series)
+        if rest is None or most == len(series):
+            return self.html(each(series))
+        left = len(series) - most
+        title = f"{left} more series" if left > 1 else f"One more series: {series[-1].label}"
+        return self.html(each(series[:most]) + rest(title, each(series[most:], f"{anchor}-more")))
 
 
 class PerfDownloads(Perf):
     """``{perf-downloads}``: links to the numbers as files, which `tacholog report` puts into the site."""
 
-    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {**_OPTIONS, "file": directives.unchanged_required}
+    option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {**OPTIONS, "file": directives.unchanged_required}
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the links."""
@@ -224,7 +126,7 @@ class PerfSummary(Perf):
         series = self.series(part.only(Selection(test=self.subject)), wanted, self.subject)
         if not series:
             return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")
-        make = summary.latency_summary if self.subject == "latency" else summary.throughput_summary
+        make = summary.SUMMARIES[self.subject]
         return self.html(make(series, self.links_beside(wanted, self.subject)))
 
 
@@ -235,18 +137,18 @@ class PerfPlot(Perf):
         """Return the figure of that name, or nothing if there is nothing to draw (no message was lost)."""
         portion = self.portion(wanted)
         if self.subject == "distribution":
-            series = self.series(part, wanted, wanted.test or "latency")
-            return self._each(((member.slot, distribution_of(member, part.histograms)) for member in series), self.anchor(wanted))
+            curves = distributions_of(self.series(part, wanted, wanted.test or "latency"), part.histograms)
+            return self.html(plot(curves, self.anchor(wanted), self.links)) if curves else []
         if self.subject == "intervals":
             shown = interval_figures(part.intervals(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
             return self._each(shown, self.anchor(wanted))
         make = FIGURES.get(self.subject)
-        if make is None:
-            return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted((*FIGURES, 'distribution', 'intervals')))}")
+        if make is None and self.subject != "cost":
+            return self.warn(f"no plot {self.subject!r}; there are {', '.join(sorted((*FIGURES, 'cost', 'distribution', 'intervals')))}")
         series = self.series(part, wanted, wanted.test or "")
         if not series:
             return self.warn(f"no data set for {_described(wanted)}")
-        figure = make(series)
+        figure = make(series) if make else latency_over_cost(series, part.results)
         return self.html(plot(figure, self.anchor(wanted), self.links)) if figure else []
 
     def _each(self, figures: Iterable[tuple[int, Figure | None]], anchor: str) -> list[nodes.Node]:
@@ -254,13 +156,33 @@ class PerfPlot(Perf):
         return [node for slot, figure in figures if figure for node in self.html(plot(figure, f"{anchor}-{slot}", self.links))]
 
 
-class PerfRemarks(Perf):
-    """``{perf-remarks}``: the notes in the manifests of the selected runs, each once. The argument may name releases."""
+class PerfEvidence(Perf):
+    """``{perf-evidence}``: what the numbers are made of that a page opens with, and remarks that are on all of them."""
 
-    def show(self, part: View, _wanted: Selection) -> list[nodes.Node]:
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
+        """Return a line for each set of runs, then the remarks."""
+        found = self.best(wanted).evidence
+        return self.html(evidence_lines(found, part, self.env.found_docs) + evidence_remarks(found, part))
+
+
+class PerfRemarks(Perf):
+    """``{perf-remarks}``: the notes in the manifests of the selected runs, each once. The argument may name releases.
+
+    With ``:show: rest``, those are left out that ``{perf-evidence}`` shows.
+    """
+
+    def select(self, wanted: Selection) -> View:
+        """Return the runs of the releases: a page about two releases stays as it is when there is a third."""
+        if not self.words:
+            return super().select(wanted)
+        parts = [view(self.env, msgspec.structs.replace(wanted, release=release)) for release in self.words if wanted.release in (None, release)]
+        runs = {name: run for part in parts for name, run in part.runs.items()}
+        return View({}, dict(sorted(runs.items())), (), (), {})
+
+    def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
         """Return the notes, or nothing if there are none."""
-        releases = self.words
-        banner = remarks(run for run in part.runs.values() if not releases or run.release in releases)
+        shown = {remark.note for remark in common_remarks(self.best(wanted).evidence, part)} if self.options.get("show") == "rest" else set()
+        banner = remarks(part.runs.values(), shown)
         return self.html(banner) if banner else []
 
 
@@ -281,7 +203,13 @@ class PerfScript(Perf):
         if not scripts:
             words = "No command is stated for these runs." if part.runs else f"No runs: {_described(wanted)}."
             return self.html(tag("p", words, class_="tl-null"))
-        return [node for script in scripts.values() for node in self._block(*script, folded=len(scripts) > 1)]
+        rest, found = self.rest("more-scripts", "tl-script"), list(scripts.values())
+        most = len(found) if rest is None or len(found) <= _MOST_SCRIPTS else _MOST_SCRIPTS
+        shown = [node for script in found[:most] for node in self._block(*script, folded=len(found) > 1)]
+        if rest is None or most == len(found):
+            return shown
+        others = join([tag("details", tag("summary", tag("code", run)), tag("pre", drawn(text)), class_="tl-script") for run, text in found[most:]])
+        return [*shown, *self.html(rest(f"scripts of {len(found) - most} more runs", others))]
 
     def _block(self, run: str, text: str, *, folded: bool) -> list[nodes.Node]:
         text = drawn(text)
@@ -298,15 +226,22 @@ class PerfHost(Perf):
     """``{perf-host} ID``: the machine of that id, or those of the selected runs."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return one card for each machine."""
+        """Return one card for each machine, that of the best evidence first."""
         if self.subject:
             if self.subject not in part.hosts and self.subject != NOT_STATED:
                 return self.warn(f"no host {self.subject!r}")
             return self.html(host_card(self.subject, part.hosts.get(self.subject), named=False), searched=True)
-        ids = sorted({run.host or "" for run in part.runs.values()})
-        if not ids:
+        if not part.runs:
             return self.warn(f"no data set for {_described(wanted)}")
-        return [node for host in ids for node in self.html(host_card(host, part.hosts.get(host)))]
+        ids = list(dict.fromkeys([one.host or "" for one in evidence(part)] + sorted({run.host or "" for run in part.runs.values()})))
+        cards = [node for host in ids[:_MOST_CARDS] for node in self.html(host_card(host, part.hosts.get(host)))]
+        return [*cards, *(self._others(len(ids) - _MOST_CARDS) if len(ids) > _MOST_CARDS else [])]
+
+    def _others(self, count: int) -> list[nodes.Node]:
+        """Return a sentence on machines that have no card here, with a link to those of all machines."""
+        words = f"{count} more machine{'s' if count > 1 else ''}"
+        where = tag("a", words, href="doc:hosts") if "hosts" in self.env.found_docs else words
+        return self.html(tag("p", where, " took part; the table of the runs names them.", class_="tl-note"))
 
 
 class PerfLog(Perf):
@@ -327,13 +262,13 @@ class PerfLog(Perf):
         return self.html(facts + log_page(path, found.format, lines, results))
 
 
-_NUMBERS = ("latency", "throughput", "demand")
-_WORDS = ("releases", "schema", "marks", "metrics", "conditions", "definitions", "statistics")
+_WORDS = ("releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics")
+_OF_A_TEST = {"side-by-side": side_by_side, "sizes": sizes_table}
 _Table = Callable[[View, Links, str], Html]
 _TABLES: dict[str, _Table] = {
-    **dict.fromkeys((*_NUMBERS, "side-by-side"), lambda _part, _links, _anchor: Html()),  # `PerfTable` makes these
-    "runs": lambda part, links, _: logs.runs_table(part, links, offered_log),
+    **dict.fromkeys((*TESTS, "side-by-side", "sizes", "cost", "runs"), lambda _part, _links, _anchor: Html()),  # `PerfTable` makes these
     "releases": lambda part, links, _: releases_table(part, links),
+    "machines": lambda part, _links, _: machines_side_by_side(part),
     "schema": lambda _part, _links, _anchor: schema_table(),
     "problems": lambda part, links, _: logs.problems_table(part, links),
     "bad-runs": lambda part, _links, _anchor: logs.bad_runs_table(part),
@@ -352,6 +287,7 @@ def setup(app: Sphinx) -> None:
         ("perf-table", PerfTable),
         ("perf-summary", PerfSummary),
         ("perf-plot", PerfPlot),
+        ("perf-evidence", PerfEvidence),
         ("perf-remarks", PerfRemarks),
         ("perf-script", PerfScript),
         ("perf-host", PerfHost),
@@ -361,22 +297,11 @@ def setup(app: Sphinx) -> None:
         ("perf-compare", PerfCompare),
         ("perf-doubts", PerfDoubts),
         ("perf-glance", PerfGlance),
+        ("perf-machines", PerfMachines),
         ("perf-downloads", PerfDownloads),
     )
     for name, directive in found:
         app.add_directive(name, directive)
-
-
-def words_of_line(line: str) -> list[str]:
-    """Return the words of a line of a directive.
-
-    Raises:
-        TachologError: a quote is not closed.
-    """
-    try:
-        return unquoted(line)
-    except ValueError as error:
-        raise TachologError(f"{line}: {error}") from error
 
 
 def _described(wanted: Selection) -> str:
@@ -426,6 +351,14 @@ class PerfGlance(PerfOverview):
     def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
         """Return the tables of each machine."""
         return rankings(part, pages, self.links, self.anchor(wanted), self.env.found_docs)
+
+
+class PerfMachines(PerfOverview):
+    """``{perf-machines}``: of each machine a figure of all systems, and which transport suits which message. The body is that of the overview."""
+
+    def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
+        """Return a section for each machine."""
+        return machines_at_home(part, pages, self.links, f"{self.anchor(wanted)}-machines", self.env.found_docs)
 
 
 class PerfBeside(PerfOverview):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.render.html import Html, join, tag
 from tacholog.render.portion import portion_html, portion_runs
+from tacholog.render.tables.logs import Rest
 from tacholog.site.offered import offered_log
 from tacholog.site.output.parts import Part, forget_parts
 from tacholog.slugs import slug
-from tacholog.sphinx.directives import Perf
+from tacholog.sphinx.perf import Perf, places_of
 from tacholog.view.portions import Portion, portions
 from tacholog.view.views import Selection, View
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
 
-_ID = re.compile(r'<(?:section|details|figure)[^>]* id="([^"]+)"')
 _WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a page has only links
 
 
@@ -32,17 +31,21 @@ class PerfReleases(Perf):
         return self.html(tag("div", *items, class_="tl-releases")) if items else []
 
     def _item(self, part: View, portion: Portion, wanted: Selection, number: int) -> Html:
-        words = f"release {portion.title}" if portion.has_release else portion.title
+        words = f"release {portion.title}" if portion.is_release else portion.title
         name = self.part_name(slug(f"{Path(self.env.docname).name} {words}"))
         content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(f"{name}-runs"))
-        whole = join([content, portion_runs(part, portion, self.links, offered_log)])
-        self.put_aside(Part(name, {"": str(whole)}, f"{self.subject}, {words}"))
+        whole = join([content, portion_runs(part, portion, self.links, offered_log, self._more_runs(words))])
+        kept = Part(name, {"": str(whole)}, f"{self.subject}, {words}")
         runs = len(portion.only(part).runs)
         count = tag("span", f"{len(portion.series)} series of {runs} run{'s' if runs != 1 else ''}", class_="tl-muted stat-label")
-        link = tag("p", tag("a", "Open as a page of its own", href=f"{name}.html"), class_="tl-note")
-        places = [tag("span", id=place, class_="tl-place") for place in _ID.findall(str(content))] if number < _WITH_ANCHORS else []
-        summary = tag("summary", tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count)
-        return tag("details", summary, tag("div", link, *places), class_="tl-release", data_part=f"{name}.js", id=f"{name}-here")
+        places = places_of(content) if number < _WITH_ANCHORS else []
+        summary = join([tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count])
+        return self.folded(kept, summary, *places, class_="tl-release")
+
+    def _more_runs(self, of: str) -> Rest | None:
+        """Return what takes the end of the list of runs into a part with a page of its own."""
+        rest = self.rest(f"{slug(of)}-more-runs", "tl-release")
+        return (lambda words, content: rest(f"{words} of {of}", content)) if rest else None
 
 
 def _forget(app: Sphinx, document: str) -> None:

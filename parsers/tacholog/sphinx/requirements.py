@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
-from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.requirements.file import FILE
-from tacholog.dataset.saved import open_saved
 from tacholog.render.html import tag
 from tacholog.render.requirements.page import requirements_html
 from tacholog.render.tables.history import finder
-from tacholog.site.requirements import kept_requirements, releases_of_site
-from tacholog.sphinx.directives import Perf
+from tacholog.site.output.judged import judged_in
+from tacholog.site.requirements import kept_requirements
+from tacholog.site.shown import state_of
+from tacholog.sphinx.perf import Perf
 from tacholog.sphinx.store import dataset_folder
-from tacholog.view.requirements import judged_releases
 from tacholog.view.views import Selection, View
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ class PerfRequirements(Perf):
         file = kept_requirements(folder)
         if file is None:
             return self.warn(f"there is no {FILE} in the data")
-        data = renamed(open_saved(folder), find_renames([folder]))
-        judged = [one for one in judged_releases(data, file, releases_of_site(data)) if wanted.system in (None, one.system)]
+        judged = [one for one in judged_in(folder, state_of(folder), file) if wanted.system in (None, one.system)]
         if not judged or not part.runs:
             return self.html(tag("p", "No run states its release, so no requirement has been judged."))
         return self.html(requirements_html(judged, finder(part.summaries(), self.links)))

@@ -64,7 +64,13 @@ def inline_scripts(page: str) -> list[str]:
 def head_of(page: str) -> int | None:
     """Return the position for the policy in a page; ``None`` if the page has one already, or has no head."""
     place = _HEAD.search(page)
-    return None if place is None or page[place.end() :].lstrip().startswith(_MARK) else place.end()
+    return None if place is None or has_policy(page) else place.end()
+
+
+def has_policy(page: str) -> bool:
+    """Whether a page, or the start of one, has a policy already."""
+    place = _HEAD.search(page)
+    return place is not None and page[place.end() :].lstrip().startswith(_MARK)
 
 
 def policy_of(page: str, name: str, known: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def view(env: BuildEnvironment, selection: Selection) -> View:
     if folder is None:
         raise TachologError("no data set: in conf.py, set tacholog_data to a folder of runs or tacholog_dataset to a saved dataset")
     _shown(env).pages.setdefault(env.docname, set()).add(selection)
-    return _selected(folder, _shown(env).now or state_of(folder), selection)
+    return opened(folder, _shown(env).now or state_of(folder)).only(selection)
 
 
 def first_portion(env: BuildEnvironment, selection: Selection) -> Portion:
@@ -106,14 +105,7 @@ def first_portion(env: BuildEnvironment, selection: Selection) -> Portion:
     Raises:
         TachologError: as `view`.
     """
-    view(env, selection)
-    folder = dataset_folder(env)
-    return _first_portion(folder, _shown(env).now or state_of(folder), selection)
-
-
-@lru_cache(maxsize=16)
-def _first_portion(folder: Path, state: State, selection: Selection) -> Portion:
-    return portions(_selected(folder, state, selection))[0]
+    return portions(view(env, selection))[0]
 
 
 def dataset_folder(env: BuildEnvironment) -> Path:
@@ -127,21 +119,6 @@ def dataset_folder(env: BuildEnvironment) -> Path:
 def _folder(env: BuildEnvironment) -> Path | None:
     configured: str | None = env.config.tacholog_dataset
     return Path(env.srcdir, configured) if configured else None
-
-
-@lru_cache(maxsize=16)
-def _selected(folder: Path, state: State, selection: Selection) -> View:
-    """Select a part of the dataset. Directives of a page often ask for the same part, and most ask for runs of one system."""
-    of_system = Selection(system=selection.system)
-    if selection in (of_system, Selection()):
-        return opened(folder, state).only(selection)
-    return _of_system(folder, state, of_system).only(selection)
-
-
-@lru_cache(maxsize=4)
-def _of_system(folder: Path, state: State, of_system: Selection) -> View:
-    """Return the part of one system, or everything if no system is named."""
-    return opened(folder, state).only(of_system) if of_system.system is not None else opened(folder, state)
 
 
 def _shown(env: BuildEnvironment) -> ShownData:
@@ -179,13 +156,12 @@ def _run_states(everything: View) -> dict[str, RunState]:
     digests = run_digests(everything)
     states = {}
     for name, run in everything.runs.items():
-        results = everything.by_run.get(name, [])
-        transports = {result.conditions.transport or NOT_STATED for result in results} or {transport_of(run) or NOT_STATED}
+        kinds = everything.kinds.get(name) or {(transport_of(run), None)}
         states[name] = RunState(
             digest=digests[name],
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
             labels=run.labels,
-            transports=frozenset(transports),
-            tests=frozenset(result.test for result in results),
+            transports=frozenset(transport or NOT_STATED for transport, _ in kinds),
+            tests=frozenset(test for _, test in kinds if test is not None),
         )
     return states

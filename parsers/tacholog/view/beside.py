@@ -12,6 +12,7 @@ from math import inf
 import msgspec
 
 from tacholog.runs.labels import label_fields, labels_of
+from tacholog.view.cost import SPINS
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
@@ -69,10 +70,12 @@ def of_session(view: View, session: str) -> View:
 
 
 def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
-    """Return a row for each transport of each system in each variant."""
+    """Return a row for each transport of each system in each variant, but for controls."""
     rows: dict[tuple[object, ...], list[Compared]] = {}
     for one in compared(view, pages):
         key = dict(one.series.key)
+        if one.is_control:
+            continue
         if one.series.results[0].test in _TESTS and key.get("basis") in (None, "rtt") and key.get("load_mode") in ("closed", "max-rate"):
             rows.setdefault((one.system, *(key.get(name) for name in _ALIKE)), []).append(one)
     return [_row(members) for members in rows.values()]
@@ -100,7 +103,8 @@ def _row(members: Sequence[Compared]) -> BesideRow:
     text = key.get("labels")
     labels = labels_of(None if text is None else str(text))
     own = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
-    how = [*own, *(words(name, key.get(name)) for name in ("reliability", "waiting"))]
+    spins = SPINS if any(one.spins for one in members) else ""
+    how = [*own, *(words(name, key.get(name)) for name in ("reliability", "waiting")), spins]
     cells: dict[tuple[str, str], Mapping[int | None, Cell]] = {}
     for metric, statistic, _ in COLUMNS:
         for one in members:

@@ -80,8 +80,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def comparison(view: View, pages: PageIndex) -> Comparison:
-    """Return what can be compared of a view."""
-    everything = compared(view, pages)
+    """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
+    everything = [one for one in compared(view, pages) if not one.is_control]
     last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(Offered(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]

@@ -7,7 +7,7 @@ each of them, and no median over both: that would merge two builds or two days i
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -15,12 +15,14 @@ import msgspec
 
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
-from tacholog.compare.result import DiffRow, Report, RowKey
+from tacholog.compare.result import Controls, DiffRow, Report, RowKey
+from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import natural
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
 
+Compare = Callable[[str, str, str], Report]  # of a system, an older and a newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
 
 
@@ -74,11 +76,17 @@ def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
-    """The newest comparison: that of the own runs made last, with the release before them."""
+    """Return the newest comparison: that of the own release which was measured for the first time last, with the release before it.
+
+    The runs made last may be of an older release: a later campaign can measure it again beside something else.
+    """
     own = [run for run in runs if not run.published]
-    last = max((run for run in own if run.release and run.start_time), key=lambda run: run.start_time or "", default=None)
-    found = [pair for pair in neighbours(own) if last is not None and (pair[0], pair[2]) == (last.system, last.release)]
-    return found[-1] if found else None
+    began: dict[tuple[str | None, str | None], str] = {}
+    for run in own:
+        if run.start_time:
+            began[run.system, run.release] = min(began.get((run.system, run.release), run.start_time), run.start_time)
+    dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own) if (system, new) in began]
+    return max(dated)[1] if dated else None
 
 
 def tested(results: Iterable[ResultRow]) -> set[tuple[str, str]]:
@@ -118,6 +126,13 @@ def history_document(metric: str, statistic: str) -> str:
     return f"history/{slug(f'{metric} {statistic}')}"
 
 
+def metrics_with_history(runs: Iterable[RunRow], results: Iterable[ResultRow]) -> list[tuple[str, str]]:
+    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test."""
+    compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
+    there = tested(result for result in results if (result.run.system, result.run.release) in compared)
+    return [one for one in METRICS_SHOWN if one in there]
+
+
 def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
     found: list[HistoryLine] = []
@@ -133,8 +148,8 @@ class HistoryChange(msgspec.Struct, frozen=True):
 
     ``ratio`` is after over before, between ``low`` and ``high`` with 95 % confidence. ``before`` is the last release before the change, ``release``
     the first one after a step, or the last one of a drift. ``p`` is how often a page without any change shows one as clear as this, at most.
-    ``reason`` says what the controls of the comparison at a step show: ``release`` if the host did not change, ``host`` if it did; else nobody can
-    tell.
+    ``reason`` says what the controls of the comparison at a step show: ``host`` if the host changed and may explain the step, ``release`` if it did
+    not and the step is larger than what the controls may have missed; else nobody can tell.
     """
 
     line: HistoryLine
@@ -163,7 +178,6 @@ def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> Histor
     step = one.kind == "step"
     before, release = (line.points[place].release for place in ((one.first - 1, one.first) if step else (one.first, one.last)))
     controls = reports[release - 1].controls if step and release - before == 1 else None
-    moved = controls.moved if controls is not None else None
     return HistoryChange(
         line=line,
         kind=one.kind,
@@ -173,8 +187,38 @@ def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> Histor
         low=math.exp(one.low),
         high=math.exp(one.high),
         p=one.p,
-        reason="release or host" if moved is None else "host" if moved else "release",
+        reason=_reason(controls, one.shift if METRICS[line.key.metric].better == "lower" else -one.shift),
     )
+
+
+def _reason(controls: Controls | None, worse: float) -> Literal["release", "host", "release or host"]:
+    """What the controls say of a step, the logarithm of which is positive if it is for the worse."""
+    if controls is None or controls.moved is None or controls.alone is None:
+        return "release or host"
+    low, high = controls.alone
+    within = (low is None or worse >= math.log1p(low)) and (high is None or worse <= math.log1p(high))
+    return "release or host" if within != controls.moved else "host" if controls.moved else "release"
+
+
+class SystemHistory(msgspec.Struct, frozen=True):
+    """The history of a metric in one system: its releases in order, its lines, and the steps and drifts in them, the clearest first."""
+
+    releases: tuple[str, ...]
+    lines: tuple[HistoryLine, ...]
+    changes: tuple[HistoryChange, ...]
+
+
+def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Compare) -> dict[str, SystemHistory]:
+    """What the page of a metric shows: the history of each system that has lines. The changes are judged over all systems together."""
+    releases = releases_of(runs)
+    reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
+    found = {system: lines(compared, metric, statistic) for system, compared in reports.items()}
+    changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
+
+    def of_system(members: Sequence[HistoryLine]) -> tuple[HistoryChange, ...]:
+        return tuple(change for change in changes if any(change.line is line for line in members))
+
+    return {system: SystemHistory(tuple(releases[system]), tuple(members), of_system(members)) for system, members in found.items() if members}
 
 
 def _goes_on(row: DiffRow) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from tacholog.compare.comparable import settings_of
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of
 from tacholog.runs.stated import options_words
 from tacholog.schema.conditions import CONDITIONS
@@ -147,6 +148,11 @@ def participant_title(name: object) -> str:
     return "operating system" if _SYSTEM.match(str(name or "")) else "participant"
 
 
+def with_system(system: str, transport: str) -> str:
+    """Return a transport after its system, or one name where both have the same: ``iceoryx`` and not ``iceoryx, iceoryx``."""
+    return system if transport.casefold() == system.casefold() else f"{system}, {transport}"
+
+
 def build_words(build: str) -> str:
     """Return a commit as people write it, and whether its sources had been changed."""
     commit, dirty, _ = build.partition("-dirty")
@@ -170,6 +176,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "tuning": lambda value: "no tuning" if value == "none" else f"tuned: {value}",
     "demand": lambda value: f"demand {value}",
     "offered_rate_per_s": lambda value: f"{quantity(_number(value), 'messages_per_s')} offered",
+    "goal": lambda value: f"goal {value}",
     "recovery_time_ns": lambda value: f"recovery {quantity(_number(value), 'ns')}",
     "batch_bytes": lambda value: f"batches of {size(_number(value))}" if _number(value) else "no batches",
     "planned_duration_s": lambda value: f"{_number(value):g} s each",
@@ -181,6 +188,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "release": lambda value: f"release {value}",
     "campaign": lambda value: f"campaign {value}",
     "options": lambda value: options_words(str(value)),
+    "settings": lambda value: ", ".join(f"{name} {text}".strip() for name, text in settings_of(str(value)).items()),
     "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),

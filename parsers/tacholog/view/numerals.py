@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from tacholog.runs import labels
@@ -13,6 +14,7 @@ _THIN = "\u202f"  # narrow no-break space: groups digits, and a number never wra
 _NBSP = "\u00a0"  # stands between a number and its unit
 _DIGITS = 3
 _ALL_DIGITS = 12  # more than any log prints, and less than binary fractions spoil
+_REMEMBERED = 1 << 15  # texts: the tables and figures of a page show the same numbers
 _BOUNDS = {"=": "", "~": "~", "<": "<" + _THIN, ">": ">" + _THIN, "range-low": "from ", "range-high": "to "}
 
 
@@ -34,6 +36,7 @@ _SHOWN: dict[str, Unit] = {
     "bytes": Unit("B", 1.0),
     "instances": Unit("", 1.0),
     "switches": Unit("", 1.0),
+    "trials": Unit("", 1.0),
     "ns_per_gigabyte": Unit("s/GB", 1e9),
 }
 SECONDS = Unit("s", 1e9)
@@ -61,6 +64,7 @@ def grouped(number: float, decimals: int = 0) -> str:
     return f"{number:,.{decimals}f}".replace(",", _THIN)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def rounded(number: float, digits: int = _DIGITS) -> str:
     """Return a number as every page shows it: three significant digits, halves away from zero, no zeros at its end.
 
@@ -86,6 +90,7 @@ def size(payload_bytes: float | None) -> str:
     return f"{grouped(payload_bytes)}{_NBSP}B"
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def quantity(value: float, unit: str, digits: int = _DIGITS) -> str:
     """Return ``value``, given in the schema's ``unit``, in the step that reads best (ns, µs, ms, s; Mbit/s, Gbit/s, ...)."""
     steps = _STEPS.get(unit, (Unit(unit, 1.0),))

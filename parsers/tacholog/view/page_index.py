@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.labels import is_label
-from tacholog.view.results import ResultRow
+from tacholog.view.results import RunRow
 from tacholog.view.views import Selection
 
 Entry = list[Any]  # [system, transport, document], or with a fourth item: the other fields of the selection, as {"label.plugin": "flannel"}
@@ -54,10 +54,10 @@ class PageIndex:
         for part in self.parts:
             self._by_pair.setdefault((part.system, part.transport), []).append(part)
 
-    def part_with(self, system: str, transport: str, result: ResultRow) -> PagePart | None:
-        """Return the part that shows a number of a system over a transport; nothing if no page does."""
+    def part_with(self, system: str, transport: str, run: RunRow) -> PagePart | None:
+        """Return the part that shows the numbers of a run of a system over a transport; nothing if no page does."""
         found = self._by_pair.get((system, transport), ())
-        return next((part for part in found if part.selection.wants_run(result.run)), None)
+        return next((part for part in found if part.selection.wants_run(run)), None)
 
 
 def page_index(entries: Sequence[Entry]) -> PageIndex:

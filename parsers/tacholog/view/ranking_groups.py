@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is_ranked_nowhere, shared, unknown
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.runs.labels import labels_of
+from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
+from tacholog.view.cost import resources_of, spinning, way
 from tacholog.view.headlines import RANKED_BY
-from tacholog.view.names import joined, participant_title, words
+from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
@@ -35,6 +37,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its place among the series of its test there.
     ``labels`` are the labels that differ anywhere in the view, with their values in this series.
+    ``spins`` is true where it was told to sleep, and its processor time shows that it spins (`tacholog.view.cost.spinning`).
     """
 
     system: str
@@ -43,11 +46,17 @@ class Compared(msgspec.Struct, frozen=True):
     part: PagePart | None = None
     slot: int = 0
     labels: tuple[tuple[str, str | None], ...] = ()
+    spins: bool = False
 
     @property
     def label_words(self) -> str:
         """The labels that differ anywhere in the view: ``plugin flannel, kernel not stated``."""
         return joined(self.labels)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control: it says something about the machine, and is none of the transports that were to be measured."""
+        return CONTROL in labels_of(self.series.runs[0].labels)
 
     @property
     def document(self) -> str | None:
@@ -64,7 +73,7 @@ class Compared(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """Its name among all others."""
-        return f"{self.system}, {self.transport}: {self.series.label}"
+        return f"{with_system(self.system, self.transport)}: {self.series.label}"
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -101,7 +110,7 @@ class Group(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """The number that is compared, in words."""
-        statistic = {"p50": "median"}.get(self.statistic, "")
+        statistic = {"p50": "median", "p99": "99\u00a0%"}.get(self.statistic, "")
         reference = "of a reference" if self["latency_of"] == A_REFERENCE else ""
         batched = "in batches" if self["batched"] == _BATCHED else ""
         return ", ".join(
@@ -138,48 +147,71 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     }
 
 
-def compared(view: View, pages: PageIndex) -> list[Compared]:
-    """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name."""
-    pairs = sorted({(result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED) for result in view.summaries()})
-    named = differing_labels(view.runs[name] for name in view.by_run)
+def compared(view: View, pages: PageIndex) -> Sequence[Compared]:
+    """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name.
+
+    Only that of controls does not: all that is no control would be called so.
+    """
+    return view.once(("compared", pages.parts), partial(_compared, view, pages))
+
+
+def _compared(view: View, pages: PageIndex) -> Sequence[Compared]:
+    pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
+    named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
     return [
         member
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
+        for spins in (spinning(part.series(named), resources_of(part.results)),)
         for test in dict.fromkeys(result.test for result in part.summaries())
-        for member in _placed(system, transport, part.only(Selection(test=test)).series(named), named, pages)
+        for member in _placed(system, transport, part.only(Selection(test=test)).series(named), (named, spins), pages)
     ]
 
 
-def _placed(system: str, transport: str, series: Sequence[Series], named: Sequence[str], pages: PageIndex) -> Iterator[Compared]:
-    """Yield the series of a test, each with the part of a page that shows it and its place among the series there."""
+def _placed(
+    system: str, transport: str, series: Sequence[Series], about: tuple[Sequence[str], Collection[object]], pages: PageIndex
+) -> Iterator[Compared]:
+    """Yield the series of a test, each with the part of a page that shows it and its place among the series there.
+
+    ``about`` are the labels to name, and the ways of those that spin.
+    """
+    named, spins = about
     counts: Counter[PagePart | None] = Counter()
     for one in series:
-        part = pages.part_with(system, transport, one.results[0])
+        part = pages.part_with(system, transport, one.results[0].run)
         labels = labels_of(one.runs[0].labels)
-        yield Compared(system, transport, one, part, counts[part], tuple((name, labels.get(name)) for name in named))
+        yield Compared(system, transport, one, part, counts[part], tuple((name, labels.get(name)) for name in named), way(one) in spins)
         counts[part] += 1
 
 
-def groups(everything: Iterable[Compared], *, least: int = 2) -> dict[Group, list[Compared]]:
-    """Return the series that may be ranked with at least one other, by what they have in common; with ``least=1``, those that stand alone too."""
+def groups(everything: Iterable[Compared], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[Compared]]:
+    """Return the series that may be ranked with at least one other, by what they have in common.
+
+    Args:
+        everything: the series.
+        least: how many series a group has at least; 1: those that stand alone are groups too.
+        across: conditions in which the members of a group may differ.
+    """
     found: dict[Group, list[Compared]] = {}
     for one in everything:
-        group = group_of(one)
+        group = group_of(one, across)
         if group is not None:
             found.setdefault(group, []).append(one)
     return {group: members for group, members in found.items() if len(members) >= least}
 
 
-def group_of(one: Compared) -> Group | None:
-    """Return the group in which a series is ranked; nothing if a condition is not known, or it has no number to be ranked by."""
+def group_of(one: Compared, across: Collection[str] = ()) -> Group | None:
+    """Return the group in which a series is ranked; nothing if a condition is not known, or it has no number to be ranked by.
+
+    The members of the group may differ in the conditions ``across``.
+    """
     for metric, statistic in RANKED_BY:
         stated = conditions_of(one.series, metric)
         if not one.series.cells(metric, statistic) or is_ranked_nowhere(stated):
             continue
         if unknown(stated, "ranking"):
             return None
-        group = Group(metric, statistic, shared(stated, "ranking"))
+        group = Group(metric, statistic, tuple(pair for pair in shared(stated, "ranking") if pair[0] not in across))
         return group if group.cells(one) else None
     return None
 
@@ -286,7 +318,7 @@ def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int
     where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
     if all(one.series.published for one in members):
         return f"No best is highlighted{where}: single published figures cannot show a winner, which takes {MIN_RUNS} runs."
-    return f"No best is highlighted{where}: the leader, or a transport that is statistically tied with it, rests on fewer than {MIN_RUNS} runs."
+    return f"No best is highlighted{where}: the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs."
 
 
 def common_conditions(members: Sequence[Compared]) -> str:

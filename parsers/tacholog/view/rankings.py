@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.view.beside import SIZES
 from tacholog.view.history import releases_of
 from tacholog.view.numerals import size
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of, sizes_of_few
 from tacholog.view.results import RunRow
 from tacholog.view.series import labels_among
-from tacholog.view.unranked import Unranked, unranked
+from tacholog.view.unranked import Unranked, unranked, unranked_controls
 from tacholog.view.views import View
 
-MOST_ROWS = 8
+MOST_ROWS = 6  # with those of all machines, the page has fewer than 5000 elements
+_MOST_TAIL_ROWS = 5  # of a table of the 99 %, which has the usual sizes
+_TAIL = "p99"
 _MOST_SIZES = 7
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
 _SHARED_BY_CAMPAIGN = ("host", "release", "system_version", "campaign", "definition", "basis", "load_mode")
@@ -61,22 +64,35 @@ class Rankings(msgspec.Struct, frozen=True):
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return what can be ranked of a view."""
-    everything = compared(view, pages)
+    """Return what can be ranked of a view. Controls are not: nobody chooses between them and a transport."""
+    found = compared(view, pages)
+    everything = [one for one in found if not one.is_control]
     # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
     last = of_last_releases(everything)
     ranked = _ranked(last)
     alone = {} if ranked or len({(one.system, one.transport) for one in last}) > 1 else _ranked(last, least=1)
     not_shown = unranked(everything, last, [one for members in (ranked or alone).values() for one in members])
-    return Rankings(_of_hosts(ranked), tuple(not_shown), _of_hosts(alone))
+    return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(found)), _of_hosts(alone))
 
 
 def _of_hosts(found: Mapping[Group, Sequence[Compared]]) -> tuple[HostRankings, ...]:
     hosts = []
     for host, of_host in _by_host(found).items():
         published = frozenset(one.series.published for group in of_host for one in found[group])
-        hosts.append(HostRankings(host, published, tuple(_ranked_group(group, found[group]) for group in of_host)))
+        hosts.append(HostRankings(host, published, tuple(table for group in of_host for table in _tables(group, found[group]))))
     return tuple(hosts)
+
+
+def _tables(group: Group, members: Sequence[Compared]) -> Iterator[RankedGroup]:
+    """Yield the table of a group; of latencies that are ranked by their median another one, of their 99 % at the usual sizes."""
+    yield _ranked_group(group, members)
+    if (group.metric, group.statistic) != ("latency", "p50"):
+        return
+    tail = msgspec.structs.replace(group, statistic=_TAIL)
+    able = [one for one in members if tail.cells(one)]
+    sizes = [at for at in SIZES if any(at in tail.cells(one) for one in able)]
+    if len(able) > 1 and sizes:
+        yield RankedGroup(tail, tuple(ordered(tail, able, sizes)[:_MOST_TAIL_ROWS]), tuple(sizes), len(able))
 
 
 def _ranked_group(group: Group, members: Sequence[Compared]) -> RankedGroup:

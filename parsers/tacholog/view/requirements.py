@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.compare.requirements.file import RequirementFile
-from tacholog.compare.requirements.judge import Base, judge
 from tacholog.compare.requirements.result import VERDICTS, RequirementReport, RequirementResult
 from tacholog.compare.sides import of_release, of_runs
 from tacholog.view import results as rows
@@ -46,11 +44,16 @@ class JudgedRelease(NamedTuple):
     report: RequirementReport
 
 
-def judged_releases(data: Dataset, file: RequirementFile, base: Base, than: str | None = None) -> Iterator[JudgedRelease]:
-    """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too."""
+def judged_releases(data: Dataset, judged: Callable[[Dataset], RequirementReport]) -> Iterator[JudgedRelease]:
+    """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too.
+
+    Args:
+        data: any runs.
+        judged: judges the runs of a release.
+    """
     for system, names in releases_of(rows.runs(data).values()).items():
         for release in names[-HISTORY_LENGTH:]:
-            yield JudgedRelease(system, release, judge(of_release(data, release, system), file, base, than))
+            yield JudgedRelease(system, release, judged(of_release(data, release, system)))
 
 
 class RequirementSections(NamedTuple):

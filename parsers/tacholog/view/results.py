@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 CONDITIONS = Conditions.__struct_fields__
-_LISTS = ("marks", "bins")  # pandas would ask each of their elements whether it is missing
+_MARKS = "marks"  # pandas would ask each of them whether it is missing
 
 
-class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run: a row of ``runs``. ``manifest`` is the manifest as JSON, ``root`` the folder that holds the logs.
 
     ``build`` is the commit that the program was built from, with ``-dirty`` where its sources had been changed.
@@ -47,7 +47,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     manifest: str | None = None
 
 
-class LogRow(msgspec.Struct, frozen=True, kw_only=True):
+class LogRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One log of a run: a row of ``logs``."""
 
     run: str
@@ -63,7 +63,7 @@ class LogRow(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
 
 
-class ProblemRow(msgspec.Struct, frozen=True, kw_only=True):
+class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line, log or manifest that could not be read: a row of ``problems``."""
 
     run: str
@@ -74,18 +74,30 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class HistogramRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The latency distribution behind one record: ascending bins ``(lower_ns, upper_ns, count)``; a row of ``histograms``."""
+class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The latency distribution behind one record: a row of ``histograms``.
+
+    ``numbers`` are those of all bins, eight bytes each, where the dataset has them. A run of perftest has thousands of bins, which take six times as
+    much memory as objects.
+    """
 
     run: str
     log: str
     line: int
     payload_bytes: int | None = None
-    bins: tuple[tuple[float, float, int], ...] = ()
+    numbers: memoryview = memoryview(b"")
+
+    def bins(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the bins in ascending order: ``(lower_ns, upper_ns, count)``."""
+        numbers = iter(self.numbers.cast("q") if self.numbers else ())
+        return zip(numbers, numbers, numbers, strict=True)
 
 
-class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`)."""
+class ResultRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
+
+    A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them.
+    """
 
     run: RunRow
     log: str
@@ -114,6 +126,11 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
         return self.line if self.value_line is None else self.value_line
 
 
+def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
+    """Return the conditions of numbers. Those that many numbers share come once; two that are equal may be among them."""
+    return list({id(result.conditions): result.conditions for result in results}.values())
+
+
 def runs(data: Dataset) -> dict[str, RunRow]:
     """Return every run by its id, in the order of ids."""
     found = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
@@ -133,46 +150,102 @@ def problems(data: Dataset) -> list[ProblemRow]:
 
 def histograms(data: Dataset) -> list[HistogramRow]:
     """Return every histogram, in its order."""
-    return [msgspec.convert(row, HistogramRow, strict=False) for row in _rows(data.histograms)]
+    frame = data.histograms
+    if frame.empty:
+        return []
+    found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
+    return [msgspec.convert({**row, "numbers": _numbers(bins)}, HistogramRow, strict=False) for row, bins in found]
+
+
+def _numbers(bins: Any) -> memoryview:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
+    import numpy as np
+
+    if not len(bins):
+        return memoryview(b"")
+    joined = bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins)
+    return np.ascontiguousarray(joined, dtype=np.int64).reshape(-1).data.cast("B")
 
 
 def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
-    """Return every number of the dataset, in its order."""
+    """Return every number of the dataset, in its order.
+
+    Rows are made of whole columns. To convert each by itself took ten times as long.
+    """
     known = runs(data) if known is None else known
-    conditions: dict[tuple[object, ...], Conditions] = {}
-    return [_result(row, known, conditions) for row in _rows(data.results)]
+    parts = (data.results.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(data.results), _ROWS_AT_ONCE))
+    return [result for part in parts for result in _results(part, known)]
 
 
-def _result(row: dict[str, object], known: Mapping[str, RunRow], conditions: dict[tuple[object, ...], Conditions]) -> ResultRow:
-    """Return a row as a result. Numbers that were measured alike share their ``conditions``: those of each row took a third of the memory."""
-    stated = tuple([row.pop(name, None) for name in CONDITIONS])
-    if stated not in conditions:
-        given = {name: value for name, value in zip(CONDITIONS, stated, strict=True) if value is not None}
-        conditions[stated] = msgspec.convert(given, Conditions, strict=False)
-    row["conditions"] = conditions[stated]
-    row["run"] = known[str(row["run"])]
-    return msgspec.convert(row, ResultRow, strict=False)
+_ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
+
+
+def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
+    columns: dict[str, list[Any]] = {name: _filled(name, _column(frame[name])) for name in _OF_NUMBER if name in frame}
+    for name in _REPEATED & columns.keys():
+        # The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
+        shared: dict[Any, Any] = {}
+        columns[name] = [shared.setdefault(value, value) for value in columns[name]]
+    columns["marks"] = [*map(tuple, columns["marks"])]
+    columns["run"] = [known[str(run)] for run in _column(frame["run"])]
+    columns["conditions"] = _conditions(frame)
+    return (ResultRow(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
+
+
+_REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
+_OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions"))
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow)}
+
+
+def _filled(name: str, column: list[Any]) -> list[Any]:
+    """Return a column with the default of its field where nothing is known."""
+    default = _DEFAULTS[name]
+    return column if default in (None, msgspec.NODEFAULT) else [default if value is None else value for value in column]
+
+
+def _conditions(frame: pd.DataFrame) -> list[Conditions]:
+    """Return the conditions of each row. Numbers that were measured alike share theirs: those of each row took a third of the memory."""
+    import numpy as np
+    import pandas as pd
+
+    names = [name for name in CONDITIONS if name in frame]
+    alike = np.zeros(len(frame), dtype=np.int64)
+    for name in names:
+        codes, words = pd.factorize(frame[name])
+        alike = pd.factorize(alike * (len(words) + 1) + codes + 1)[0]
+    _, firsts = np.unique(alike, return_index=True)
+    columns = [_column(frame[name].iloc[firsts]) for name in names]
+    different = [
+        msgspec.convert({name: value for name, value in zip(names, row, strict=True) if value is not None}, Conditions, strict=False)
+        for row in zip(*columns, strict=True)
+    ]
+    return [different[code] for code in alike.tolist()]
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
-    """Yield the rows of a frame as what is known of them: pandas' several kinds of missing are left out."""
-    import pandas as pd
-
-    columns: dict[str, list[object]] = {}
-    for name in frame.columns:
-        column = frame[name]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            words = [*column.cat.categories.tolist(), None]  # the code of a missing word is -1
-            columns[str(name)] = [words[code] for code in column.cat.codes.tolist()]
-            continue
-        values = column.tolist()
-        gone = [False] * len(values) if name in _LISTS else pd.isna(column).tolist()
-        columns[str(name)] = [(None if missing else _plain(value)) for value, missing in zip(values, gone, strict=True)]
+    """Yield the rows of a frame as what is known of them."""
+    columns = {str(name): _column(frame[name]) for name in frame.columns}
     for row in zip(*columns.values(), strict=True):
         yield {name: value for name, value in zip(columns, row, strict=True) if value is not None}
 
 
-def _plain(value: object) -> object:
+def _column(column: pd.Series) -> list[Any]:
+    """Return the values of a column. What is missing is ``None``, of which pandas has several kinds."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        words = [*column.cat.categories.tolist(), None]  # the code of a missing word is -1
+        return [words[code] for code in column.cat.codes.tolist()]
+    values = column.tolist()
+    if column.name == _MARKS:
+        return [_plain(value) for value in values]
+    for place in column.isna().to_numpy().nonzero()[0].tolist():
+        values[place] = None
+    return [_plain(value) for value in values] if column.dtype == object else values
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
+    if hasattr(value, "dtype") and value.dtype != object:
+        return value.tolist()
     if hasattr(value, "tolist"):  # numpy arrays, which is how lists come back from Parquet
         return [_plain(each) for each in value.tolist()]
     return str(value) if isinstance(value, Path) else value

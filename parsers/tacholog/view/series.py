@@ -7,29 +7,33 @@ groups; percentiles are never pooled. Every value shown is that of a run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
 from tacholog.compare.comparable import settings_of
+from tacholog.compare.policy import percentile
+from tacholog.dataset.marking.quality import SAMPLES_BEYOND
 from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
 from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, with_each_label, words
-from tacholog.view.numerals import natural, size
+from tacholog.view.numerals import NOT_STATED, natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
 REFERENCE = "reference_only"  # the mark of a latency of a reference, not of the bytes
+TOO_FEW = "too few samples"  # in place of a percentile that needs more than a run had
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series that is alone
 _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """One number of a series at one size, over its runs, in the schema's unit.
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
@@ -68,13 +72,83 @@ class Cell(msgspec.Struct, frozen=True):
         return len({result.run.run for result in self.results})
 
 
+class Measured(msgspec.Struct, frozen=True, dict=True):
+    """The numbers of a series. What pages ask of them is computed once: a site asks a hundred times for the same cells."""
+
+    results: tuple[ResultRow, ...]
+
+    @cached_property
+    def runs(self) -> Sequence[RunRow]:
+        """The runs behind them, in order."""
+        return tuple({result.run.run: result.run for result in self.results}.values())
+
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether any number was measured more than once."""
+        return len({(result.payload_bytes, result.metric, result.statistic) for result in self.results}) < len(self.results)
+
+    @cached_property
+    def sizes(self) -> Sequence[int | None]:
+        """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
+        return sorted({result.payload_bytes for result in self.results}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
+
+    @cached_property
+    def of_size(self) -> Mapping[int | None, Sequence[ResultRow]]:
+        """The numbers by payload size, in the order of runs."""
+        found: dict[int | None, list[ResultRow]] = {}
+        for result in self.results:
+            found.setdefault(result.payload_bytes, []).append(result)
+        return found
+
+    @cached_property
+    def statistics(self) -> Sequence[tuple[str, str]]:
+        """The (metric, statistic) pairs, in order of appearance."""
+        return tuple(dict.fromkeys((result.metric, result.statistic) for result in self.results))
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """Every mark on any of the numbers."""
+        return frozenset(mark for marks in {result.marks for result in self.results} for mark in marks)
+
+    def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
+        """One cell a size for the number of that name."""
+        name = (metric, statistic)
+        if name not in self._cells:
+            sizes = self._by_size.get(metric, {})
+            self._cells[name] = {at: _cell(found[statistic], self._most_stated[metric, at]) for at, found in sizes.items() if statistic in found}
+        return self._cells[name]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], Mapping[int | None, Cell]]:
+        return {}
+
+    @cached_property
+    def _by_size(self) -> Mapping[str, Mapping[int | None, Mapping[str, list[ResultRow]]]]:
+        """The numbers by metric, size and statistic."""
+        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        for result in self.results:
+            found.setdefault(result.metric, {}).setdefault(result.payload_bytes, {}).setdefault(result.statistic, []).append(result)
+        return found
+
+    @cached_property
+    def _most_stated(self) -> Mapping[tuple[str, int | None], int]:
+        """By metric and size, how often all runs together should state a statistic: each run as often as the one that it states most often."""
+        found = ((metric, at, statistics) for metric, sizes in self._by_size.items() for at, statistics in sizes.items())
+        return {(metric, at): _most_stated(statistics.values()).total() for metric, at, statistics in found}
+
+
 class Series(msgspec.Struct, frozen=True):
     """Numbers measured the same way. ``slot`` numbers the series on its page, and so fixes its colour."""
 
     label: str
     slot: int
     key: SeriesKey
-    results: tuple[ResultRow, ...]
+    measured: Measured
+
+    @property
+    def results(self) -> tuple[ResultRow, ...]:
+        """Its numbers, in the order of runs."""
+        return self.measured.results
 
     @property
     def published(self) -> bool:
@@ -82,56 +156,84 @@ class Series(msgspec.Struct, frozen=True):
         return self.results[0].run.published
 
     @property
-    def runs(self) -> list[RunRow]:
+    def runs(self) -> Sequence[RunRow]:
         """The runs behind it, in order."""
-        return list({result.run.run: result.run for result in self.results}.values())
+        return self.measured.runs
 
     @property
     def repeated(self) -> bool:
         """Whether any number was measured more than once."""
-        return len({(result.payload_bytes, result.metric, result.statistic) for result in self.results}) < len(self.results)
+        return self.measured.is_repeated
 
-    def sizes(self) -> list[int | None]:
+    def sizes(self) -> Sequence[int | None]:
         """The payload sizes in bytes, ascending; ``None`` (not stated) comes first."""
-        return sorted({result.payload_bytes for result in self.results}, key=lambda size_bytes: -1 if size_bytes is None else size_bytes)
+        return self.measured.sizes
 
-    def cells(self, metric: str, statistic: str) -> dict[int | None, Cell]:
+    def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
         """One cell a size for the number of that name."""
-        by_size: dict[int | None, dict[str, list[ResultRow]]] = {}
-        for result in self.results:
-            if result.metric == metric:
-                by_size.setdefault(result.payload_bytes, {}).setdefault(result.statistic, []).append(result)
-        return {at: _cell(found[statistic], _most_stated(found.values())) for at, found in by_size.items() if statistic in found}
+        return self.measured.cells(metric, statistic)
 
-    def statistics(self) -> list[tuple[str, str]]:
+    def statistics(self) -> Sequence[tuple[str, str]]:
         """The (metric, statistic) pairs that it has, in order of appearance."""
-        return list(dict.fromkeys((result.metric, result.statistic) for result in self.results))
+        return self.measured.statistics
+
+    def absent(self, metric: str, statistic: str, at: int | None) -> str:
+        """Return why a size has no such number: the runs that do not state it had too few samples for it, or it is not stated."""
+        of_size = [result for result in self.measured.of_size[at] if result.metric == metric]
+        stating = {result.run.run for result in of_size if result.statistic == statistic and result.value is not None}
+        samples = [result.samples for result in of_size if result.run.run not in stating]
+        return absent_words(metric, statistic, samples)
 
     def has_mark(self, mark: str) -> bool:
         """Whether any number carries that mark."""
-        return any(mark in result.marks for result in self.results)
+        return mark in self.measured.marks
 
 
-def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
-    """Return the series in ``results``, each labelled by only those conditions in which they differ.
+def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -> str:
+    """Return what stands in place of a number that measurements of so many samples do not have."""
+    share = percentile(statistic) if metric == "latency" else None
+    if share is None or not samples:
+        return NOT_STATED
+    # 99.99 is a little less than it says as a binary fraction: 10 samples of 100 000 lie beyond it.
+    few = all(count is not None and count * (100 - share) / 100 < SAMPLES_BEYOND * (1 - 1e-9) for count in samples)
+    return TOO_FEW if few else NOT_STATED
 
-    Series of later versions come later, so that old versions keep their colours.
 
-    Args:
-        results: numbers of whole measurements.
-        named: labels of the user's own that stand in each name, also where all series share them.
-    """
+def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
+    """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
     keys: dict[tuple[object, ...], SeriesKey] = {}
     for result in results:
-        short = (result.run.run, result.side, result.participant, result.conditions)
+        short = (result.run.run, result.side, result.participant, id(result.conditions))
         key = keys.get(short)
         if key is None:
             key = keys[short] = _key(result)
         groups.setdefault(key, []).append(result)
-    ordered = sorted(groups, key=_version)
-    labels = _labels(ordered, named)
-    return [Series(label, slot, key, tuple(groups[key])) for slot, (label, key) in enumerate(zip(labels, ordered, strict=True))]
+    return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=_version)}
+
+
+def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
+    """Return the series in ``results``: see `labelled`."""
+    return labelled(measured_alike(results), named)
+
+
+def labelled(groups: Mapping[SeriesKey, Measured], named: Sequence[str] = ()) -> list[Series]:
+    """Return a series for each group, labelled by only those conditions in which they differ.
+
+    Series of later versions come later, so that old versions keep their colours.
+
+    Args:
+        groups: what `measured_alike` returned.
+        named: labels of the user's own that stand in each name, also where all series share them.
+    """
+    labels = _labels(list(groups), named)
+    return [Series(label, slot, key, groups[key]) for slot, (label, key) in enumerate(zip(labels, groups, strict=True))]
+
+
+def labelled_among(series: Sequence[Series]) -> list[Series]:
+    """Return series with labels that tell them apart from each other only. Their slots, and so their colours, stay."""
+    labels = _labels([one.key for one in series]) if series else []
+    return [msgspec.structs.replace(one, label=label) for one, label in zip(series, labels, strict=True)]
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
@@ -175,11 +277,12 @@ def _stated(results: Sequence[ResultRow]) -> Counter[str]:
     return Counter(result.run.run for result in results if result.value is not None)
 
 
-def _cell(results: Sequence[ResultRow], wanted: Counter[str]) -> Cell:
+def _cell(results: Sequence[ResultRow], wanted: int) -> Cell:
+    """Return the cell of a number that the runs should state so often."""
     known = [(result.value, result) for result in results if result.value is not None]
-    if not known or len(known) < wanted.total():
+    if not known or len(known) < wanted:
         first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, (len(known), wanted.total()) if known else None)
+        return Cell(None, None, None, tuple(results), first, (len(known), wanted) if known else None)
     values = [value for value, _ in known]
     value, shown = known[median_place(values, results[0].metric)]
     groups = two_groups(results)

@@ -8,6 +8,7 @@ import msgspec
 
 from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
 from tacholog.view.headlines import RANKED_BY
+from tacholog.view.names import with_system
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.ranking_groups import Compared, conditions_of
 from tacholog.view.refusals import not_stated, refusals
@@ -16,6 +17,7 @@ _OLDER = "of an older release"
 _ALONE = "no other transport was measured on the same machine, in the same way and in the same campaign"
 _NO_NUMBER = "no median latency, mean latency or goodput is stated"
 
+_CONTROL = "a control, which no release changes: it shows whether the machine changed"
 
 _Name = tuple[str, str, str, str]  # system, version, transport, labels that differ
 
@@ -46,6 +48,12 @@ def unranked(everything: Sequence[Compared], newest: Sequence[Compared], listed:
     return [Unranked(_names(names), reason) for reason, names in by_reason.items()]
 
 
+def unranked_controls(everything: Sequence[Compared]) -> list[Unranked]:
+    """Return the controls among all series, which no ranking shows."""
+    names = dict.fromkeys(_name(one) for one in everything if one.is_control)
+    return [Unranked(_names(names), _CONTROL)] if names else []
+
+
 def _says_least(reason: str) -> int:
     """A reason that holds for one side of a measurement only (a sender states no goodput) gives way to one that says more."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
@@ -59,9 +67,10 @@ def _name(one: Compared) -> _Name:
 def _names(names: Collection[_Name]) -> str:
     by_system: dict[str, list[str]] = {}
     for system, version, transport, labels in names:
-        shown = " with ".join(filter(None, (f"transport {transport}" if transport == NOT_STATED else transport, labels)))
+        named = f"transport {transport}" if transport == NOT_STATED else transport
+        shown = " with ".join(filter(None, ("" if transport.casefold() == system.casefold() else named, labels)))
         by_system.setdefault(" ".join(filter(None, (system, version))), []).append(shown)
-    return "; ".join(f"{system} ({', '.join(transports)})" for system, transports in by_system.items())
+    return "; ".join(f"{system} ({', '.join(filter(None, of))})" if any(of) else system for system, of in by_system.items())
 
 
 def _why(one: Compared, newest: Sequence[Compared]) -> str:
@@ -86,4 +95,4 @@ def _closest(one: Compared, newest: Sequence[Compared], metric: str, statistic: 
     if not differing:
         return ""
     other, reasons = min(differing, key=lambda found: len(found[1]))
-    return f"The most similar is {other.system}, {other.transport}; from it to this one, the difference is {'; '.join(reasons)}"
+    return f"The most similar is {with_system(other.system, other.transport)}; from it to this one, the difference is {'; '.join(reasons)}"

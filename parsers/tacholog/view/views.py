@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -14,12 +15,14 @@ from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
-from tacholog.view.series import Series, series_of
+from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
-TESTS = ("latency", "throughput", "demand")
+TESTS = ("latency", "throughput", "demand", "sustain")
+_Made = TypeVar("_Made")
+_Kind = tuple[str | None, str]  # a transport and a test
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,19 +44,30 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fields = (self.system, self.transport, self.test, self.host, self.run, self.release)
         return [*(value for value in fields if value), *(f"{label_name(name)}={value}" for name, value in self.labels)]
 
-    def of_run(self, results: Sequence[ResultRow]) -> list[ResultRow]:
-        """Return the selected numbers of a run that `wants_run` accepts."""
-        if self.transport is None and self.test is None:
-            return list(results)
-        return [result for result in results if _is(self.transport, result.conditions.transport) and _is(self.test, result.test)]
+    def of_run(self, results: list[ResultRow], kinds: frozenset[_Kind]) -> list[ResultRow]:
+        """Return the selected numbers of a run that `wants_run` accepts; the same list if these are all.
+
+        Args:
+            results: the numbers of the run.
+            kinds: the transports and tests that are among them: most runs have one of each, and no number is looked at.
+        """
+        wanted = {kind for kind in kinds if _is(self.transport, kind[0]) and self.test in (None, kind[1])}
+        if len(wanted) == len(kinds):
+            return results
+        return [result for result in results if (result.conditions.transport, result.test) in wanted] if wanted else []
 
     def wants_run(self, run: RunRow) -> bool:
         """Whether a run is selected, by what is known of the run itself."""
-        pairs = ((self.system, run.system), (self.host, run.host), (self.run, run.run), (self.release, run.release))
-        return all(_is(wanted, given) for wanted, given in pairs) and has_labels(run.labels, self.labels)
+        return (
+            _is(self.system, run.system)
+            and _is(self.host, run.host)
+            and _is(self.run, run.run)
+            and _is(self.release, run.release)
+            and has_labels(run.labels, self.labels)
+        )
 
 
-class View(msgspec.Struct, frozen=True):
+class View(msgspec.Struct, frozen=True, dict=True):
     """Runs, logs, problems and numbers; all of them belong together."""
 
     by_run: dict[str, list[ResultRow]]  # hundreds of pages each ask for a few runs, and must not search the numbers of all others
@@ -63,16 +77,53 @@ class View(msgspec.Struct, frozen=True):
     hosts: dict[str, Host]
     histograms: Sequence[HistogramRow] = ()
 
+    def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Return what ``make`` makes of this view, and make it once: pages of a site ask for the same again and again.
+
+        Args:
+            what: a name for it, with everything that it depends on besides the view.
+            make: makes it.
+        """
+        if what not in self._made:
+            self._made[what] = make()
+        made: _Made = self._made[what]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
+
     def only(self, selection: Selection) -> View:
         """Return the selected part: its numbers and their runs, and selected runs without numbers."""
-        found = {name: results for name in self._wanted(selection) if (results := selection.of_run(self.by_run.get(name, ())))}
+        return self.once(selection, partial(self._by_steps, selection))
+
+    def _by_steps(self, selection: Selection) -> View:
+        """Select by system first and by test last, so that selections that begin alike share what was selected."""
+        if selection.test is not None and selection != Selection(test=selection.test):
+            return self.only(msgspec.structs.replace(selection, test=None)).only(Selection(test=selection.test))
+        of_system = Selection(system=selection.system)
+        if of_system not in (selection, Selection()) and (part := self.only(of_system)) is not self:
+            return part.only(selection)
+        return self._only(selection)
+
+    def _only(self, selection: Selection) -> View:
+        wanted = [name for name in self._wanted(selection) if name in self.by_run]
+        found = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
         kept = set(found) | self._without_numbers(selection)
+        is_whole = kept == self.runs.keys() and all(found.get(name) is results for name, results in self.by_run.items())
+        if is_whole and (selection == Selection() or not self.unread):
+            return self
         runs = {name: run for name, run in self.runs.items() if name in kept}
         logs = [log for log in self.logs if log.run in kept]
         problems = [problem for problem in self.problems if problem.run in kept]
         # Nothing is known about runs that could not be read: they are listed where everything is selected.
         problems += self.unread if selection == Selection() else []
         return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+
+    @cached_property
+    def kinds(self) -> Mapping[str, frozenset[_Kind]]:
+        """The transports and tests of each run with numbers: each pair that is among them."""
+        return {name: frozenset((result.conditions.transport, result.test) for result in results) for name, results in self.by_run.items()}
 
     def only_runs(self, names: Iterable[str]) -> View:
         """Return the part with these runs."""
@@ -110,12 +161,20 @@ class View(msgspec.Struct, frozen=True):
         return [result for result in self.results if result.scope == "summary"]
 
     def intervals(self) -> list[ResultRow]:
-        """Return the numbers of single intervals."""
-        return [result for result in self.results if result.scope == "interval"]
+        """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at a rate of its own, are none."""
+        return [result for result in self.results if result.scope == "interval" and result.test != "sustain"]
+
+    def trials(self) -> list[ResultRow]:
+        """Return the numbers of the trials of searches."""
+        return [result for result in self.results if result.scope == "interval" and result.test == "sustain"]
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
         """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
-        return series_of(self.summaries(), named)
+        return self.once(("series", *named), partial(labelled, self._measured, named))
+
+    @cached_property
+    def _measured(self) -> Mapping[SeriesKey, Measured]:
+        return measured_alike(self.summaries())
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:
@@ -127,15 +186,23 @@ def differing_labels(runs: Iterable[RunRow]) -> list[str]:
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    by_run: dict[str, list[ResultRow]] = {}
+    found: dict[str, list[ResultRow]] = {}
     for result in rows.results(data, runs):
-        by_run.setdefault(result.run.run, []).append(result)
-    return View(by_run, runs, rows.logs(data), rows.problems(data), data.hosts, rows.histograms(data))
+        found.setdefault(result.run.run, []).append(result)
+    by_run = {name: found[name] for name in runs if name in found}
+    # What could not be read at all comes last, as in `View.only`.
+    problems = sorted(rows.problems(data), key=lambda problem: problem.run not in runs)
+    return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
 
 
 def manifest_of(run: RunRow) -> Manifest | None:
     """Return a run's manifest."""
-    return msgspec.json.decode(run.manifest, type=Manifest) if run.manifest else None
+    return _manifest_in(run.manifest) if run.manifest else None
+
+
+@lru_cache(maxsize=512)  # those of a page: one takes some ten kB
+def _manifest_in(text: str) -> Manifest:
+    return msgspec.json.decode(text, type=Manifest)
 
 
 def transport_of(run: RunRow) -> str | None:
@@ -145,6 +212,7 @@ def transport_of(run: RunRow) -> str | None:
     return None if transport is None else str(transport)
 
 
+@lru_cache(maxsize=1 << 14)  # each number links to its log
 def log_document(folder: str, run: str, log: str) -> str:
     """Return the document name of a log's page."""
     return f"{folder}/{path_slug(f'{run}/{log}')}"

@@ -12,10 +12,10 @@ from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Machine
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
-from tacholog.campaign.processes import FLOOR, Process, is_floor, main_process
+from tacholog.campaign.processes import Process, is_floor, main_process
 from tacholog.campaign.tools import measured_program
 from tacholog.runs.host import pseudonym
-from tacholog.runs.manifest import Host
+from tacholog.runs.manifest import FLOOR, Host
 
 #: The name of this machine among the machines of a run. A host of a campaign cannot have it.
 HERE = ""

@@ -112,7 +112,7 @@ class TableListing:
         record = event.what
         if not isinstance(record, Record) or record.scope != "summary":
             return
-        columns = _METRICS_SHOWN[record.test == "latency"]
+        columns = _METRICS_SHOWN.get(record.test, _OF_RATES)
         is_shown = any(number.metric in _LOOKED_FOR for number in record.numbers)
         left_out = [number.metric for number in record.numbers if not is_shown or number.metric not in columns]
         if left_out:
@@ -141,9 +141,9 @@ class TableListing:
             named = dict(zip(distinct, row_names([dict(one) for one in distinct], but="basis"), strict=True))
             names = [named[one] for one in said]
             terminal.styled(f"{log}  {system}, {test}", bold=True)
-            terminal.styled(_HEADERS[test == "latency"] + ("  of" if any(names) else ""), dim=True)
+            terminal.styled(_HEADERS.get(test, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
             for (line, record, _), name in zip(found, names, strict=True):
-                cells = _latency_cells(record) if test == "latency" else _throughput_cells(record)
+                cells = _CELLS.get(test, _throughput_cells)(record)
                 row = f"{line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells)
                 terminal.line(f"{row}  {name}".rstrip())
         self._held.clear()
@@ -178,16 +178,16 @@ class LineListing:
 
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
-_LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received"}
-_METRICS_SHOWN = {
-    True: {"latency"},
-    False: {"goodput", "message_rate", "messages_received", "messages_lost", "loss"},
-}
+_LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received", "sustained_rate"}
+_OF_RATES = {"goodput", "message_rate", "messages_received", "messages_lost", "loss"}
+_METRICS_SHOWN = {"latency": {"latency"}, "sustain": {"sustained_rate"}}
 _LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
+_LATENCY_HEADER = "  ".join(f"{f'{name} us':>12}" for name in _LATENCY_STATISTICS)
 _HEADERS = {
-    True: f"{'line':>7}  {'bytes':>10}  {'basis':>12}  " + "  ".join(f"{name + ' us':>12}" for name in _LATENCY_STATISTICS) + f"  {'samples':>12}",
-    False: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}",
+    "latency": f"{'line':>7}  {'bytes':>10}  {'basis':>12}  {_LATENCY_HEADER}  {'samples':>12}",
+    "sustain": f"{'line':>7}  {'bytes':>10}  {'messages/s':>12}  {'missed at':>12}",
 }
+_HEADER_OF_RATES = f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}"
 
 
 def _latency_cells(record: Record) -> list[str]:
@@ -198,6 +198,13 @@ def _latency_cells(record: Record) -> list[str]:
 def _throughput_cells(record: Record) -> list[str]:
     wanted = (("goodput", "mean", 1e-6), ("message_rate", "mean", 1.0), ("messages_received", "total", 1.0), ("messages_lost", "total", 1.0))
     return [*(_scaled(record.number(metric, name), scale) for metric, name, scale in wanted), _scaled(record.number("loss", "total"), 100.0)]
+
+
+def _sustained_cells(record: Record) -> list[str]:
+    return [_scaled(record.number("sustained_rate", f"{end}-bound"), 1.0) for end in ("lower", "upper")]
+
+
+_CELLS = {"latency": _latency_cells, "sustain": _sustained_cells}
 
 
 def _scaled(number: Number | None, scale: float) -> str:

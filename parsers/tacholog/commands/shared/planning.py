@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from tacholog.campaign.foresight import SIZE, VERSION, FirstLook, Foresight, Gap
 from tacholog.campaign.machines.machine import HostEntry
-from tacholog.campaign.plan import Plan
 from tacholog.campaign.preview import FoundProgram, Preview
 from tacholog.commands.shared.listing import counted
-from tacholog.runs.disturbance import limit_words
+from tacholog.runs.disturbance import Limits, limit_words
 from tacholog.visible import drawn_in_line
 
 _SHOWN_VARIANTS = 3
@@ -138,17 +136,24 @@ def _program(program: FoundProgram) -> str:
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
 
 
-def limits_held(folder: Path, plan: Plan, disturbed: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return whether a campaign held its limits, in one line, and a line for each of the first runs that did not."""
-    if plan.limits is None:
+def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
+    """Return whether a campaign held its limits, in one line, and a line for each of the first runs that did not.
+
+    Args:
+        limits: of the campaign.
+        runs: how many it has.
+        disturbed: the runs that did not hold the limits, and why.
+        again: the command that measures them again.
+    """
+    if limits is None:
         return []
     if not disturbed:
-        return [f"All runs held the limits ({limit_words(plan.limits)})."]
-    runs = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
-    more = len(disturbed) - len(runs)
-    head = f"{len(disturbed)} of {counted(len(plan.runs), 'run')} did not hold the limits ({limit_words(plan.limits)})"
-    remedy = f"so this campaign is not fit to publish; do these runs again with: tacholog bench --resume {folder}"
-    return [f"{head}, {remedy}", *runs, *([f"  and {more} more"] if more else [])]
+        return [f"All runs held the limits ({limit_words(limits)})."]
+    named = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
+    more = len(disturbed) - len(named)
+    head = f"{len(disturbed)} of {counted(runs, 'run')} did not hold the limits ({limit_words(limits)})"
+    remedy = f"so this campaign is not fit to publish; do these runs again with: {again}"
+    return [f"{head}, {remedy}", *named, *([f"  and {more} more"] if more else [])]
 
 
 def duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.changed import is_same_build, is_same_control, soft_differences
 from tacholog.compare.comparable import MACHINE, Judgement, judge
-from tacholog.compare.diff.controls import chosen, controls_of, host_change, is_control, within_host
+from tacholog.compare.diff.controls import chosen, controls_of, host_change, is_control, losses_within_host, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, CellPairs, match
@@ -99,6 +99,8 @@ def compare(
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
     found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
+    if controls and controls.moved:
+        found = losses_within_host(found)
     return msgspec.structs.replace(
         report,
         settings=settings,
@@ -179,7 +181,7 @@ def _controls(
     if not len(pairs.old):
         return None
     found = _find(data, pairs, _judge(data, pairs, profiles, policy), (order, codes), policy, None)
-    change = host_change(data, pairs, found.found, int(findings.found.tested.sum()))
+    change = host_change(data, pairs, found.found, int(findings.found.tested.sum()), order)
     if change is not None and change.moved:
         within_host(findings.verdicts, findings.found, lower_is_better(data, findings.pairs), change)
     return controls_of(change, rows(found, policy), findings)

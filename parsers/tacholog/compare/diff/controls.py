@@ -7,21 +7,21 @@ Nothing is divided by a control: the host need not have the same effect on every
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from tacholog.compare.detection import least_p
+from tacholog.compare.diff.control_tests import Moved, moved
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Flags, Floats, Integers, Numbers
 from tacholog.compare.diff.rows import Findings
 from tacholog.compare.diff.verdict import CODE, REASON, Verdicts, lower_is_better
 from tacholog.compare.distributions import student_t_two_sided_quantile
-from tacholog.compare.jointly import PairedRows, by_largest
-from tacholog.compare.policy import MIN_RUNS, band_of
-from tacholog.compare.result import Controls, DiffRow
-from tacholog.compare.statistics import adjusted_each, unpaired_shift
+from tacholog.compare.policy import band_of
+from tacholog.compare.result import VERDICTS, ControlLayout, Controls, DiffRow, Loss, RunOrder
 from tacholog.runs.labels import CONTROL
 
 _LEVEL = 0.03  # of the test of the controls: chosen by simulation, see tests/diff/test_controls.py
@@ -32,7 +32,8 @@ class HostChange(NamedTuple):
     """What the controls show. Shifts are logarithms; positive is worse.
 
     ``rows`` are the places of the controls that were judged, ``shift`` that of each, ``p`` the p-value of all together. ``low`` and ``high`` are the
-    range of shifts of other rows that the host explains, empty if the controls did not move.
+    range of shifts of other rows that the host explains, empty if the controls did not move. ``alone`` is that range for a row alone, also if they
+    did not move: so much they may have missed. ``layout`` says what was compared.
     """
 
     rows: Integers
@@ -42,6 +43,8 @@ class HostChange(NamedTuple):
     mean: float
     low: float
     high: float
+    alone: tuple[float, float]
+    layout: ControlLayout
 
 
 def is_control(data: Numbers, pairs: CellPairs) -> Flags:
@@ -58,7 +61,7 @@ def chosen(pairs: CellPairs, which: Flags) -> CellPairs:
     return CellPairs(pairs.old[which], pairs.new[which])
 
 
-def host_change(data: Numbers, pairs: CellPairs, found: Estimates, others: int) -> HostChange | None:
+def host_change(data: Numbers, pairs: CellPairs, found: Estimates, others: int, order: Sequence[RunOrder]) -> HostChange | None:
     """Judge the controls; ``None`` if none of them can be judged.
 
     Medians, means and rates are judged, because percentiles beyond vary too much. Controls need no layout that excludes time as the reason: if time
@@ -69,62 +72,33 @@ def host_change(data: Numbers, pairs: CellPairs, found: Estimates, others: int) 
         pairs: the controls.
         found: their estimates.
         others: how many rows are judged beside them.
+        order: when the runs were made.
     """
     statistic = data.columns["statistic"]
     centre = np.array([False, *(band_of(word) == "centre" for word in statistic.words)])[statistic.codes[np.maximum(pairs.old, 0)]]
-    rows = np.flatnonzero(found.tested & found.paired & centre)
     worse = np.where(lower_is_better(data, pairs), 1.0, -1.0)
-    if len(rows):
-        p = _p_of_pairs(found, rows, worse)
-        least = least_p(int(found.groups[rows].max()), 0, paired=True)
-        shift, error = found.shift.estimate[rows], found.deviation[rows] / np.sqrt(found.groups[rows, 0])
-    else:
-        enough = np.minimum(data.cells.values[pairs.old], data.cells.values[pairs.new]) >= MIN_RUNS
-        rows = np.flatnonzero(centre & pairs.both & enough & (np.fmin(data.cells.median[pairs.old], data.cells.median[pairs.new]) > 0))
-        if not len(rows):
-            return None
-        shift, error, every = _by_runs(data, chosen(pairs, np.isin(np.arange(len(centre)), rows)))
-        p, least = float(adjusted_each(every).min()), 0.0
-    return _judged(rows, shift * worse[rows], error, p, (max(_LEVEL, least), others))
+    tested = moved(data, pairs, found, centre, order, worse)
+    return _judged(tested, others) if tested else None
 
 
-def _p_of_pairs(found: Estimates, rows: Integers, worse: Floats) -> float:
-    """The p-value of the largest of all controls and of their mean, by flips of the pairs."""
-    batches = []
-    for batch in found.in_pairs:
-        part = np.isin(batch.rows, rows)
-        differences, numbers = batch.differences[part] * worse[batch.rows[part], None], batch.pairs[part]
-        batches.append(PairedRows(batch.rows[part], differences, numbers))
-        if len(numbers) > 1 and (numbers == numbers[0]).all():
-            batches.append(PairedRows(np.array([len(found.tested)]), differences.mean(axis=0, keepdims=True), numbers[:1]))
-    return float(np.nanmin(by_largest(batches, len(found.tested) + 1)))
+def _judged(tested: Moved, others: int) -> HostChange:
+    """What shifts of other rows the host explains: those of one more row of the same kind, for all rows together, and for a row alone."""
+    shift, mean = tested.shift, float(tested.shift.mean())
+    moved = tested.p <= max(_LEVEL, tested.least)
+    ranges = [_range(shift, tested.error, mean, rows) for rows in (max(others, 1), 1)]
+    low, high = ranges[0] if moved else (0.0, 0.0)
+    return HostChange(tested.rows, shift, moved=moved, p=tested.p, mean=mean, low=low, high=high, alone=ranges[1], layout=tested.layout)
 
 
-def _by_runs(data: Numbers, pairs: CellPairs) -> tuple[Floats, Floats, Floats]:
-    """The shift of each control between all runs of both sides, its standard error, and its p-value."""
-    columns: list[tuple[float, float, float]] = []
-    entries, cells = data.entries, data.cells
-    for old, new in zip(pairs.old.tolist(), pairs.new.tolist(), strict=True):
-        sides = [np.log(entries.value[cells.first[cell] : cells.first[cell] + cells.values[cell]])[None] for cell in (old, new)]
-        shift = unpaired_shift(sides[0], sides[1])
-        error = np.sqrt(sum(float(side.var(ddof=1)) / side.shape[1] for side in sides))
-        columns.append((float(shift.estimate[0]), float(error), float(shift.p[0])))
-    estimate, error_of_each, p = np.array(columns).T
-    return estimate, error_of_each, p
-
-
-def _judged(rows: Integers, shift: Floats, error: Floats, p: float, limits: tuple[float, int]) -> HostChange:
-    """What shifts of other rows the host explains: those of one more row of the same kind, for all rows together."""
-    (level, others), count = limits, len(rows)
-    mean = float(shift.mean())
-    if p > level:
-        return HostChange(rows, shift, moved=False, p=p, mean=mean, low=0.0, high=0.0)
+def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float, float]:
+    """Where one more row lies with a probability of 95 %, and so many rows together; one control does not tell how differently rows move."""
+    count = len(shift)
     if count < _LEAST:
-        return HostChange(rows, shift, moved=True, p=p, mean=mean, low=-np.inf, high=np.inf)
+        return -np.inf, np.inf
     scatter = max(float(shift.std(ddof=1)), float(np.median(error)))
-    quantile = student_t_two_sided_quantile(np.array([0.05 / max(others, 1)]), count - 1)[0]
+    quantile = student_t_two_sided_quantile(np.array([0.05 / rows]), count - 1)[0]
     width = float(quantile * scatter * np.sqrt(1 + 1 / count))
-    return HostChange(rows, shift, moved=True, p=p, mean=mean, low=min(mean - width, 0.0), high=max(mean + width, 0.0))
+    return min(mean - width, 0.0), max(mean + width, 0.0)
 
 
 def controls_of(change: HostChange | None, rows: tuple[DiffRow, ...], findings: Findings) -> Controls:
@@ -136,13 +110,16 @@ def controls_of(change: HostChange | None, rows: tuple[DiffRow, ...], findings: 
     transport = findings.data.columns["transport"]
     called = np.isin(findings.verdicts.verdict, [CODE["worse"], CODE["better"]])
     of_called = {transport.at(int(cell)) for cell in findings.pairs.new[called]}
-    ends = tuple(float(np.expm1(end)) if np.isfinite(end) else None for end in (change.low, change.high))
+    low, high, *alone = (float(np.expm1(end)) if np.isfinite(end) else None for end in (change.low, change.high, *change.alone))
     return Controls(
         rows=rows,
         moved=change.moved,
+        judged=len(change.rows),
         p=change.p,
         change=float(np.expm1(change.mean)),
-        explains=(ends[0], ends[1]) if change.moved else None,
+        layout=change.layout,
+        explains=(low, high) if change.moved else None,
+        alone=(alone[0], alone[1]),
         uncovered=tuple(sorted(name for name in of_called - used if name)),
     )
 
@@ -154,3 +131,9 @@ def within_host(verdicts: Verdicts, found: Estimates, lower: Flags, change: Host
     explained = called & (shift >= change.low) & (shift <= change.high)
     verdicts.verdict[explained] = CODE["inconclusive"]
     verdicts.reason[explained] = REASON["host_changed"]
+
+
+def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
+    """Take the verdict from loss that is worse or better while the host changed: how much the host explains of it, times and rates cannot tell."""
+    found = (replace(one, verdict="inconclusive", reasons=("host_changed",)) if one.verdict in ("worse", "better") else one for one in losses)
+    return tuple(sorted(found, key=lambda one: VERDICTS.index(one.verdict)))

@@ -239,4 +239,4 @@ def _size_bytes(stated: str | int) -> int | None:
     if found is None or found[2] not in SIZES:
         return None
     count = float(found[1]) * SIZES[found[2]]
-    return int(count) if count >= 1 and count == int(count) else None
+    return int(count) if 1 <= count < 2**63 and count == int(count) else None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from typing import NamedTuple
 
 import msgspec
 
 from tacholog.compare.policy import RowFilter
 from tacholog.compare.requirements.absolute import judge_absolute
 from tacholog.compare.requirements.file import CONFIDENCE, Placed, PlacedGate, Requirement, RequirementFile
-from tacholog.compare.requirements.relative import judge_relative
+from tacholog.compare.requirements.relative import Compared, host_between, judge_relative
 from tacholog.compare.requirements.result import (
     VERDICTS,
     LimitKind,
@@ -22,6 +24,7 @@ from tacholog.compare.requirements.result import (
     RequirementVerdict,
 )
 from tacholog.compare.requirements.select import selected
+from tacholog.compare.result import Controls
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.schema.metrics import METRICS
@@ -29,6 +32,14 @@ from tacholog.schema.metrics import METRICS
 EXIT_FAILED, EXIT_UNDECIDED = 3, 4
 FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")
 Base = Callable[[str], Dataset]  # the runs of a release, or of a folder
+
+
+class _Other(NamedTuple):
+    """What relative requirements compare with: ``than`` replaces what they name, ``host`` is what controls say of the host since then."""
+
+    base: Base
+    than: str | None
+    host: Callable[[str], Controls | None]
 
 
 def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None = None) -> RequirementReport:
@@ -43,10 +54,11 @@ def judge(dataset: Dataset, file: RequirementFile, base: Base, than: str | None 
     Raises:
         UnreadableInput: ``base`` finds no such runs. See `check_bases` for requirements that name none.
     """
+    other = _Other(base, than, cache(lambda name: host_between(base(name), dataset)))
     results = [
-        _absolute(dataset, placed) if not placed.requirement.is_relative else _relative(dataset, placed, base, than) for placed in file.requirements
+        _absolute(dataset, placed) if not placed.requirement.is_relative else _relative(dataset, placed, other) for placed in file.requirements
     ]
-    results += [_gate(dataset, gate, base, than) for gate in file.gates]
+    results += [_gate(dataset, gate, other) for gate in file.gates]
     counted = Counter(result.verdict for result in results)
     runs = dataset.runs
     return RequirementReport(
@@ -79,24 +91,26 @@ def _absolute(dataset: Dataset, placed: Placed) -> RequirementResult:
     words = "at most" if kind == "max" else "at least"
     stated = requirement.max if requirement.max is not None else requirement.min
     rows = judge_absolute(part.dataset, requirement) if part.hint is None else ()
-    return _result(placed, kind, f"{words} {stated:g} {requirement.unit}", rows, part.hint)
+    unit = "\u00b5s" if requirement.unit == "us" else requirement.unit  # the sign that values have
+    return _result(placed, kind, f"{words} {stated:g} {unit}", rows, part.hint)
 
 
-def _relative(dataset: Dataset, placed: Placed, base: Base, than: str | None) -> RequirementResult:
+def _relative(dataset: Dataset, placed: Placed, other: _Other) -> RequirementResult:
     requirement = placed.requirement
-    name = than or requirement.than or ""
-    old, new = selected(base(name), requirement), selected(dataset, requirement)
+    name = other.than or requirement.than or ""
+    old, new = selected(other.base(name), requirement), selected(dataset, requirement)
     hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
-    rows = judge_relative(old.dataset, new.dataset, (f"{requirement.metric}:{requirement.statistic}",), requirement.limit) if hint is None else ()
+    metrics = (f"{requirement.metric}:{requirement.statistic}",)
+    rows = () if hint else judge_relative(Compared(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
     stated = f"at most {requirement.max_worse_percent:g} % worse than {name}"
     return msgspec.structs.replace(_result(placed, "worse", stated, rows, hint), than=name)
 
 
-def _gate(dataset: Dataset, gate: PlacedGate, base: Base, than: str | None) -> RequirementResult:
-    name = than or ""
+def _gate(dataset: Dataset, gate: PlacedGate, other: _Other) -> RequirementResult:
+    name = other.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(base(name), dataset, metrics, None, _named_in_rows(wanted))
+    rows = judge_relative(Compared(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.place,

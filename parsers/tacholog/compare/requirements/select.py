@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tacholog.compare.requirements.file import Requirement
+from tacholog.compare.sides import control_runs
 from tacholog.dataset.frames import Dataset
-from tacholog.runs.labels import NOT_STATED, PREFIX, labels_of
+from tacholog.runs.labels import CONTROL, NOT_STATED, PREFIX, label_name, labels_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +27,15 @@ class Selected(NamedTuple):
 
 
 def selected(dataset: Dataset, requirement: Requirement) -> Selected:
-    """The numbers that a requirement names, with their runs.
+    """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:
         dataset: the runs that are judged.
         requirement: whose metric, statistic and properties are asked for.
     """
     results = dataset.results[dataset.results["scope"] == "summary"]
+    if label_name(CONTROL) not in requirement.label:
+        results = results[~results["run"].isin(control_runs(dataset))]
     for name, of_run, wanted in _steps(dataset, requirement):
         values = results[name] if of_run is None else results["run"].map(of_run).astype("string")
         fits = (values == wanted).fillna(value=False).to_numpy(bool)

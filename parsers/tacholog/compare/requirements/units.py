@@ -23,6 +23,7 @@ UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
         "percent": {"%": 1.0},
         "instances": {"instances": 1.0},
         "switches": {"switches": 1.0},
+        "trials": {"trials": 1.0},
         "ns_per_gigabyte": {"s/GB": 1e9},
     }
 )

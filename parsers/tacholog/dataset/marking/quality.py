@@ -33,7 +33,7 @@ OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
 NO_MEMORY_BIT_PER_S = 1e12  # More than twice of what one core can read from memory, or from a cache that is too small for large messages.
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
-_MAIN_METRICS = ("latency", "goodput", "message_rate")
+_MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class RunContext(msgspec.Struct, frozen=True):
@@ -44,6 +44,8 @@ class RunContext(msgspec.Struct, frozen=True):
         clock_overhead_ns: how long one reading of the clock took.
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
+        other_load: how many processors other programs kept busy right before the run, where it was measured. It says more than the load average,
+            which still holds the programs of the runs before.
         processors: how many processors the machine has, from the log or the host file.
         is_disturbed: whether others took more of the machine than the limits of the campaign allow.
         took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
@@ -52,6 +54,7 @@ class RunContext(msgspec.Struct, frozen=True):
     failed: bool = False
     clock_overhead_ns: float | None = None
     load: float | None = None
+    other_load: float | None = None
     processors: float | None = None
     is_disturbed: bool = False
     took_other_way: bool = False
@@ -59,7 +62,11 @@ class RunContext(msgspec.Struct, frozen=True):
     @property
     def is_busy(self) -> bool:
         """Whether the machine did more than this run and a quarter of what it can do."""
-        return self.load is not None and self.processors is not None and self.load > OWN_LOAD + self.processors / 4
+        if self.processors is None:
+            return False
+        if self.other_load is not None:
+            return self.other_load > self.processors / 4
+        return self.load is not None and self.load > OWN_LOAD + self.processors / 4
 
 
 def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:

@@ -98,8 +98,10 @@ _MOST_SHAPES = 10_000
 
 def encoded(entry: LogEntry) -> bytes:
     """Return an entry as bytes: the same for the same log, whoever read it."""
+    import numpy as np
+
     columns = entry.columns
-    words = b"".join(array.astype("<i8", copy=False).tobytes() for array in (columns.record_words, columns.number_words, entry.bins))
+    words = b"".join(np.ascontiguousarray(array, dtype="<i8").data for array in (columns.record_words, columns.number_words, entry.bins))
     shapes = [msgspec.Raw(_encode(shape)) for shape in columns.shapes]
     counts = columns.record_words.shape[1], columns.number_words.shape[1], len(entry.bins)
     return _encode(_Encoded(entry.head, shapes, columns.names, *counts, words))
@@ -121,10 +123,13 @@ def decoded(content: bytes) -> LogEntry:
     sizes = RECORD_WIDTH * found.records, NUMBER_WIDTH * found.numbers, _BIN_WIDTH * found.bins
     if min(sizes) < 0 or len(found.words) != _WORD_BYTES * sum(sizes):
         raise DamagedEntry("its columns are not of the size that it says")
-    words = np.frombuffer(found.words, dtype="<i8").astype(np.int64)  # A copy, which can be changed.
-    records = words[: sizes[0]].reshape(RECORD_WIDTH, found.records)
-    numbers = words[sizes[0] : sizes[0] + sizes[1]].reshape(NUMBER_WIDTH, found.numbers)
-    bins = words[sizes[0] + sizes[1] :].reshape(found.bins, _BIN_WIDTH)
+    words = np.frombuffer(found.words, dtype="<i8")
+    end = sizes[0] + sizes[1]
+    columns = words[:end].astype(np.int64)  # A copy, which can be changed.
+    records = columns[: sizes[0]].reshape(RECORD_WIDTH, found.records)
+    numbers = columns[sizes[0] :].reshape(NUMBER_WIDTH, found.numbers)
+    # Another copy: a dataset keeps the distributions, and as a part of the same array they would keep all columns of the log with them.
+    bins = words[end:].astype(np.int64).reshape(found.bins, _BIN_WIDTH)
     entry = LogEntry(found.head, Columns(shapes, found.names, records, numbers), bins)
     if sum(histogram.bins for histogram in found.head.histograms) != found.bins:
         raise DamagedEntry("its distributions are not of the size that it says")

@@ -16,6 +16,7 @@ from tacholog.dataset.versions import detection_digest, reader_digest
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import read_evidence
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import UNREADABLE
 
@@ -105,16 +106,21 @@ class Fetching:
         return logs
 
     def _identify(self, log: _Log) -> None:
-        with open_named(log.run.folder, log.entry.file, log.run.named_by_user) as stream:
-            start = stream.read(HANDED_BYTES + 1)
-            if len(start) <= HANDED_BYTES:
-                log.content, log.size_bytes, log.sha256 = start, len(start), hashlib.sha256(start).hexdigest()
-                return
-            found, log.size_bytes = hashlib.sha256(start), len(start)
+        run, name = log.run, log.entry.file
+        if run.named_by_user:
+            with open_named(run.folder, name, named_by_user=True) as stream:
+                start = stream.read(HANDED_BYTES + 1)
+        else:
+            start = read_evidence(run.folder, name, HANDED_BYTES + 1)
+        if len(start) <= HANDED_BYTES:
+            log.content, log.size_bytes, log.sha256 = start, len(start), hashlib.sha256(start).hexdigest()
+            return
+        found = hashlib.sha256()
+        with open_named(run.folder, name, run.named_by_user) as stream:
             while piece := stream.read(_HASHED_BYTES):
                 found.update(piece)
                 log.size_bytes += len(piece)
-            log.sha256 = found.hexdigest()
+        log.sha256 = found.hexdigest()
 
     def _begun(self, window: tuple[list[ListedRun], list[_Log]]) -> _Window:
         """Look the logs of these runs up, and begin to read the others."""

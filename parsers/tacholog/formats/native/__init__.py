@@ -4,6 +4,7 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
 
     latency payload_bytes=64 basis=rtt samples=90412 lost=0 ... min_ns=180 p50_ns=402 p99_ns=604 max_ns=91233
     throughput payload_bytes=64 sent=812000 received=811000 lost=1000 ... goodput_bit_per_s=401800192.0
+    sustain payload_bytes=64 basis=rtt ... goal_statistic=p99 goal_latency_ns=100000 ... outcome=found trials=21 rate_per_s=63000 ...
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
@@ -41,7 +42,20 @@ from tacholog.formats.kit import (
     counted_column,
     exact_column,
 )
-from tacholog.formats.native.line import Fields, count, decimal, lacks, one_of, pairs_of, payload_bytes, unknown_kind_of_result
+from tacholog.formats.native import of_tools
+from tacholog.formats.native.line import (
+    LATENCY_STATISTICS,
+    Fields,
+    count,
+    decimal,
+    lacks,
+    number,
+    one_of,
+    pairs_of,
+    payload_bytes,
+    unknown_kind_of_result,
+)
+from tacholog.formats.native.search import sustain, trial
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +65,10 @@ if TYPE_CHECKING:
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
-DIALECTS = (Dialect("native/1", "0.1.0 and later", "real logs"),)
+DIALECTS = (
+    Dialect("native/1", "0.1.0 and later", "real logs"),
+    Dialect("search/1", "of tacholog sustain, 0.4.0 and later", "real logs"),
+)
 DEFINITIONS = {
     "perftest-rtt": "Round trip of a closed-loop ping-pong with one message outstanding, on the publisher's clock: from before the message "
     "is handed over until the subscriber's answer has been taken. Percentiles are nearest-rank over a histogram whose bins are at most 1/1024 "
@@ -73,6 +90,10 @@ DEFINITIONS = {
     "perftest-aggregate": "What all subscribers of one publisher received, or one subscriber of all its publishers, taken together: messages, loss "
     "and the other counts summed; of the rates of perftest-throughput or perftest-demand the least (min), at which everybody was served, and "
     "their sum. Sent messages count once.",
+    "perftest-sustain": "The highest rate of an open loop of round trips whose trials keep a goal of latency and loss, as a search by the procedure "
+    "of RFC 9971 (MLRsearch) found it: the relevant lower bound, confirmed by trials of full length. Lost is every message of the schedule "
+    "without an answer, also one that was never sent. The relevant upper bound, at which the goal was missed, is at most the goal width above it.",
+    **of_tools.DEFINITIONS,
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start.",
 }
@@ -87,6 +108,10 @@ STATES = {
         "waiting tuning warmup basis definition planned_duration_s payload_bytes tool_version",
         sometimes="offered_rate_per_s",
     ),
+    "sustain": States(
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # all that the search over another tool knows
+        sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
+    ),
     "throughput": States(
         always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
         "waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
@@ -95,7 +120,6 @@ STATES = {
 }
 
 _KIND = re.compile(r"[a-z]+")
-_LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")
 _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
@@ -144,17 +168,21 @@ BULK = (
 
 
 def detect(head: str) -> Detected:
-    """A native log opens with a ``perftest`` line that names its own dialect."""
-    return Detected(re.match(r"perftest [^\n]*\blog=native/1\b", head) is not None, wants="a first line 'perftest ... log=native/1'")
+    """A native log opens with a line that names its own dialect."""
+    found = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
+    return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
     warmups: dict[str, str] = {}
+    kinds = _KINDS
     ended = False
     for line in lines:
         kind = _KIND.match(line.text)
-        read = _KINDS.get(kind[0]) if kind else None
+        if line.text.startswith("search "):
+            kinds = _KINDS_OF_TOOLS
+        read = kinds.get(kind[0]) if kind else None
         if kind is None or read is None:
             if not line.text.strip():
                 yield Found(line, None)
@@ -188,22 +216,17 @@ def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram
         return Broken(f"{kind} line: {error}")
 
 
-def _number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
-    if key in fields:
-        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key))
-
-
 def _basis(fields: Fields) -> Basis:
     return one_of(_BASES, fields, "basis")
 
 
 def _latency(fields: Fields) -> Record:
-    numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"{name}_ns")]
+    numbers = [n for name in LATENCY_STATISTICS for n in number("latency", name, fields, f"{name}_ns")]
     for name in _COUNTS:
-        numbers += _number(f"messages_{name}", "total", fields, name)
+        numbers += number(f"messages_{name}", "total", fields, name)
     numbers += _instances(fields, "total")
-    numbers += _number("histogram_overflow", "total", fields, "overflow")
-    numbers += _number("duration", "total", fields, "duration_ns")
+    numbers += number("histogram_overflow", "total", fields, "overflow")
+    numbers += number("duration", "total", fields, "duration_ns")
     return Record(
         test="latency",
         payload_bytes=payload_bytes(fields),
@@ -224,10 +247,10 @@ def _definition(fields: Fields) -> str:
 
 
 def _sending(fields: Fields) -> Record:
-    numbers = [n for name in _LATENCY_STATISTICS for n in _number("latency", name, fields, f"from_send_{name}_ns")]
-    numbers += [n for name in _LATENCY_STATISTICS for n in _number("send_lateness", name, fields, f"lateness_{name}_ns")]
-    numbers += _number("messages_sent", "total", fields, "sent")
-    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers = [n for name in LATENCY_STATISTICS for n in number("latency", name, fields, f"from_send_{name}_ns")]
+    numbers += [n for name in LATENCY_STATISTICS for n in number("send_lateness", name, fields, f"lateness_{name}_ns")]
+    numbers += number("messages_sent", "total", fields, "sent")
+    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
     return Record(
         test="latency",
         payload_bytes=payload_bytes(fields),
@@ -241,7 +264,7 @@ def _sending(fields: Fields) -> Record:
 def _counts(fields: Fields) -> list[Number]:
     """What became of messages."""
     received, lost = count(fields, "received"), count(fields, "lost")
-    numbers = [n for name in _COUNTS for n in _number(f"messages_{name}", "total", fields, name)]
+    numbers = [n for name in _COUNTS for n in number(f"messages_{name}", "total", fields, name)]
     if received + lost:
         numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
     return numbers
@@ -259,10 +282,10 @@ def _instances(fields: Fields, statistic: str) -> list[Number]:
 
 def _throughput(fields: Fields) -> Record:
     numbers = _counts(fields) + _instances(fields, "total")
-    numbers += _number("message_rate", "mean", fields, "rate_per_s")
-    numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
-    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
-    numbers += _number("duration", "total", fields, "duration_ns")
+    numbers += number("message_rate", "mean", fields, "rate_per_s")
+    numbers += number("goodput", "mean", fields, "goodput_bit_per_s")
+    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers += number("duration", "total", fields, "duration_ns")
     return Record(
         test="throughput",
         payload_bytes=payload_bytes(fields),
@@ -281,12 +304,12 @@ def _alone(fields: Fields) -> int | None:
 
 def _demand(fields: Fields) -> Record:
     numbers = _counts(fields) + _instances(fields, "total")
-    numbers += _number("send_duration", "total", fields, "send_duration_ns")
-    numbers += _number("duration", "total", fields, "receive_duration_ns")
-    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
-    numbers += _number("offered_goodput", "mean", fields, "offered_goodput_bit_per_s")
-    numbers += _number("message_rate", "mean", fields, "rate_per_s")
-    numbers += _number("goodput", "mean", fields, "goodput_bit_per_s")
+    numbers += number("send_duration", "total", fields, "send_duration_ns")
+    numbers += number("duration", "total", fields, "receive_duration_ns")
+    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
+    numbers += number("offered_goodput", "mean", fields, "offered_goodput_bit_per_s")
+    numbers += number("message_rate", "mean", fields, "rate_per_s")
+    numbers += number("goodput", "mean", fields, "goodput_bit_per_s")
     return Record(
         test="demand",
         payload_bytes=payload_bytes(fields),
@@ -301,9 +324,9 @@ def _demand(fields: Fields) -> Record:
 def _aggregate(fields: Fields) -> Record:
     numbers = _counts(fields) + _instances(fields, "min")
     for statistic in ("min", "sum"):
-        numbers += _number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
-        numbers += _number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
-    numbers += _number("offered_rate", "mean", fields, "offered_rate_per_s")
+        numbers += number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
+        numbers += number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
+    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
     conditions = _bursts(fields) if "demand" in fields else Conditions()
     return Record(
         test=one_of(_TESTS, fields, "test"),
@@ -323,10 +346,10 @@ def _aggregate(fields: Fields) -> Record:
 
 
 def _resources(fields: Fields) -> Record:
-    numbers = [n for name in ("user", "system") for n in _number("cpu_time", name, fields, f"{name}_ns")]
-    numbers += [n for name in ("voluntary", "involuntary") for n in _number("context_switches", name, fields, f"{name}_switches")]
-    numbers += _number("peak_memory", "max", fields, "peak_memory_bytes")
-    numbers += _number("duration", "total", fields, "duration_ns")
+    numbers = [n for name in ("user", "system") for n in number("cpu_time", name, fields, f"{name}_ns")]
+    numbers += [n for name in ("voluntary", "involuntary") for n in number("context_switches", name, fields, f"{name}_switches")]
+    numbers += number("peak_memory", "max", fields, "peak_memory_bytes")
+    numbers += number("duration", "total", fields, "duration_ns")
     conditions = _bursts(fields) if "demand" in fields else Conditions()
     return Record(
         test=one_of(_TESTS, fields, "test"),
@@ -370,10 +393,10 @@ def _interval(fields: Fields) -> Record:
 
 def _interval_of(fields: Fields) -> Record:
     is_latency = "messages" in fields
-    numbers = [n for name in ("p50", "p99", "max") for n in _number("latency", name, fields, f"{name}_ns")]
-    numbers += _number("messages_received", "total", fields, "messages" if is_latency else "received")
-    numbers += _number("messages_lost", "total", fields, "lost")
-    numbers += _number("duration", "total", fields, "duration_ns")
+    numbers = [n for name in ("p50", "p99", "max") for n in number("latency", name, fields, f"{name}_ns")]
+    numbers += number("messages_received", "total", fields, "messages" if is_latency else "received")
+    numbers += number("messages_lost", "total", fields, "lost")
+    numbers += number("duration", "total", fields, "duration_ns")
     return Record(
         test="latency" if is_latency else "throughput",
         payload_bytes=payload_bytes(fields),
@@ -498,6 +521,8 @@ _KINDS: Mapping[str, Reader] = {
     "throughput": _throughput,
     "demand": _demand,
     "aggregate": _aggregate,
+    "trial": trial,
+    "sustain": sustain,
     "resources": _resources,
     "cost": _cost,
     "sending": _sending,
@@ -505,6 +530,8 @@ _KINDS: Mapping[str, Reader] = {
     "end": _end,
     **{kind: _facts_of(kind) for kind in _FACT_KINDS},
 }
+
+_KINDS_OF_TOOLS: Mapping[str, Reader] = {**of_tools.KINDS, "note": _facts_of("note"), "error": _error, "end": _end}
 
 
 def _with_warmup(

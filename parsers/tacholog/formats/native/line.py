@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tacholog.formats.kit import COUNT_LIMIT
+from tacholog.formats.kit import COUNT_LIMIT, Number
 
 Fields = Mapping[str, str]
 Word = TypeVar("Word", bound=str)
+
+LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
@@ -31,10 +33,13 @@ _BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
     "interval": (("counted", "max_ns"), ("received", "lost")),
     "resources": (("always", "peak_memory_bytes"),),
     "cost": (("always", "sides_ns"),),
+    "trial": (("always", "passed"),),
+    "sustain": (("always", "duration_ns"),),
 }
 # What stands before the first number of a result says what it is of, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
-_FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s"}
+_OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
+_FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
 def pairs_of(text: str) -> Fields | None:
@@ -86,6 +91,12 @@ def decimal(fields: Fields, key: str) -> float:
     if re.fullmatch(r"\d{1,19}(\.\d+)?", text) is None:
         raise ValueError(f"{key}={text} is no number")
     return float(text)
+
+
+def number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
+    """Yield the number under a key, if there is one."""
+    if key in fields:
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key))
 
 
 def payload_bytes(fields: Fields) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from tacholog.compare.result import DiffRow, Report
+from tacholog.compare.result import Report
 from tacholog.render.diff.loss import LossLine, loss_lines
 from tacholog.render.diff.meanings import counts, headline
-from tacholog.render.diff.notes import warnings
+from tacholog.render.diff.notes import host_words, warnings
 from tacholog.render.diff.sections import DiffLine, line_of
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.markdown import escape
@@ -17,7 +17,8 @@ MOST_LINES = 30
 _OPEN = ("worse", "better")
 _SHOWN = {"worse": 8, "better": 4}
 _UNDECIDED = ("inconclusive", "too_few_pairs", "unreplicated_diff")
-_MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS = 3, 2, 2
+_MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 3, 2, 2, 2
+_FRAME = 7  # the lines around the folded rows and warnings
 _HEAD = ("| row | old | new | change | 95 % interval | |", "|---|--:|--:|--:|:-:|---|")
 
 
@@ -26,28 +27,32 @@ def comment(report: Report) -> str:
     several = len({row.key.system for row in report.rows}) > 1
     rows = {verdict: [row for row in report.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
     lines = [f"### {escape(report.old.name)} → {escape(report.new.name)}: {escape(headline(report))}", "", escape(conclusion(report))]
+    host = host_words(report)[:_MOST_HOST] if report.controls is not None and report.controls.moved else []
+    if host:  # whoever reads only what is not folded must not blame the release for it
+        lines += ["", *(f"> {escape(words)}" for words in host)]
     shown = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
     if shown:
         lines += ["", *_HEAD, *(_cells(line) for line in shown)]
         hidden = [f"{len(rows[verdict]) - _SHOWN[verdict]} more are {verdict}" for verdict in _OPEN if len(rows[verdict]) > _SHOWN[verdict]]
         lines += [f"| {', '.join(hidden)} | | | | | |"] if hidden else []
     lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(report)]
-    return "\n".join([*lines, *_folded(report, [row for verdict in _UNDECIDED for row in rows[verdict]], several=several)]) + "\n"
+    undecided = [line_of(row, with_system=several) for verdict in _UNDECIDED for row in rows[verdict]]
+    return "\n".join([*lines, *_folded(report, undecided, set(host), MOST_LINES - len(lines))]) + "\n"
 
 
-def _folded(report: Report, undecided: Sequence[DiffRow], *, several: bool) -> Iterator[str]:
-    said = warnings(report)
+def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
+    """What is open, as far as there is room for it: at most so many lines, the counts and the warnings before the rows."""
+    said = [warning for warning in warnings(report) if warning not in shown_above][:_MOST_WARNINGS]
     counted = ", ".join(f"{title}: {count}" for title, count in counts(report))
     if not counted and not said:
         return
     yield ""
     yield f"<details><summary>{escape(counted or 'Nothing was compared')}</summary>"
     yield ""
-    if undecided:
-        yield from _HEAD
-        yield from (_cells(line_of(row, with_system=several)) for row in undecided[:_MOST_UNDECIDED])
-        yield ""
-    yield from (f"- {escape(warning)}" for warning in said[:_MOST_WARNINGS])
+    shown = undecided[: max(0, min(_MOST_UNDECIDED, room - len(said) - _FRAME))]
+    if shown:
+        yield from (*_HEAD, *map(_cells, shown), "")
+    yield from (f"- {escape(warning)}" for warning in said)
     yield "</details>"
 
 

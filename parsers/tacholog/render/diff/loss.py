@@ -84,7 +84,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
     yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
     if loss.verdict == "too_few_pairs":
         yield words.few(loss.attainable_p, loss.needed, loss.design)
-    if loss.verdict in OPEN and not _holds_zero(loss):
+    if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
         yield words.ALONE
     yield from (_reason(loss, code) for code in loss.reasons if code not in {one.field for one in loss.differences})
     if loss.old is None or loss.new is None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import VERDICTS, Report, Verdict
+from tacholog.compare.result import VERDICTS, DiffRow, Report, Verdict
 from tacholog.view.refusals import PUBLISHED_AGAIN
+
+UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -39,11 +41,8 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
             f"A verdict needs at least {MIN_RUNS} runs on each side that take turns, and enough samples beyond the percentile. "
             "`tacholog ab` makes 12 pairs.",
         ),
-        "unreplicated_diff": Meaning(
-            "Differ, not replicated",
-            "The values differ by more than the band, but one value on each side cannot show that the change would occur again.",
-        ),
-        "unreplicated_same": Meaning("Alike, not replicated", "The values differ by no more than the band. One value on each side cannot show more."),
+        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test was possible: each row says why."),
+        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band. No test was possible: each row says why."),
         "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
         "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
@@ -55,9 +54,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {
         "single_run": "one run on a side",
         "unverified": "a condition is not stated",
-        "order_confounded": "the sides did not take turns, so time may explain the change",
-        "sessions_confounded": "the sessions of the sides did not take turns, so time may explain the change",
-        "order_unknown": "the order of the runs is not known, so time may explain the change",
+        "order_confounded": "the sides did not take turns, so the time or the machine of the measurement may explain it",
+        "sessions_confounded": "the sessions of the sides did not take turns, so the time or the machine of the measurement may explain it",
+        "order_unknown": "the order of the runs is not known, so the time or the machine of the measurement may explain it",
         "pairs_unnamed": "the runs took turns, but do not state the session and repetition that make them pairs",
         "few_pairs": f"fewer than {MIN_RUNS} pairs of runs were made next to each other",
         "same_first": "one side ran first in nearly every pair or session, so its place may explain the change",
@@ -78,6 +77,50 @@ THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
         "assumed": "assumed",
     }
 )
+
+_ONE_VALUE = "one_value"  # on each side: the only reason that is not one of `REASONS`
+
+
+def sentence_of(verdict: Verdict, rows: Iterable[DiffRow]) -> str:
+    """Return when a row gets the verdict; of rows without a test why none was possible, if that is the same for all of them."""
+    kind = why_untested(rows) if verdict in UNTESTED else None
+    if kind is None:
+        return MEANINGS[verdict].sentence
+    if verdict == "unreplicated_diff":
+        why = "one value on each side cannot show that the change would occur again" if kind == _ONE_VALUE else REASONS.get(kind, kind)
+        return f"The values differ by more than the band, but this is not proven: {why}."
+    if kind == "same_measurement":
+        return "The values are identical."
+    why = "one value on each side cannot show more" if kind == _ONE_VALUE else REASONS.get(kind, kind)
+    return f"The values differ by no more than the band. {why[:1].upper()}{why[1:]}."
+
+
+def why_untested(rows: Iterable[DiffRow]) -> str | None:
+    """Return the reason why no test decided any of these rows: `has_one_value`, or one of `REASONS`; none if they have several."""
+    kinds = {_ONE_VALUE if has_one_value(row) else next(iter(row.reasons), "") for row in rows}
+    (kind,) = kinds if len(kinds) == 1 else ("",)
+    return kind if kind in (_ONE_VALUE, *REASONS) else None
+
+
+def told_by_sentence(verdict: Verdict, rows: Iterable[DiffRow]) -> str:
+    """Return the part of these rows' remarks that `sentence_of` says of all of them; nothing if it says none."""
+    kind = why_untested(rows) if verdict in UNTESTED else None
+    return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
+
+
+def has_one_value(row: DiffRow) -> bool:
+    """Return whether a row has no test because there is one value on each side."""
+    return row.reasons[:1] == ("single_run",) and all(side is not None and side.runs == 1 for side in (row.old, row.new))
+
+
+def untested_words(rows: Iterable[DiffRow]) -> str:
+    """Return how rows without a test were compared, as the beginning of a sentence on them."""
+    kind = why_untested(rows)
+    if kind == _ONE_VALUE:
+        return "one value on each side, so no test is possible"
+    if kind in ("order_confounded", "sessions_confounded"):
+        return "no test was possible, because the sides did not take turns"
+    return "compared without a test, by the median of each side"
 
 
 def counts(report: Report) -> list[tuple[str, int]]:

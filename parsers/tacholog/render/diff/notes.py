@@ -19,10 +19,14 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-_ENVIRONMENT = ("cpu ", "memory ", "system ", "load ")
+# Differences that may have changed the host: those of its description, and what runs state of their environment (`compare.changed`).
+_ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
+_OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+_ENOUGH = 8  # controls that see a host whose effect varies between rows: by simulation, see docs/significance.md
+_BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
     "Pairs are runs of one session and repetition that were made next to each other. Where there are more runs than pairs (of so many runs), "
     "the other runs have no partner, such as those of another campaign: the ratio, the test and the shown values leave them out."
@@ -87,7 +91,7 @@ def warnings(report: Report) -> list[str]:
 
 def host_words(report: Report) -> list[str]:
     """Code or host: what the controls say, and what else differs between the environments."""
-    candidates = [one for one in report.changed if one.field.startswith(_ENVIRONMENT)]
+    candidates = [one for one in report.changed if one.field.startswith(_ENVIRONMENT) or one.field in _OF_EACH_RUN]
     named = "; ".join(f"{one.field} {one.old or NOT_STATED} -> {one.new or NOT_STATED}" for one in candidates)
     controls = report.controls
     called = report.counts["worse"] + report.counts["better"]
@@ -95,8 +99,9 @@ def host_words(report: Report) -> list[str]:
         why = "no control was measured" if controls is None else _not_judged(controls)
         return [f"The environments differ, and {why}: release or host? Candidates: {named}."] if named and called else []
     if not controls.moved:
-        found = [f"The controls did not move ({len(controls.rows)} rows that no release changes)."]
+        found = [_not_moved(controls)]
         found += [f"But the environments differ: {named}. Controls show only effects on what they use."] if named and called else []
+        found += [_few(controls.judged)] if called and controls.judged < _ENOUGH else []
     else:
         found = [_moved(controls), f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}."]
     if controls.uncovered:
@@ -106,7 +111,25 @@ def host_words(report: Report) -> list[str]:
 
 def _not_judged(controls: Controls) -> str:
     other = "the controls of the two sides are not the same program, so they show nothing"
-    return other if controls.other else f"the controls have fewer than {MIN_RUNS} runs on a side"
+    if controls.other:
+        return other
+    if all(row.verdict == "not_comparable" for row in controls.rows):
+        return "the controls of the two sides were measured under different conditions"
+    return f"the controls have fewer than {MIN_RUNS} runs on a side"
+
+
+def _not_moved(controls: Controls) -> str:
+    """How much the controls changed on average all the same: few runs, or noisy ones, cannot show that the host stayed as it was."""
+    change = controls.change or 0.0
+    mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
+    rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
+    shown = f"{rows}; {mean} on average, p {controls.p or 0:.2g}"
+    return f"The controls show no significant change of the host ({shown})."
+
+
+def _few(judged: int) -> str:
+    counted = f"{judged} control{'' if judged == 1 else 's'}"
+    return f"Only {counted} could be judged. Fewer than {_ENOUGH} can miss a change of the host that is not the same for all rows."
 
 
 def _moved(controls: Controls) -> str:
@@ -115,7 +138,8 @@ def _moved(controls: Controls) -> str:
     ends = [f"{percent(abs(end))} {way}" for end, way in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
     label = host_label(controls.change or 0.0)
-    return f"{label[:1].upper()}{label[1:]} (p {controls.p or 0:.2g}). That may explain {explained}: they are not called better or worse."
+    found = f"{label[:1].upper()}{label[1:]} (p {controls.p or 0:.2g}). That may explain {explained}"
+    return f"{found}. {_BLOCKS}" if controls.layout == "blocks" else f"{found}: they are not called better or worse."
 
 
 def _unpaired(report: Report) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,20 +10,28 @@ import msgspec
 from tacholog.compare.result import VERDICTS, DiffRow, Report, RunOrder, Verdict
 from tacholog.render.diff import plot as diff_plot
 from tacholog.render.diff import words
+from tacholog.render.diff.apart import APART, apart_words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import MEANINGS
+from tacholog.render.diff.moved import by_transport
 from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.picture import picture
 from tacholog.render.diff.sections import DiffLine, Section, sections
+from tacholog.render.diff.shapes import swatch
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
+from tacholog.runs.labels import label_name
+from tacholog.slugs import slug
 from tacholog.view.numerals import in_full
 
-_PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change", "unreplicated_diff", "unreplicated_same")
+_PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change")
 _MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
-_MOST_IN_PART = 200  # rows of a verdict, and runs, in a part of a page
-_FOLDED = ("no_change", "unreplicated_same", "removed", "added")
+_MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
+_ELEMENTS_IN_PART = 4_100  # of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
+_LEAST_ROWS = 10  # of each verdict, whatever they cost
+_FOLDED = ("no_change", "unreplicated_same")
 
 
 class DiffCell(msgspec.Struct, frozen=True):
@@ -45,8 +53,19 @@ class DiffBlock(msgspec.Struct, frozen=True):
     cells: tuple[DiffCell, ...]
     more: tuple[DiffCell, ...]
     with_runs: bool
+    with_ratios: bool
     with_intervals: bool
     with_remarks: bool
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its ratios are drawn. Then a remark has a line of its own: beside so many columns it would be narrow, which makes rows high."""
+        return self.axis is not None
+
+    @property
+    def columns(self) -> int:
+        """How many columns the table of these rows has."""
+        return 3 + self.with_ratios + self.with_intervals + self.is_drawn + self.with_runs + (self.with_remarks and not self.is_drawn)
 
 
 def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
@@ -71,40 +90,59 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
 
 
 def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50) -> Html:
-    """The report as part of a page; ``anchor`` begins all of its ids."""
+    """The report as part of a page; ``anchor`` begins all of its ids (`anchor_of`)."""
     context = _context(report, only, limit, _MOST_IN_PART)
     rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span", prefix=f"{anchor}-")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
+def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]] = ()) -> str:
+    """Return what the ids of a comparison on a page begin with; that of a verdict's rows ends with the verdict."""
+    return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
+
+
 def brief(report: Report, target: str | None) -> Html:
     """The report in a line, with a link to all of it."""
     title = f"{report.old.name} \u2192 {report.new.name}"
-    counts = [tag("li", tag("b", count), f" {title_.lower()}", class_=verdict) for verdict, title_, count in _counts(shown_part(report, ()))]
-    name = tag("a", title, href=f"doc:{target}") if target else tag("b", title)
+    systems = " and ".join(name for name in report.new.systems if name.lower() not in report.new.name.lower())
+    title = f"{systems}: {title}" if systems else title
+    shown = shown_part(report, ())
+    items = [tag("li", tag("b", count), f" {name.lower()}", class_=verdict) for verdict, name, count in _counts(shown) if verdict not in APART]
+    apart = sum(shown.counts[verdict] for verdict in APART)
+    items += [tag("li", tag("b", apart), f" {'does' if apart == 1 else 'do'} not compare")] if apart else []
     return tag(
         "div",
-        tag("p", name, class_="lead stat-label"),
-        tag("p", conclusion(report), class_="stat-evidence"),
-        tag("ul", *counts, class_="counts stat-count"),
+        tag("p", tag("a", title, href=f"doc:{target}") if target else tag("b", title), class_="lead stat-label"),
+        tag("p", conclusion(report, with_reasons=False), class_="stat-evidence"),
+        tag("ul", *items, class_="counts stat-count"),
         class_="tl-diff",
     )
 
 
 def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST) -> dict[str, Any]:
     report = shown_part(report, only)
-    blocks = [_block(section, limit) for section in sections(report, only, limit and max(limit, most))]
+    losses = loss_lines(report, most)
+    found: Iterable[Section] = sections(report, only, limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6))
+    if most != _MOST:
+        found = _bounded(found, 6 * min(len(report.runs), most) + 5 * len(losses))
+    blocks = [_block(section, limit) for section in found]
     is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
+    transports = by_transport(report)
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
     return {
         "report": report,
-        "conclusion": conclusion(report),
+        "conclusion": conclusion(report, with_reasons=False),
+        "picture": NOTHING if only else picture(report),
         "across": across_words(report),
         "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
-        "counts": _counts(report),
+        "counts": [(verdict, swatch(verdict), title, count) for verdict, title, count in _counts(report) if verdict not in APART],
+        "transports": transports,
+        "columns": [(verdict, swatch(verdict), MEANINGS[verdict].title) for verdict, _, _ in (transports[0].counts if transports else ())],
         "warnings": warnings(report),
-        "blocks": blocks,
-        "losses": loss_lines(report, most),
+        "blocks": [block for block in blocks if block.section.verdict not in APART],
+        "apart": [block for block in blocks if block.section.verdict in APART],
+        "apart_words": apart_words(report),
+        "losses": losses,
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
         "curves": [curve_words(curve) for curve in report.curves],
@@ -117,6 +155,16 @@ def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST)
     }
 
 
+def _bounded(found: Iterable[Section], spent: int) -> Iterator[Section]:
+    """Yield the sections with as many rows as a part of a page may hold beside the ``spent`` elements; the first verdicts matter most."""
+    left = _ELEMENTS_IN_PART - spent - 300  # the picture's signs with their words
+    for section in found:
+        of_row = 6 if section.verdict in APART else 18 if section.verdict in _PLOTTED else 12
+        lines = section.lines[: max(_LEAST_ROWS, left // of_row)]
+        left -= of_row * len(lines)
+        yield msgspec.structs.replace(section, lines=lines)
+
+
 def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
     return [(verdict, MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
@@ -125,7 +173,11 @@ def _block(section: Section, limit: int) -> DiffBlock:
     shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
-    cells = tuple(DiffCell(line, diff_plot.ratio_plot(line.row, span), diff_plot.runs_plot(line.row), _in_full(line.row)) for line in shown)
+    is_apart = section.verdict in APART  # such rows have nothing to draw: their values must not be set side by side
+    cells = tuple(
+        DiffCell(line, diff_plot.ratio_plot(line.row, span), NOTHING if is_apart else diff_plot.runs_plot(line.row), _in_full(line.row))
+        for line in shown
+    )
     return DiffBlock(
         section=section,
         sentence=_with_code(section.sentence),
@@ -134,6 +186,7 @@ def _block(section: Section, limit: int) -> DiffBlock:
         cells=cells[: limit or None],
         more=cells[limit:] if limit else (),
         with_runs=any(cell.runs_plot for cell in cells),
+        with_ratios=any(line.ratio for line in shown),
         with_intervals=any(line.interval for line in shown),
         with_remarks=any(line.remark for line in shown),
     )

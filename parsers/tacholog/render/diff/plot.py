@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tacholog.compare.result import DiffRow
+from tacholog.render.diff.shapes import path_of
 from tacholog.render.diff.words import interval, ratio
 from tacholog.render.html import NOTHING, Html, join, tag
 
@@ -14,6 +15,7 @@ _ROOM = 8
 _LEAST_REACH, _MOST_REACH = math.log(1.1), math.log(4)
 _TICKS = (0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.11, 1.25, 1.5, 2.0, 3.0, 4.0)
 _LABEL_ROOM = 34
+_HALF_LABEL = 20  # of the widest label: one nearer to an end would be cut
 _MOST_DOTS = 200
 _RADIUS = 3
 _ROWS = ((9, "old"), (22, "new"))  # the height of the dots of each side, and their class
@@ -32,7 +34,8 @@ def axis(span: float) -> Html:
     shown: dict[float, Html] = {}
     for tick in sorted((t for t in _TICKS if abs(math.log(t)) <= span), key=lambda t: abs(math.log(t))):  # x1 has its label for certain
         at = _at(tick, span)
-        if all(abs(at - other) >= _LABEL_ROOM for other in shown):
+        fits = _HALF_LABEL <= at <= RATIO_WIDTH - _HALF_LABEL
+        if fits and all(abs(at - other) >= _LABEL_ROOM for other in shown):
             shown[at] = tag("text", f"x{tick:g}", x=at, y=12, text_anchor="middle")
     return tag("svg", *shown.values(), class_="ax", viewBox=f"0 0 {RATIO_WIDTH} 16", aria_hidden="true")
 
@@ -82,14 +85,14 @@ def _ratio_parts(row: DiffRow, value: float, span: float) -> Iterator[Html]:
         sign = 1 if value > 1 else -1
         yield tag("path", d=f"M{place - 7 * sign} {middle - 5}L{place + sign} {middle}L{place - 7 * sign} {middle + 5}Z", class_="dot")
     else:
-        yield tag("circle", cx=place, cy=middle, r=4.5, class_="dot")
+        yield tag("path", d=path_of(row.verdict, place, middle) or f"M{place} {middle}h.1", class_=f"sign {row.verdict}")
 
 
 def legend() -> Html:
     """What the drawings show, in words."""
     sentences = (
-        "Drawn: the dot is the ratio of new to old, its line the interval of the row alone, the shaded band what does not count. Runs: each dot",
-        "is one run, old above, new below.",
+        "Ratio, drawn: the sign is the ratio of new to old, its line the interval of the row alone. Changes within the shaded band do not count.",
+        "Runs: each dot is one run, old above, new below.",
     )
     return join([" ".join(sentences)])
 

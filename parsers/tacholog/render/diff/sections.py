@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 import msgspec
 
 from tacholog.compare.result import Difference, DiffRow, Report, Verdict
-from tacholog.render.diff.meanings import MEANINGS
+from tacholog.render.diff.meanings import MEANINGS, sentence_of, told_by_sentence
 from tacholog.render.diff.words import BETWEEN, change, interval, is_estimate, ratio, remark, value_of
 from tacholog.view.refusals import difference_words
-from tacholog.view.row_names import row_name
+from tacholog.view.row_names import apart_words, row_name
 
 
 class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,15 +29,23 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one verdict, worst first: how many there are, and those that are listed.
 
-    ``shared`` is the part that the remarks of all listed rows have in common; each remark then holds only what differs.
+    ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
+    and each remark then holds only what differs.
     """
 
     verdict: Verdict
     title: str
     sentence: str
     total: int
+    alike: str
     shared: str
     lines: tuple[DiffLine, ...]
+
+    @property
+    def common(self) -> str:
+        """What all listed rows have in common: their conditions and what is remarked on them, as a sentence; nothing if they have nothing."""
+        said = BETWEEN.join(part for part in (self.alike, self.shared) if part)
+        return f"In all {'listed' if self.hidden else 'of these'} rows: {said}." if said else ""
 
     @property
     def interval_title(self) -> str:
@@ -63,9 +71,19 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
             meaning, listed = MEANINGS[verdict], list(rows)
-            shared, lines = _shared_once([line_of(row, with_system=several) for row in listed[: limit or None]])  # not all: there may be a million
-            found.append(Section(verdict=verdict, title=meaning.title, sentence=meaning.sentence, total=len(listed), shared=shared, lines=lines))
+            shown = listed[: limit or None]  # not all: there may be a million
+            alike = _alike(shown)
+            shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in shown])
+            shared = BETWEEN.join(part for part in shared.split(BETWEEN) if part != told_by_sentence(verdict, listed))
+            words = {"title": meaning.title, "sentence": sentence_of(verdict, listed), "alike": ", ".join(alike), "shared": shared}
+            found.append(Section(verdict=verdict, total=len(listed), lines=lines, **words))
     return found
+
+
+def _alike(rows: Sequence[DiffRow]) -> list[str]:
+    """Return the conditions that are in the names of all rows, in words."""
+    words = [apart_words(row.key) for row in rows]
+    return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
 
 
 def _shared_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
@@ -77,10 +95,10 @@ def _shared_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
     return BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
 
 
-def line_of(row: DiffRow, *, with_system: bool = False) -> DiffLine:
-    """One row in words."""
+def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
+    """One row in words; ``but`` are the conditions that its name leaves out."""
     return DiffLine(
-        name=row_name(row.key, with_system=with_system) + _across(row),
+        name=row_name(row.key, with_system=with_system, but=but) + _across(row),
         old=value_of(row, "old"),
         new=value_of(row, "new"),
         ratio=ratio(row.ratio) if row.ratio is not None else "",

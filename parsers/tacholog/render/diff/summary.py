@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from tacholog.compare.policy import band_of
-from tacholog.compare.result import OPEN, Curve, DiffRow, Input, Report, Verdict
+from tacholog.compare.result import OPEN, Curve, Input, Report, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.meanings import loss_counts
+from tacholog.render.diff.apart import APART, apart_words
+from tacholog.render.diff.meanings import UNTESTED, loss_counts, untested_words
+from tacholog.render.diff.moved import where_and_how_much
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.sections import sides_of
-from tacholog.render.diff.words import percent
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity
-from tacholog.view.refusals import condition_title, title_of
+from tacholog.view.refusals import title_of
 from tacholog.view.row_names import row_name
 
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
@@ -25,14 +26,30 @@ ESTIMATE = (
 )
 _NAMED = 4
 _BY_VALUE = ("unreplicated_diff", "unreplicated_same", "not_comparable")
+_OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
+    {
+        "insufficient": "too few runs or samples",
+        "inconclusive": "too noisy",
+        "too_few_pairs": "too few pairs for so many rows",
+        "invalid": "failed",
+        "lossy": "too much lost",
+    }
+)
 
 
-def conclusion(report: Report) -> str:
-    """The result in a sentence: what got better and worse, what stayed the same, and what has no verdict."""
+def conclusion(report: Report, *, with_reasons: bool = True) -> str:
+    """The result in short sentences: what got better and worse, how many rows do not compare, and for how many the runs prove no change.
+
+    Args:
+        report: the comparison.
+        with_reasons: whether to say why rows do not compare. A page has a part of its own for that, so it says so here only if no test was possible.
+    """
     if "same_runs" in report.warnings:
         return SAME_RUNS
-    clauses = "; ".join(_clauses(report))
-    return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else "There is nothing to compare."
+    told = "; ".join([*_changes(report), *_untested(report)])
+    rest = "; ".join([*_apart(report, with_reasons=with_reasons or not _has_tests(report.counts)), *_open(report)])
+    sentences = [told, rest, *_lost(report)]
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or "There is nothing to compare."
 
 
 def shown_part(report: Report, only: Sequence[str]) -> Report:
@@ -42,93 +59,79 @@ def shown_part(report: Report, only: Sequence[str]) -> Report:
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
 
-def _clauses(report: Report) -> Iterator[str]:
+def _has_tests(counts: Mapping[str, int]) -> bool:
+    return any(counts[verdict] for verdict in ("worse", "better", "no_change", *OPEN))
+
+
+def _changes(report: Report) -> Iterator[str]:
+    """What tests found."""
     counts = report.counts
-    if any(counts[verdict] for verdict in ("worse", "better", "no_change", *OPEN)):
-        changed: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] or not counts["better"] else ("better", "worse")
-        yield from (f"{verdict} in {_found(report, verdict)}" for verdict in changed)
-        yield f"no change in {counts['no_change'] or 'none'}"
-    elif not (counts["unreplicated_diff"] or counts["unreplicated_same"]) and len(report.rows) > _without_partner(counts):
+    if _has_tests(counts):
+        if counts["worse"] or counts["better"]:
+            order: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] else ("better", "worse")
+            yield ", ".join(_found(report, verdict, is_first=verdict == order[0]) for verdict in order)
+        else:
+            yield "no row is worse or better"
+        if counts["no_change"]:
+            yield f"no change in {counts['no_change']}"
+    elif not any(counts[verdict] for verdict in UNTESTED) and len(report.rows) > _without_partner(counts):
         yield "no row could be tested"
-    yield from _untold(counts, _reprints(report))
-    yield from _apart(report)
 
 
 def _without_partner(counts: Mapping[str, int]) -> int:
     """How many rows are on one side only, or not comparable."""
-    return counts["removed"] + counts["added"] + counts["not_comparable"]
+    return sum(counts[verdict] for verdict in APART)
 
 
-def _found(report: Report, verdict: Verdict) -> str:
+def _found(report: Report, verdict: Verdict, *, is_first: bool) -> str:
     """How many rows are better or worse, and which."""
-    total = len(report.rows)
-    return f"{report.counts[verdict]} of {total} row{'s' if total > 1 else ''}{_which(report, verdict)}" if report.counts[verdict] else "none"
+    rows = [row for row in report.rows if row.verdict == verdict]
+    noun = f" {_rows(len(rows))}" if is_first else ""
+    return f"{len(rows)}{noun} {verdict} ({where_and_how_much(rows)})" if rows else f"none {verdict}"
 
 
-def _reprints(report: Report) -> int:
-    """How many rows are of series that are identical on both sides, and not because both sides are the same runs."""
-    return sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in report.rows)
+def _rows(count: int) -> str:
+    """The noun after a count of rows."""
+    return "row" if count == 1 else "rows"
 
 
-def _untold(counts: Mapping[str, int], reprints: int) -> Iterator[str]:
-    """The rows without a result of a test: one value on each side, or too few data."""
-    if counts["unreplicated_diff"] or counts["unreplicated_same"]:
-        again = f" ({reprints} the same measurement, published again)" if reprints else ""
-        differ, alike = (counts[verdict] or "none" for verdict in ("unreplicated_diff", "unreplicated_same"))
-        yield f"compared without a test, by one value on each side (of several runs, their median): {differ} differ, {alike} are alike{again}"
-    rows = [
-        (counts["insufficient"], "too few runs or samples"),
-        (counts["inconclusive"], "too noisy"),
-        (counts["too_few_pairs"], "too few pairs for so many rows"),
-        (counts["invalid"], "failed"),
-        (counts["lossy"], "too much lost"),
-    ]
-    if total := sum(count for count, _ in rows):
-        yield f"no verdict in {total} ({', '.join(f'{count} {why}' for count, why in rows if count)})"
+def _untested(report: Report) -> Iterator[str]:
+    """Of a report without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
+    rows = [] if _has_tests(report.counts) else [row for row in report.rows if row.verdict in UNTESTED]
+    if not rows:
+        return
+    again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
+    if again == len(rows) and not any(report.counts[verdict] for verdict in _OPEN_WORDS):
+        yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
+        return
+    differ, alike = (report.counts[verdict] for verdict in UNTESTED)
+    beyond = f"{differ or 'no'} row{'s differ' if differ > 1 else ' differs'} by more than the band"
+    reprints = f" ({again} the same measurement, published again)" if again else ""
+    yield f"{untested_words(rows)}: {beyond}, {alike or 'none'} {'is' if alike == 1 else 'are'} alike{reprints}"
 
 
-def _apart(report: Report) -> Iterator[str]:
-    """The rows that are not comparable or on one side only, and those with loss."""
+def _apart(report: Report, *, with_reasons: bool) -> Iterator[str]:
+    """How many rows do not compare."""
+    count, total = _without_partner(report.counts), len(report.rows)
+    if count:
+        yield apart_words(report) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
+
+
+def _open(report: Report) -> Iterator[str]:
+    """For how many rows that compare nothing is proven, and why if that is the same for all."""
     counts = report.counts
-    if counts["not_comparable"]:
-        yield f"{counts['not_comparable']} {'is' if counts['not_comparable'] == 1 else 'are'} not comparable ({_conditions(report.rows)})"
-    if counts["removed"] or counts["added"]:
-        yield f"{counts['removed'] or 'none'} only in old, {counts['added'] or 'none'} only in new"
+    found = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
+    untested = sum(counts[verdict] for verdict in UNTESTED) if _has_tests(counts) else 0
+    if total := sum(found.values()) + untested:
+        why = f" ({next(iter(found))})" if len(found) == 1 and not untested else ""
+        yield f"for {total} the runs cannot prove a change{why}"
+
+
+def _lost(report: Report) -> Iterator[str]:
+    """The rows in which messages were lost; their verdicts if a test gave one."""
     if report.losses:
-        yield f"something was lost in {len(report.losses)} row{'s' if len(report.losses) > 1 else ''} ({loss_counts(report)})"
-
-
-def _which(report: Report, verdict: Verdict) -> str:
-    """The metrics of these rows, and how much they changed: by medians or means if there are any, because tails are the weakest evidence."""
-    every = [row for row in report.rows if row.verdict == verdict]
-    rows = [row for row in every if band_of(row.key.statistic) == "centre"] or every
-    amount = _amount(rows, named=len(rows) < len(every))
-    over: dict[str, dict[str, None]] = {}
-    for row in rows:
-        over.setdefault(METRICS[row.key.metric].words.lower(), {})[row.key.transport or ""] = None
-    metrics = ", ".join(f"{metric}{_over(sorted(filter(None, names)))}" for metric, names in over.items())
-    return f" ({metrics}: {amount})" if amount else ""
-
-
-def _amount(rows: Sequence[DiffRow], *, named: bool) -> str:
-    """The range of the changes; ``named``: with the statistics that they belong to."""
-    amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
-    if not amounts:
-        return ""
-    least, most = percent(amounts[0]), percent(amounts[-1])
-    kind = "medians" if all(row.key.statistic == "p50" for row in rows) else "medians and means"
-    return f"{kind + ' ' if named else ''}by {least if least == most else f'{least} to {most}'}"
-
-
-def _over(transports: Sequence[str]) -> str:
-    more = f" and {len(transports) - _NAMED} more" if len(transports) > _NAMED else ""
-    return f" over {', '.join(transports[:_NAMED])}{more}" if transports else ""
-
-
-def _conditions(rows: Iterable[DiffRow]) -> str:
-    """The conditions that differ besides the release, over all rows that are not comparable."""
-    named = ", ".join(dict.fromkeys(condition_title(one) for row in rows if row.verdict == "not_comparable" for one in row.differences))
-    return f"different or not stated: {named}" if named else "several configurations on a side"
+        tested = any(report.loss_counts.get(verdict) for verdict in ("worse", "better", "no_change"))
+        yield f"messages were lost in {len(report.losses)} {_rows(len(report.losses))}{f' ({loss_counts(report)})' if tested else ''}"
 
 
 def across_words(report: Report) -> str:

@@ -16,7 +16,6 @@ from tacholog.view.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
 _NUMERIC = (1, 2, 3)  # columns that stand flush right
-_LISTED = "listed"
 
 
 def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
@@ -73,8 +72,8 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
             continue
         yield ""
         yield f"{section.title.upper()} ({section.total}). {section.sentence}"
-        if section.shared:
-            yield f"  In all {_LISTED if section.hidden else 'of these'} rows: {section.shared}."
+        if section.common:
+            yield f"  {section.common}"
         yield from _table(section)
     yield from _footer(report, limit)
 
@@ -167,8 +166,8 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
     title = f"{section.title} ({section.total})"
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
-    if section.shared:
-        yield f"In all {_LISTED if section.hidden else 'of these'} rows: {_escape(section.shared)}."
+    if section.common:
+        yield _escape(section.common)
         yield ""
     yield f"| row | old | new | {section.ratio_title} | {section.interval_title} | |"
     yield "|---|--:|--:|--:|:-:|---|"

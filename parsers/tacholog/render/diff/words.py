@@ -51,7 +51,8 @@ def interval(row: DiffRow) -> str:
 def remark(row: DiffRow) -> str:
     """The remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [difference_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
-    found = [change(row), evidence(row), _alone(row), _limits(row), *(reason(row, code) for code in row.reasons), *machines, *_flags(row)]
+    reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
+    found = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
     return BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
@@ -166,7 +167,7 @@ def _open(row: DiffRow) -> str:
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
     if "host_changed" in row.reasons:
-        return "a change, but the change of the host may explain it"
+        return "a change, but the host changed too, and that may explain it"
     if "significant" in row.flags:
         rounded = row.interval is not None and _holds_one(row.interval)
         return "a change, but rounding alone may explain it" if rounded else "a change, but it may be too small to matter"

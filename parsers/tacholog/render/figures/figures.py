@@ -21,7 +21,8 @@ _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
 _SHADED = ("p50", "p99")
 MOST_SHADED = 2  # more would overlap and be unreadable
-_LATENCY_STYLES = 3
+_LATENCY_STYLES = 2
+MOST_DOTS = 400  # of single runs in a figure: more hide the lines
 _UNDERSAMPLED = "undersampled"
 _CROSS_NOTE = "Crosses have too few samples for their percentile: they say little more than the largest value."
 _NAMED = 2  # of two runs, both values are shown
@@ -31,7 +32,7 @@ _RANGE_NOTE = (
 )
 _GROUPS_NOTE = "Points beside a line: the runs fall into two groups, and the line goes through the larger group (of equal ones, the worse)."
 _SHADE_NOTE = "The shaded area reaches from the median to the 99th percentile."
-_SHADE_LATER = f"Hide series by clicking the legend: with {MOST_SHADED} or fewer, the area from the median to the 99th percentile is shaded."
+_DOTS_NOTE = "Each dot is a run."
 
 
 class PlotPoint(NamedTuple):
@@ -54,7 +55,7 @@ class Trace(msgspec.Struct, frozen=True):
     """One line: name and slot (colour) of its series, name and dash of its style, and whether its markers are hollow (published numbers).
 
     The values of an ``area`` lie somewhere within its points. The values of ``below`` are less than its points. ``points`` are not joined: they show
-    the second group of runs, at the sizes where runs fall into two groups.
+    the second group of runs, at the sizes where runs fall into two groups. ``runs`` are small dots, one for each run behind a line.
     ``details`` hold for all points. Points of ``records`` are computed from a whole record, so they link to its line and not to one number.
     """
 
@@ -64,7 +65,7 @@ class Trace(msgspec.Struct, frozen=True):
     dash: str
     hollow: bool
     points: tuple[PlotPoint, ...]
-    shape: Literal["line", "area", "below", "points"] = "line"
+    shape: Literal["line", "area", "below", "points", "runs"] = "line"
     details: tuple[str, ...] = ()
     records: bool = False
 
@@ -95,10 +96,12 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
         for trace in _traces(curve, "latency", statistic, "ns", dash)
     ]
     ranges = sorted((trace for curve in series for trace in _ranges(curve)), key=lambda trace: trace.shape != "area")  # what is drawn last is on top
+    dots = _dots(traces, series)
+    traces = [_without_ranges(trace) if any(trace.slot == one.slot for one in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
-    notes = [_RANGE_NOTE if ranges else "", (_SHADE_NOTE if len(shades) <= MOST_SHADED else _SHADE_LATER) if shades else ""]
+    notes = [_RANGE_NOTE if ranges else "", _DOTS_NOTE if dots else "", _SHADE_NOTE if shades and len(shades) <= MOST_SHADED else ""]
     notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
-    figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *traces], " ".join(filter(None, notes)))
+    figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *dots, *traces], " ".join(filter(None, notes)))
     return msgspec.structs.replace(figure, shades=shades) if figure else None
 
 
@@ -131,11 +134,18 @@ def loss_over_size(series: Sequence[Series]) -> Figure | None:
     return _figure("Messages lost", "Share of messages lost", "ratio", traces, note)
 
 
+def sustained_over_size(series: Sequence[Series]) -> Figure | None:
+    """Return the highest rate that keeps the goal over message size, of all series."""
+    traces = [trace for curve in series for trace in _traces(curve, "sustained_rate", "lower-bound", "messages_per_s", "solid")]
+    return _figure("Highest rate that keeps the goal", "Messages per second", "messages_per_s", traces)
+
+
 FIGURES = {
     "latency": latency_over_size,
     "goodput": goodput_over_size,
     "messages": messages_over_size,
     "loss": loss_over_size,
+    "sustained": sustained_over_size,
 }
 
 
@@ -198,6 +208,32 @@ def _traces(series: Series, metric: str, statistic: str, unit: str, dash: str) -
         yield msgspec.structs.replace(line, points=beside, shape="points")
 
 
+def _dots(traces: Sequence[Trace], series: Sequence[Series]) -> list[Trace]:
+    """Return a dot for each run behind the lines. They replace the ranges; nothing if there are no repeated runs, or too many."""
+    by_slot = {curve.slot: curve for curve in series}
+    found: list[Trace] = []
+    for trace in traces:
+        if trace.shape == "line":
+            cells = by_slot[trace.slot].cells("latency", trace.style)
+            points = tuple(
+                PlotPoint(point.x, result.value, f"{size(point.x)}: {quantity(result.value, 'ns')}, one run", more=(_place(result),), result=result)
+                for point in trace.points
+                for result in cells[int(point.x)].results
+                if result.value and len(cells[int(point.x)].results) > 1
+            )
+            found += [msgspec.structs.replace(trace, points=points, shape="runs")] if points else []
+    return found if sum(len(trace.points) for trace in found) <= MOST_DOTS else []
+
+
+def _without_ranges(trace: Trace) -> Trace:
+    """Leave out the ranges, where the runs are drawn."""
+    return msgspec.structs.replace(trace, points=tuple(point._replace(low=None, high=None) for point in trace.points))
+
+
+def _place(result: ResultRow) -> str:
+    return f"{result.run.run}/{result.log}" + (f", line {result.place}" if result.place else "")
+
+
 def _shade(series: Series) -> Trace | None:
     """Return the area between the median and the 99th percentile, if at least two sizes have both."""
     low, high = (_trace(series, "latency", statistic, "ns", "solid") for statistic in _SHADED)
@@ -248,7 +284,7 @@ def _description(title: str, traces: Sequence[Trace]) -> str:
     """Describe each line by its first and last point."""
     lines = []
     for trace in traces:
-        if trace.shape == "points":
+        if trace.shape in ("points", "runs"):
             continue
         ends = trace.points[0].words if len(trace.points) == 1 else f"{trace.points[0].words}, to {trace.points[-1].words}"
         style = "" if trace.style in ("mean", "total") else f", {trace.style}"

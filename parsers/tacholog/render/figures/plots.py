@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tacholog.render.figures.figures import Figure
 from tacholog.render.figures.spec import spec
 from tacholog.render.figures.svg import draw, series_class, swatch
@@ -37,12 +39,14 @@ def _legend(figure: Figure) -> Html:
     items = [tag("li", swatch(slot, hollow=trace.hollow), trace.name, class_=series_class(slot), data_series=slot) for slot, trace in series.items()]
     styles = {trace.dash: trace.style for trace in figure.traces}
     if len(styles) > 1:
-        items += [
-            tag("li", swatch_grey(dash), _STYLES.get(style, style.replace("p", "") + " %"), class_="tl-style") for dash, style in styles.items()
-        ]
+        items += [tag("li", swatch_grey(dash), _style_words(style), class_="tl-style") for dash, style in styles.items()]
     if any(trace.hollow for trace in figure.traces):
         items.append(tag("li", "hollow points: published by the vendor", class_="tl-style"))
     return tag("ul", *items, class_="tl-legend", aria_label="Legend")
+
+
+def _style_words(style: str) -> str:
+    return _STYLES.get(style) or (f"{style[1:]}\u202f%" if re.fullmatch(r"p[\d.]+", style) else style)
 
 
 def swatch_grey(dash: str) -> Html:

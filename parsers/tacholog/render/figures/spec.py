@@ -12,6 +12,7 @@ from tacholog.view.results import ResultRow
 
 _SYMBOLS = ("circle", "square", "diamond")
 _COLOURS = 8
+_SMALL_PX, _LARGE_PX = 4, 7
 _CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
 
 
@@ -27,7 +28,7 @@ def spec(figure: Figure, place: Places) -> dict[str, object]:
         "title": figure.title,
         "columns": [_column(figure.x), _column(figure.y)],
         "shades": MOST_SHADED,
-        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, 4 if figure.dense else 7, place) for trace in figure.traces)],
+        "data": [*(_shade(shade) for shade in figure.shades), *(_trace(trace, dense=figure.dense, place=place) for trace in figure.traces)],
         "layout": {
             "xaxis": {**_axis(figure.x), "title": {"text": esc(figure.x.title)}},
             "yaxis": _axis(figure.y),
@@ -38,9 +39,10 @@ def spec(figure: Figure, place: Places) -> dict[str, object]:
     }
 
 
-def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
+def _trace(trace: Trace, place: Places, *, dense: bool) -> dict[str, object]:
     symbol = _SYMBOLS[trace.slot // _COLOURS % len(_SYMBOLS)]
     style = "" if trace.style in ("mean", "total") else f" {trace.style}"
+    style += ", each run" if trace.shape == "runs" else ""
     # Plotly reads some HTML in these texts, so names are escaped here as on the page.
     name = esc(trace.name + style)
     points = [*trace.points, trace.points[0]] if trace.shape == "area" else trace.points
@@ -48,7 +50,7 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
     symbol = "triangle-down" if trace.shape == "below" else symbol
     return {
         "type": "scatter",
-        "mode": "markers" if trace.shape == "points" else "lines+markers",
+        "mode": "markers" if trace.shape in ("points", "runs") else "lines+markers",
         "name": name,
         "x": [point.x for point in points],
         "y": [point.y for point in points],
@@ -58,9 +60,14 @@ def _trace(trace: Trace, marker_px: int, place: Places) -> dict[str, object]:
         "line": {"dash": trace.dash, "width": 2},
         **({"customdata": places} if any(places) else {}),
         **_error_bars(trace),
-        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), "size": marker_px},
+        "marker": {"symbol": _symbols(trace, f"{symbol}-open" if trace.hollow else symbol), **_size(trace, dense=dense)},
         "meta": {**_meta(trace), "details": "<br>".join(map(esc, trace.details)), **_number(trace)},
     }
+
+
+def _size(trace: Trace, *, dense: bool) -> dict[str, object]:
+    """Return the size of the points in pixels. Single runs are small and let the line shine through."""
+    return {"size": _SMALL_PX, "opacity": 0.55} if trace.shape == "runs" else {"size": _SMALL_PX if dense else _LARGE_PX}
 
 
 def _number(trace: Trace) -> dict[str, object]:

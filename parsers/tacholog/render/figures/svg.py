@@ -14,6 +14,7 @@ COLOURS = 8
 _DASHES = {"solid": None, "dash": "7 4", "dot": "1.5 3.5"}
 _SHAPES = ("circle", "square", "diamond")
 _REACH = 4
+_STRIP, _STRIP_EDGE = 100, 4
 
 
 def draw(figure: Figure, anchor: str) -> Html:
@@ -43,6 +44,14 @@ def swatch(slot: int, dash: str = "solid", *, hollow: bool = False) -> Html:
         viewBox="0 0 28 12",
         aria_hidden="true",
     )
+
+
+def dot_strip(values: Sequence[float]) -> Html:
+    """Return a small line from the lowest to the highest value of some runs, with a dot for each run. Its cell says the numbers."""
+    low, high = min(values), max(values)
+    places = "".join(f"M{_STRIP_EDGE + (value - low) / ((high - low) or 1) * (_STRIP - 2 * _STRIP_EDGE):.1f} 5h0" for value in sorted(values))
+    line = tag("path", d=f"M{_STRIP_EDGE} 5H{_STRIP - _STRIP_EDGE}", class_="tl-grid")
+    return tag("svg", line, tag("path", d=places, class_="tl-dots"), class_="tl-strip", viewBox=f"0 0 {_STRIP} 10", aria_hidden="true")
 
 
 def series_class(slot: int) -> str:
@@ -78,21 +87,33 @@ def _outline(trace: Trace, places: Sequence[tuple[float, float]]) -> str:
 
 def _line(figure: Figure, trace: Trace) -> Html:
     places = _places(figure, trace)
+    if trace.shape == "runs":
+        strip = tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in places), class_="tl-dots")
+        return tag("g", strip, class_=f"tl-runs-strip tl-line {series_class(trace.slot)}")
     return tag(
         "g",
         *([] if trace.shape == "points" else [_path(_outline(trace, places), trace.dash)]),
         *_whiskers(figure, trace.points),
-        *_markers(places, trace.points, trace),
+        *(_dots(places, trace) if figure.dense else _markers(places, trace.points, trace)),
         class_=f"{'tl-dense ' if figure.dense else ''}{'tl-area ' if trace.shape == 'area' else ''}tl-line {series_class(trace.slot)}",
     )
 
 
 def _whiskers(figure: Figure, points: Sequence[PlotPoint]) -> Iterator[Html]:
-    """Yield a line from the lowest to the highest run of each repeated point."""
-    for point in points:
-        if point.low is not None and point.high is not None and point.low > figure.y.low:
-            x = _x(figure.x, point.x)
-            yield tag("line", x1=x, x2=x, y1=_y(figure.y, point.low), y2=_y(figure.y, point.high), class_="tl-whisker")
+    """Yield the lines from the lowest to the highest run of each repeated point, as one element."""
+    found = [
+        f"M{_x(figure.x, point.x):g} {_y(figure.y, point.low):g}V{_y(figure.y, point.high):g}"
+        for point in points
+        if point.low is not None and point.high is not None and point.low > figure.y.low
+    ]
+    if found:
+        yield tag("path", d="".join(found), class_="tl-whisker")
+
+
+def _dots(places: Sequence[tuple[float, float]], trace: Trace) -> Iterator[Html]:
+    """Yield the points of a line with many as one element, and what they say as one title: elements for each point were a fifth of a page."""
+    yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in places), class_="tl-dots")
+    yield tag("title", f"{trace.name}: {', '.join(point.words for point in trace.points)}")
 
 
 def _markers(places: Sequence[tuple[float, float]], points: Sequence[PlotPoint], trace: Trace) -> Iterator[Html]:

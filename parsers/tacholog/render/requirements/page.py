@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tacholog.compare.requirements.result import RequirementResult
+from tacholog.compare.requirements.result import RequirementReport, RequirementResult
 from tacholog.render.html import Html, join, tag
 from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
 from tacholog.render.tables.history import Find
@@ -24,7 +24,7 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
     found = sections(judged)
     for releases in found.systems:
         last, system = releases[-1], releases[-1].system
-        parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{headline(last.report)}.", class_="lead stat-count")]
+        parts += [tag("h2", f"{system} {last.release}"), tag("p", f"{_counted(last.report)}.", class_="lead stat-count")]
         if lost := lost_words(last.report):
             parts.append(tag("p", f"{lost}.", class_="note stat-evidence"))
         parts.append(_rows(last, find))
@@ -37,6 +37,12 @@ def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
         tag("p", "For dashboards: ", tag("a", "the newest values and verdicts as JSON", href="root:results/latest.json"), ".", class_="says")
     )
     return tag("div", *parts, class_="tl-diff")
+
+
+def _counted(report: RequirementReport) -> str:
+    """Return how many requirements got each verdict, and of how many rows they speak if that is another number."""
+    found = sum(len(result.rows) for result in report.results)
+    return headline(report) if found in (0, len(report.results)) else f"{headline(report)} (requirements, with {found} rows together)"
 
 
 def _rows(judged: JudgedRelease, find: Find) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import Html, folded, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.tables import CellWriter, Links, Marks, column_decimals, marks_of_cells, scroller
@@ -20,7 +20,7 @@ _NONE = "No campaign measured several systems with one tool."
 
 
 def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
-    """Return a table for each size of the newest session that measured several systems with one tool."""
+    """Return a table for each size of the newest session that measured several systems with one tool: the first open, the others folded."""
     session = session_of_several(view)
     if session is None:
         return tag("p", _NONE, class_="tl-null")
@@ -31,11 +31,11 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
     seen = dict.fromkeys(shared)
     write = CellWriter(links, anchor, Marks(seen, shared), None)
-    tables = [_table(at_size(rows, size), size, write, f"{anchor}-{size}") for size in sizes_of(rows)]
+    tables = [_table(at_size(rows, size), size, write, f"{anchor}-{size}", is_open=place == 0) for place, size in enumerate(sizes_of(rows))]
     return join([remarks(part.runs.values()), shared_marks_note(shared, anchor), *tables, mark_notes(seen, anchor)])
 
 
-def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str) -> Html:
+def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str, *, is_open: bool) -> Html:
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
     found: list[list[Cell | None]] = [[row.cells.get((metric, statistic), {}).get(size) for metric, statistic, _ in COLUMNS] for row in rows]
     places = [column_decimals([cell for cells in found if (cell := cells[at])], unit) for at, unit in enumerate(units)]
@@ -58,7 +58,8 @@ def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str)
         class_="tl-table tl-rows",
     )
     words = f"Messages of {size_words(size)}"
-    return tag("section", tag("h2", words, id=anchor), scroller(words, table))
+    heading, shown = tag("h2", words, id=anchor), scroller(words, table)
+    return tag("section", *((heading, shown) if is_open else (folded(heading, shown),)))
 
 
 def _name(row: BesideRow) -> Html:

@@ -22,6 +22,8 @@ _HEADINGS = {
     "mean": "mean",
 }
 _COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("sustained_rate", "lower-bound", "sustained rate"),
+    ("sustained_rate", "upper-bound", "goal missed at"),
     ("message_rate", "mean", "received rate"),
     ("goodput", "mean", "goodput"),
     ("offered_rate", "mean", "offered rate"),
@@ -37,7 +39,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("duration", "total", "duration"),
 )
 _ERRORS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")
-_MEASURED = ("latency", "goodput", "message_rate")
+_MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class TableColumn(msgspec.Struct, frozen=True):
@@ -52,11 +54,7 @@ class TableColumn(msgspec.Struct, frozen=True):
 def columns_of(series: Series) -> list[TableColumn]:
     """Return the columns for which a series has numbers, in reading order."""
     present = series.statistics()
-    latency = [
-        TableColumn("latency", name, _HEADINGS.get(name, name.replace("p", "") + " %"), unit_shown("ns"))
-        for name in _STATISTICS
-        if ("latency", name) in present
-    ]
+    latency = [TableColumn("latency", name, heading_of("latency", name), unit_shown("ns")) for name in _STATISTICS if ("latency", name) in present]
     others = [
         TableColumn(metric, statistic, heading, SECONDS if metric == "duration" else unit_shown(METRICS[metric].unit))
         for metric, statistic, heading in _COLUMNS
@@ -67,6 +65,13 @@ def columns_of(series: Series) -> list[TableColumn]:
         TableColumn(metric, statistic, _words(metric, statistic), _unit(metric)) for metric, statistic in present if (metric, statistic) not in known
     ]
     return [*latency, *others, *rest]
+
+
+def heading_of(metric: str, statistic: str) -> str:
+    """Return the heading of a number: ``median``, ``99 %``, ``goodput``."""
+    if metric == "latency":
+        return _HEADINGS.get(statistic, f"{statistic.removeprefix('p')} %")
+    return next((heading for *pair, heading in _COLUMNS if pair == [metric, statistic]), _words(metric, statistic))
 
 
 def without_zeros(series: Series, columns: Sequence[TableColumn]) -> tuple[list[TableColumn], list[TableColumn]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.render.html import Html, data_block, join, tag
+from tacholog.render.html import NOTHING, Html, data_block, join, tag
 from tacholog.render.marks import mark_notes, mark_of, shared_marks_note
 from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
+from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import CellWriter, Links, Marks
 from tacholog.render.targets import Targets
 from tacholog.schema.metrics import METRICS
@@ -33,6 +34,7 @@ from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 _MOST_COLUMNS = 10
+_MOST_ROWS, _MOST_CELLS = 10, 450  # of one table, and of all tables without scripts; a cell has some six elements
 
 
 def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
@@ -123,22 +125,43 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
 
 
 def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
-    """Return a table for each group of series that may be ranked: same machine, same definition."""
+    """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
     seen: dict[str, None] = {}
-    tables = [_group(group, members, links, anchor, seen) for group, members in groups(everything).items()]
+    tables, left = list[Html](), _MOST_CELLS
+    found = groups(everything)
+    for group, members in found.items():
+        sizes = sizes_of(group, members, _MOST_COLUMNS)
+        rows = min(len(members), _MOST_ROWS, left // len(sizes))
+        if rows:
+            tables.append(_group(group, members, sizes, rows, _Place(links, anchor, seen)))
+            left -= rows * len(sizes)
     intro = (
-        "Each table holds what was measured on one machine, by one definition. The best number of each size is highlighted if it rests on "
-        f"{MIN_RUNS} runs or more. If repeated runs cannot tell several apart, all of them are highlighted. "
-        "With scripts, this page lets you choose and shows ratios."
+        f"Each table: one machine, one definition. Yellow: best, or its range overlaps with that of the best (at least {MIN_RUNS} runs). "
+        "With JavaScript, you can choose series here, and see their ratios."
     )
-    return tag("div", tag("p", intro, class_="tl-note"), *tables, mark_notes(seen, anchor), class_="tl-static")
+    more = _more(len(found) - len(tables), "tables") if len(tables) < len(found) else NOTHING
+    return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(seen, anchor), class_="tl-static")
 
 
-def _group(group: Group, members: Sequence[Compared], links: Links, anchor: str, seen: dict[str, None]) -> Html:
-    sizes = sizes_of(group, members, _MOST_COLUMNS)
+class _Place(NamedTuple):
+    """Where a table stands: its links, what its ids begin with, and the marks of all tables so far."""
+
+    links: Links
+    anchor: str
+    seen: dict[str, None]
+
+
+def _group(group: Group, members: Sequence[Compared], sizes: Sequence[int], rows: int, place: _Place) -> Html:
     on_all = marks_of_all(group, members, sizes)
-    seen.update(dict.fromkeys(on_all))
-    table = group_table(group, ordered(group, members, sizes), sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
+    place.seen.update(dict.fromkeys(on_all))
+    write = CellWriter(place.links, place.anchor, Marks(place.seen, on_all), None)
+    table = group_table(group, ordered(group, members, sizes), sizes, write, place.links, rows)
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
-    return join([tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked"), shared_marks_note(on_all, anchor), table])
+    more = _more(len(members) - rows, "series") if rows < len(members) else NOTHING
+    return join([tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked"), shared_marks_note(on_all, place.anchor), table, more])
+
+
+def _more(count: int, what: str) -> Html:
+    """Say what is left out of a list without scripts, and where else its numbers are."""
+    return tag("p", count_of(count), f" more {what} are shown only with JavaScript. The pages of the transports have all numbers.", class_="tl-note")

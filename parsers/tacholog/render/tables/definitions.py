@@ -18,14 +18,15 @@ from tacholog.view.names import SHOWN_CONDITIONS, condition_name, joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import compared
-from tacholog.view.results import ResultRow
+from tacholog.view.results import RunRow, conditions_among
 from tacholog.view.run_groups import MARK as TWO_GROUPS
 from tacholog.view.views import Selection, View
 
 
 def marks_table(view: View) -> Html:
     """Return all marks: how many numbers have each, and why."""
-    counts = Counter(mark for result in view.results for mark in result.marks)
+    of_sets = Counter(result.marks for result in view.results)
+    counts = Counter({name: sum(count for marks, count in of_sets.items() if name in marks) for name in MARKS})
     counts[TWO_GROUPS] = _in_two_groups(view, PageIndex()).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
     return plain_table("Quality marks", ("mark", "numbers", "why"), rows)
@@ -34,9 +35,12 @@ def marks_table(view: View) -> Html:
 def doubts_table(view: View, pages: PageIndex) -> Html:
     """Return the marks in use: how many numbers have each, why, and on which pages they are."""
     places: dict[str, Counter[PagePart]] = {}
-    for result in view.results:
-        for mark in result.marks:
-            places.setdefault(mark, Counter())[_part_with(result, pages)] += 1
+    for name, results in view.by_run.items():
+        marked = Counter((result.conditions.transport, result.marks) for result in results if result.marks)
+        for (transport, marks), count in marked.items():
+            part = _part_with(view.runs[name], transport, pages)
+            for mark in marks:
+                places.setdefault(mark, Counter())[part] += count
     if grouped_ := _in_two_groups(view, pages):
         places[TWO_GROUPS] = grouped_
     if not places:
@@ -48,17 +52,18 @@ def doubts_table(view: View, pages: PageIndex) -> Html:
     return plain_table("Numbers with marks", ("mark", "numbers", "why", "where"), rows)
 
 
-def _part_with(result: ResultRow, pages: PageIndex) -> PagePart:
-    """Return the part of a page that shows a number. Where no page does, it is one without a document."""
-    system, transport = result.run.system or NOT_STATED, result.conditions.transport or NOT_STATED
-    return pages.part_with(system, transport, result) or PagePart(Selection(system=system, transport=transport), "")
+def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart:
+    """Return the part of a page that shows the numbers of a run over a transport. Where no page does, it is one without a document."""
+    pair = (run.system or NOT_STATED, transport or NOT_STATED)
+    return pages.part_with(*pair, run) or PagePart(Selection(system=pair[0], transport=pair[1]), "")
 
 
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
     """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
     found: Counter[PagePart] = Counter()
     for member in compared(view, pages):
-        part = _part_with(member.series.results[0], pages)
+        first = member.series.results[0]
+        part = _part_with(first.run, first.conditions.transport, pages)
         for metric, statistic in member.series.statistics():
             found[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
     return +found
@@ -111,7 +116,7 @@ def definitions_table() -> Html:
 
 def shared_conditions(view: View) -> Html:
     """Return the conditions that all numbers of a view share. Those that differ are named; the labels of the series show them."""
-    found = [result.conditions for result in view.summaries()]
+    found = conditions_among(view.summaries())
     pairs: list[tuple[str, object]] = []
     for name in (name for name in CONDITIONS if name in SHOWN_CONDITIONS):
         values = {getattr(conditions, name) for conditions in found}

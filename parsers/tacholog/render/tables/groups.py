@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.tables.tables import CellWriter, Links, badge, column_decimals, marks_of_cells, numbers_anchor, scroller
 from tacholog.schema.metrics import METRICS
+from tacholog.view.names import with_system
 from tacholog.view.numerals import size, unit_shown
 from tacholog.view.page_index import PagePart
 from tacholog.view.ranking_groups import Compared, Group, best_of, column_of, runs_of_all, runs_words
@@ -28,8 +30,11 @@ def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]
     return marks_of_cells(found[at] for found in map(group.cells, members) for at in sizes if at in found)
 
 
-def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links) -> Html:
-    """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing."""
+def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links, most: int | None = None) -> Html:
+    """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing.
+
+    The table has at most ``most`` rows. What is best is still the best of all members.
+    """
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(one) for one in members]
     places = {at: column_decimals([found[at] for found in cells if at in found], unit) for at in sizes}
@@ -43,7 +48,7 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
 
     labels = labels_among([(one.system, one.series) for one in members])
     rows = []
-    for index, (one, label, found) in enumerate(zip(members, labels, cells, strict=True)):
+    for index, (one, label, found) in islice(enumerate(zip(members, labels, cells, strict=True)), most):
         shown = [
             write.cell(found[at], unit, places[at], best=index in best[at], below=below(one, found[at]), each=link_to_each_run(one))
             if at in found
@@ -69,7 +74,7 @@ def _runs(one: Compared, cell: Cell, links: Links) -> Html:
 
 
 def _name(one: Compared, label: str, links: Links, *, several: bool, mixed: bool) -> Html:
-    text = f"{one.system}, {one.transport}" if several else one.transport
+    text = with_system(one.system, one.transport) if several else one.transport
     named = tag("a", text, href=f"doc:{one.document}") if one.document and links.logs is not None else tag("strong", text)
     shown = tag("span", f" {label} ", class_="tl-muted") if label else NOTHING
     return tag("th", named, shown, badge(published=one.series.published) if mixed else "", scope="row", class_="tl-text")

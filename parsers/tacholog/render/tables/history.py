@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import DiffRow, Report, RowKey, Verdict
+from tacholog.compare.result import DiffRow, RowKey, Verdict
 from tacholog.render.diff import words
+from tacholog.render.diff.shapes import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.view.history import HistoryChange, HistoryLine, HistoryPoint, changes_of, diff_documents, lines, releases_of
+from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories
 from tacholog.view.numerals import quantity
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
 
-Compare = Callable[[str, str, str], Report]
 Find = Callable[[str, str, RowKey, float], str | None]  # the link to a value of a release of a system
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
 _SHORT: Mapping[Verdict, str] = {
@@ -28,14 +28,15 @@ _SHORT: Mapping[Verdict, str] = {
     "inconclusive": "too noisy to tell",
     "too_few_pairs": "too few pairs for so many rows",
     "insufficient": "not enough runs",
-    "unreplicated_diff": "differs, not replicated",
-    "unreplicated_same": "alike, not replicated",
+    "unreplicated_diff": "differs, not proven",
+    "unreplicated_same": "alike, not proven",
     "invalid": "failed",
     "lossy": "too much lost",
     "not_comparable": "not comparable",
     "removed": "",
     "added": "",
 }
+_WITH_INTERVAL = ("worse", "better", "no_change", "inconclusive")
 _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
@@ -67,62 +68,65 @@ def _nowhere(_system: str, _release: str, _key: RowKey, _value: float) -> None:
 
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
     """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
-    known, documents = set(pages), diff_documents(runs)
-    releases = releases_of(runs)
-    reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
-    found = {system: lines(compared, metric, statistic) for system, compared in reports.items()}
-    changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
+    known = set(pages)
+    documents = {pair: page for pair, page in diff_documents(runs).items() if page in known}
     parts: list[object] = []
-    for system, members in ((system, members) for system, members in found.items() if members):
-        of_system = [change for change in changes if any(change.line is line for line in members)]
-        documents_of_system = {pair: page for pair, page in documents.items() if page in known}
+    for system, found in histories(runs, metric, statistic, compare).items():
         parts += [
             tag("p", tag("b", system), class_="lead"),
-            _table(system, releases[system], (members, of_system), documents_of_system, find),
-            *list_of_changes(of_system, releases[system]),
+            _table(system, found, documents, find),
+            *list_of_changes(found.changes, found.releases),
         ]
-    return tag("div", *parts, tag("p", _LEGEND, class_="says"), class_="tl-diff") if parts else NOTHING
+    return tag("div", *parts, tag("p", _LEGEND, class_="says stat-evidence"), class_="tl-diff") if parts else NOTHING
 
 
 _LEGEND = (
-    "Below each value: what the comparison with the release before it found. Each value is that of one run: the median of the runs that this "
-    "comparison used (of the paired ones, if it used pairs). The ratio beside worse or better is estimated over all pairs (Hodges-Lehmann), "
-    "so it may differ from the quotient of two values. A rise or fall of the trend is significant only where the value is worse or better. "
+    "Below each value: what the comparison with the release before it found, with the 95 % interval of the ratio. Each value is that of one run: "
+    "the median of the runs that this comparison used (of the paired ones, if it used pairs). The ratio is estimated over all pairs "
+    "(Hodges-Lehmann), so it may differ from the quotient of two values. In a trend, a thin vertical line is the range of a release's runs. A rise "
+    "or fall is significant only where the value is worse or better. "
     "A new line begins where two releases are not comparable, such as on another machine, and where the next comparison uses other runs of a "
-    "release, such as those of another campaign or build. Each line's trend has a scale of its own. In lines of five releases or more, steps and "
-    "drifts are looked for over all releases, corrected for all lines of the page; a dashed line shows the levels."
+    "release, such as those of another campaign or build. Such lines stand together, "
+    "with the reason above them. Each trend has a scale of its own. In lines of five releases or more, Tacholog looks for "
+    "steps and drifts over all releases, corrected for all lines of the page; a dashed line shows the levels."
 )
 
 
-def _table(
-    system: str,
-    names: Sequence[str],
-    found: tuple[Sequence[HistoryLine], Sequence[HistoryChange]],
-    pages: Mapping[tuple[str, str, str], str],
-    find: Find,
-) -> Html:
-    members, changes = found
+def _table(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: Find) -> Html:
+    names = found.releases
     heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(tag("th", shown, scope="col", class_="n"))
-    body = [
-        _row(line, names, lambda release, key, value: find(system, release, key, value), [one for one in changes if one.line is line])
-        for line in members
-    ]
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
+    table = tag("table", tag("thead", tag("tr", *heads)), *_bodies(system, found, find))
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
+
+
+def _bodies(system: str, found: SystemHistory, find: Find) -> Iterator[Html]:
+    """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
+    names = found.releases
+    lines: dict[str | None, list[HistoryLine]] = {None: []}
+    for line in found.lines:
+        lines.setdefault(why_it_begins(line), []).append(line)
+    for reason, members in lines.items():
+        rows = [
+            _row(line, names, lambda release, key, value: find(system, release, key, value), [one for one in found.changes if one.line is line])
+            for line in members
+        ]
+        if reason:
+            head = tag("th", reason[:1].upper() + reason[1:], scope="rowgroup", colspan=len(names) + 2, class_="stat-evidence")
+            rows.insert(0, tag("tr", head, class_="anew"))
+        if rows:
+            yield tag("tbody", *rows)
 
 
 def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, RowKey, float], str | None], changes: Sequence[HistoryChange]) -> Html:
     at = {point.release: point for point in line.points}
-    reason = why_it_begins(line)
-    why = tag("span", reason, class_="why") if reason else NOTHING
-    name = tag("th", row_name(line.key).partition(", ")[2], why, scope="row")  # the page says which metric
+    name = tag("th", row_name(line.key).partition(", ")[2], scope="row")  # the page says which metric
     links = {release: find(names[release], line.key, point.value) for release, point in at.items()}
     cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
-    return tag("tr", name, tag("td", _trend(line, len(names), changes)), *cells, class_="anew" if reason else None)
+    return tag("tr", name, tag("td", _trend(line, len(names), changes)), *cells)
 
 
 def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Html:
@@ -135,25 +139,30 @@ def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Html:
 
 def _marker(row: DiffRow) -> Html:
     ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
-    return tag("span", " ".join(filter(None, (_SHORT[row.verdict], ratio))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None)
+    between = f"({words.interval(row)})" if row.verdict in _WITH_INTERVAL and words.interval(row) else ""
+    return tag(
+        "span", " ".join(filter(None, (_SHORT[row.verdict], ratio, between))), class_=f"v {row.verdict} stat-ratio", title=words.remark(row) or None
+    )
 
 
 def _trend(line: HistoryLine, releases: int, changes: Sequence[HistoryChange] = ()) -> Html:
-    """The line, drawn over the releases; points that are worse or better than the one before have their colour and are larger.
+    """The line, drawn over the releases, with the sign of each verdict. A thin vertical line is the range of a release's runs.
 
     Where the line has steps, a dashed line shows the levels between them.
     """
     if len(line.points) < 2 or min(point.value for point in line.points) <= 0:  # noqa: PLR2004 - a line takes two
         return NOTHING
-    places = list(_places(line, releases))
+    scale = _Scale(line, releases)
+    places = [(scale.x(point.release), scale.y(point.value)) for point in line.points]
     path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-    dots = [
-        tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=4 if verdict in ("worse", "better") else 2.5, class_=f"dot {verdict}".strip())
-        for (x, y), verdict in zip(places, (point.row.verdict if point.row else "" for point in line.points), strict=True)
+    dots = [_dot(x, y, point.row.verdict if point.row else None) for (x, y), point in zip(places, line.points, strict=True)]
+    ranges = [
+        f"M{scale.x(point.release):g} {scale.y(min(point.runs)):g}V{scale.y(max(point.runs)):g}" for point in line.points if len(point.runs) > 1
     ]
+    spread = [tag("path", d="".join(ranges), class_="spread")] if ranges else []
     title = tag("title", join([f"{row_name(line.key)}: {len(places)} releases"]))
     levels = [tag("path", d=_levels(line, places, changes), class_="levels", stroke_dasharray="3 2")] if changes else []
-    return tag("svg", title, tag("path", d=path), *levels, *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
+    return tag("svg", title, tag("path", d=path), *spread, *levels, *dots, class_="trend", viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img")
 
 
 def _levels(line: HistoryLine, places: Sequence[tuple[float, float]], changes: Sequence[HistoryChange]) -> str:
@@ -174,38 +183,63 @@ def list_of_changes(changes: Sequence[HistoryChange], names: Sequence[str]) -> l
     """What changed, when, and how sure: a list of all steps and drifts; nothing if there are none."""
     if not changes:
         return []
-    items = [tag("li", tag("b", f"{_when(one, names)}: "), change_words(one)) for one in changes]
+    items = [tag("li", tag("b", f"{change_time(one, names)}: "), change_words(one)) for one in changes]
     return [tag("p", f"Steps and drifts over all releases ({len(changes)}):"), tag("ul", *items, class_="changes")]
 
 
-def _when(change: HistoryChange, names: Sequence[str]) -> str:
+def change_time(change: HistoryChange, names: Sequence[str]) -> str:
+    """Since which release, or between which releases, something changed."""
     return names[change.release] if change.kind == "step" else f"{names[change.before]} to {names[change.release]}"
 
 
 def change_words(change: HistoryChange) -> str:
     """A step or a drift in words: what changed, how much, how sure, and by what."""
-    key = change.line.key
-    better = METRICS[key.metric].better
-    rose = change.ratio > 1
-    judged = "" if better is None else f", {'worse' if rose == (better == 'lower') else 'better'}"
     ends = sorted(abs(end - 1) for end in (change.low, change.high))
     how = f"{words.percent(ends[0])} to {words.percent(ends[1])}" if (change.low > 1) == (change.high > 1) else "or none"
     sure = f"at most {change.p:.1%}" if change.p >= _LEAST_SHOWN else f"less than {_LEAST_SHOWN:.1%}"
-    name = row_name(key).partition(", ")[2]
-    what = f"{name} {'rose' if rose else 'fell'} by {words.percent(abs(change.ratio - 1))} ({how}){judged}"
-    kind = "drift" if change.kind == "drift" else "step"
-    return f"{what}. By: {change.reason}. A page without any change shows such a {kind} in {sure.replace('%', ' %')} of cases."
+    name = row_name(change.line.key).partition(", ")[2]  # the page says which metric
+    what = f"{name} {_size_of(change)} ({how}){_judged(change)}"
+    return f"{what}. By: {change.reason}. A page without any change shows such a {change.kind} in {sure.replace('%', ' %')} of cases."
 
 
-def _places(line: HistoryLine, releases: int) -> Iterator[tuple[float, float]]:
-    logs = [math.log(point.value) for point in line.points]
-    # At least 10 % high, so that noise does not look like a mountain.
-    low, span = min(logs), max(max(logs) - min(logs), math.log(1.1))
-    middle = (max(logs) - low) / 2
-    for point, value in zip(line.points, logs, strict=True):
-        x = _ROOM + (_WIDTH - 2 * _ROOM) * point.release / max(releases - 1, 1)
-        y = _HEIGHT / 2 - (_HEIGHT - 2 * _ROOM) * (value - low - middle) / span
-        yield round(x, 1), round(y, 1)
+def change_title(change: HistoryChange) -> str:
+    """A step or a drift in few words: the whole name of the row, and how much it changed."""
+    return f"{row_name(change.line.key)} {_size_of(change)}{_judged(change)}"
+
+
+def _size_of(change: HistoryChange) -> str:
+    """``rose by 4.1 %``."""
+    return f"{'rose' if change.ratio > 1 else 'fell'} by {words.percent(abs(change.ratio - 1))}"
+
+
+def _judged(change: HistoryChange) -> str:
+    better = METRICS[change.line.key.metric].better
+    return "" if better is None else f", {'worse' if (change.ratio > 1) == (better == 'lower') else 'better'}"
+
+
+def _dot(x: float, y: float, verdict: Verdict | None) -> Html:
+    """A release: the sign of its verdict where a test found a change, else a dot."""
+    path = path_of(verdict, x, y) if verdict in ("worse", "better") else None
+    return tag("path", d=path, class_=f"sign {verdict}") if path else tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=2.5, class_="dot")
+
+
+class _Scale:
+    """Where releases and values stand in a trend: all runs fit, and at least 10 % are high, so that noise does not look like a mountain."""
+
+    def __init__(self, line: HistoryLine, releases: int) -> None:
+        logs = [math.log(value) for point in line.points for value in (point.value, *point.runs) if value > 0]
+        self.middle = (min(logs) + max(logs)) / 2
+        self.span = max(max(logs) - min(logs), math.log(1.1))
+        self.last = max(releases - 1, 1)
+
+    def x(self, release: int) -> float:
+        """Return where a release stands."""
+        return round(_ROOM + (_WIDTH - 2 * _ROOM) * release / self.last, 1)
+
+    def y(self, value: float) -> float:
+        """Return the height of a value; one that a logarithm does not have stands at the bottom."""
+        share = (math.log(value) - self.middle) / self.span if value > 0 else -0.5
+        return round(_HEIGHT / 2 - (_HEIGHT - 2 * _ROOM) * share, 1)
 
 
 def why_it_begins(line: HistoryLine) -> str | None:

@@ -1,12 +1,19 @@
-"""A machine on a page: the properties that are stated, and a list of those that are not."""
+"""Machines on a page: one as a card of its properties, or several side by side with what differs. Both say what nobody states."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from tacholog.render.html import NOTHING, Html, join, tag, visible
+from tacholog.render.tables.plain import count_of, null
 from tacholog.runs.manifest import Host
 from tacholog.slugs import slug
+from tacholog.view.caveats import caveats
+from tacholog.view.results import RunRow
+from tacholog.view.views import View
 
 SECTIONS = ("cpu", "memory", "storage", "network", "system")
 _TITLES = {"cpu": "Processor", "memory": "Memory", "storage": "Storage", "network": "Network", "system": "System"}
@@ -32,9 +39,9 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
     kind = join([host.kind, ". "]) if host.kind else NOTHING
-    name = join([tag("strong", host.name), ". "]) if named else NOTHING
-    head = tag("p", name, kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
-    return tag("div", head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host", id=None if named else host_anchor(host_id))
+    name = tag("h3", host.name, " ", tag("code", host_id), id=slug(f"machine {host_id}")) if named else NOTHING
+    head = tag("p", kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
+    return tag("div", name, head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host", id=None if named else host_anchor(host_id))
 
 
 def host_anchor(host_id: str) -> str:
@@ -47,6 +54,85 @@ def missing(section: str, properties: dict[str, str]) -> list[str]:
     # Values count too: "Intel 710, 10 Gbit/s" states a link speed under another name.
     stated = " ".join([*properties, *properties.values()]).lower()
     return [title for title, pattern in _EXPECTED.get(section, ()) if not re.search(rf"(?:\b|_)(?:{pattern})", stated)]
+
+
+class _Machine(msgspec.Struct, frozen=True):
+    """A machine with its runs: a column of the table."""
+
+    id: str
+    host: Host
+    runs: tuple[RunRow, ...]
+
+    def properties(self, section: str) -> Mapping[str, str]:
+        """Return what is stated of a section."""
+        found: Mapping[str, str] = getattr(self.host, section)
+        return found
+
+
+def machines_side_by_side(view: View) -> Html:
+    """Return the machines that have runs: one column a machine, one row a property.
+
+    Machines that this project's tool has read and machines that documents describe have tables of their own: they state different things.
+    """
+    by_host: dict[str, list[RunRow]] = {}
+    for run in view.runs.values():
+        if run.host in view.hosts:
+            by_host.setdefault(str(run.host), []).append(run)
+    machines = [_Machine(name, view.hosts[name], tuple(runs)) for name, runs in by_host.items()]
+    machines.sort(key=lambda machine: (-len(machine.runs), machine.id))
+    groups = [(title, [one for one in machines if one.host.published == published]) for title, published in _GROUPS]
+    return join(_side_by_side(title, members, alone=len(members) == len(machines)) for title, members in groups if members)
+
+
+_GROUPS = (("Machines of own runs", False), ("Machines that published documents describe", True))
+_DIFFERS = "\u2260"
+
+
+def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> Html:
+    corner = tag("th", tag("span", "property", class_="tl-muted"), scope="col")
+    head = tag("thead", tag("tr", corner, *map(_head, machines)))
+    bodies = [body for name in SECTIONS for body in _body(name, machines)]
+    table = tag("table", head, _runs_of(machines), *bodies, class_="tl-table tl-machines")
+    caption = NOTHING if alone else tag("p", title, class_="tl-caption")
+    notes = [tag("li", tag("strong", machine.host.name), ": ", note) for machine in machines for note in machine.host.notes]
+    below = tag("ul", *notes, class_="tl-notes") if notes else NOTHING
+    scroller = tag("div", table, class_="tl-scroll", tabindex="0", role="region", aria_label=title)
+    return tag("div", caption, scroller, below, class_="tl-host")
+
+
+def _head(machine: _Machine) -> Html:
+    """Return the head of a column: the name of the machine, and beside it what a reader must know of it."""
+    host = machine.host
+    warning = caveats(host, machine.runs)
+    parts = [tag("span", host.name, class_="tl-name"), tag("code", machine.id)]
+    parts += [tag("span", warning, class_="tl-caveat")] if warning else []
+    parts += [tag("span", f"{host.kind}.", class_="tl-muted")] if host.kind else []
+    parts.append(tag("span", f"Source: {host.source}", class_="tl-muted"))
+    return tag("th", *parts, scope="col", id=host_anchor(machine.id))
+
+
+def _runs_of(machines: Sequence[_Machine]) -> Html:
+    cells = [tag("td", count_of(len(machine.runs))) for machine in machines]
+    return tag("tbody", tag("tr", tag("th", "runs here", scope="row"), *cells))
+
+
+def _body(section: str, machines: Sequence[_Machine]) -> Iterator[Html]:
+    """Yield the rows of a section: the properties that any machine states, then those that matter and that none states."""
+    names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
+    stated = {f"{place} {name}": value for place, machine in enumerate(machines) for name, value in machine.properties(section).items()}
+    gaps = missing(section, stated) if names else []
+    if names:
+        title = tag("tr", tag("th", _TITLES[section], scope="rowgroup", colspan=len(machines) + 1, class_="tl-section"))
+        rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
+        yield tag("tbody", title, *rows, *(_row(gap, [None] * len(machines)) for gap in gaps))
+
+
+def _row(name: str, values: Sequence[str | None]) -> Html:
+    """Return a property of all machines. A sign says that they differ, not only a colour."""
+    differs = len(set(values)) > 1
+    sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
+    cells = (tag("td", null() if value is None else visible(value)) for value in values)
+    return tag("tr", tag("th", name, sign, scope="row"), *cells, class_=None if differs or len(values) == 1 else "tl-alike")
 
 
 def _section(name: str, properties: dict[str, str], *, local_only: bool) -> Html:

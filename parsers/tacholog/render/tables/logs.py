@@ -13,12 +13,15 @@ from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.slugs import path_slug
+from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
 _SHA_SHOWN = 12
+RUNS_AT_ONCE = 20  # on a page that can fold the others; a row has some 20 elements
+_FEW = 5  # more than that are not worth a click
 _MOST_PROBLEMS = 500
 _REDACTED = (
     "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
@@ -36,10 +39,14 @@ class OfferedLog(NamedTuple):
 
 
 Offer = Callable[[RunRow, LogRow], OfferedLog]  # looks the file up: nothing in this room reads files
+Rest = Callable[[str, Html], Html]  # takes the end of a list, in words and as HTML, out of the page, and returns what leads to it
 
 
-def runs_table(view: View, links: Links, offer: Offer) -> Html:
-    """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log."""
+def runs_table(view: View, links: Links, offer: Offer, rest: Rest | None = None) -> Html:
+    """Return every run with its logs: when and where it was made, how it ended, and the SHA-256 of each log.
+
+    ``rest`` takes all but the first runs out of the page.
+    """
     rows, builds = [], any(run.build for run in view.runs.values())
     labels = differing_labels(view.runs.values())
     for run in view.runs.values():
@@ -54,8 +61,11 @@ def runs_table(view: View, links: Links, offer: Offer) -> Html:
         rows.append([shown, *labelled, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
-    listed, more = first_rows(rows, "runs", "the CSV file of this page names all")
-    return plain_table("Runs", heads, listed) + more
+    first = RUNS_AT_ONCE if rest and len(rows) > RUNS_AT_ONCE + _FEW else 0
+    listed, more = first_rows(rows[first:], "runs", "the CSV file of this page names all")
+    if rest is None or not first:
+        return plain_table("Runs", heads, listed) + more
+    return plain_table("Runs", heads, rows[:first]) + rest(f"{len(rows) - first} more runs", plain_table("More runs", heads, listed) + more)
 
 
 def _process(name: str | None) -> Iterator[Html]:
@@ -132,7 +142,9 @@ def _machine(view: View, run: str, documents: Collection[str]) -> Html:
     host = view.runs[run].host
     if host is None:
         return null()
-    return tag("a", host, href=f"doc:hosts#{host_anchor(host)}") if host in view.hosts and "hosts" in documents else esc(host)
+    name = tag("a", host, href=f"doc:hosts#{host_anchor(host)}") if host in view.hosts and "hosts" in documents else esc(host)
+    caveat = caveats(view.hosts.get(host), [view.runs[run]])
+    return join([name, tag("span", caveat, class_="tl-caveat")], " ") if caveat else name
 
 
 def problems_table(view: View, links: Links) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
 from tacholog.runs.labels import label_name
@@ -34,8 +34,12 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
 
 
 def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: Sequence[Compared], links: Links) -> list[object]:
-    """``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric."""
+    """``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric.
+
+    A control has the best number only where nothing else was measured.
+    """
     part = view.only(shown.selection)
+    members = [member for member in members if not member.is_control] or members
     kinds = sorted({run.published for run in part.runs.values()})
     others = dict(shown.others)
     return [
@@ -57,6 +61,7 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
+    of_references = [candidate for candidate in found if REFERENCE in candidate[1].marks]
     found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
     value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
     version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
@@ -64,8 +69,14 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     elsewhere = dict(best.part.others) if best.part else {}  # what its row says already
     labels = joined([(name, label) for name, label in best.labels if name not in elsewhere])
     released += f", {labels}" if labels else ""
+    released += ", control" if best.is_control else ""
+    by_reference = NOTHING
+    if of_references and REFERENCE not in cell.marks:
+        claim = min(of_references, key=lambda candidate: candidate[0])
+        by_reference = join([linked_number(claim[1], unit, links), " by reference; "])
     return tag(
         "span",
+        by_reference,
         linked_number(cell, unit, links),
         tag("span", f" {cell.size_words}{details}{released}", class_="tl-muted stat-label"),
         data_v=f"{value:.12g}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlencode
 
-from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.html import NOTHING, Html, esc, folded, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.groups import group_table, marks_of_all
@@ -13,15 +13,18 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
+from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import common_conditions, no_best_words, runs_of_all
-from tacholog.view.rankings import MOST_ROWS, RankedGroup, build_of, rankings_of
+from tacholog.view.rankings import RankedGroup, build_of, rankings_of
+from tacholog.view.results import RunRow
 from tacholog.view.unranked import Unranked
 from tacholog.view.views import View
 
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site
+_OPEN = (2, 1, 1, 1)  # tables of the first machine, of the second and so on; all others are folded
 _ONE_TRANSPORT = "Only one transport was measured: there is nothing to rank it against. These are its numbers."
 _NOT_ALIKE = "Nothing can be ranked: no two transports were measured on the same machine, in the same way and in the same campaign."
 
@@ -39,9 +42,11 @@ def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents:
     found = rankings_of(view, pages)
     seen: dict[str, None] = {}
     shown = [] if found.hosts else [tag("p", _ONE_TRANSPORT if found.alone else _NOT_ALIKE, class_="tl-null")]
-    for host in found.hosts or found.alone:
+    for place, host in enumerate(found.hosts or found.alone):
         tables = [_group(ranked, links, anchor, seen, documents) for ranked in host.tables]
-        head = _machine(host.host, view.hosts.get(host.host), host.published, documents)
+        are_open = _OPEN[place] if place < len(_OPEN) else 0
+        tables[are_open:] = [folded(_title(ranked), table) for ranked, table in zip(host.tables[are_open:], tables[are_open:], strict=True)]
+        head = machine_heading(host.host, view.hosts.get(host.host), host.published, documents, host.runs())
         shown.append(tag("section", head, remarks(host.runs()), *tables, class_="tl-glance"))
     return join([*shown, unranked_list(found.unranked), mark_notes(seen, anchor)])
 
@@ -54,11 +59,22 @@ def unranked_list(found: Sequence[Unranked]) -> Html:
     return tag("section", tag("p", tag("strong", "Not ranked")), tag("ul", *items), class_="tl-unlisted")
 
 
-def _machine(name: str, host: Host | None, published: Collection[bool], documents: Collection[str]) -> Html:
+def machine_heading(name: str, host: Host | None, published: Collection[bool], documents: Collection[str], runs: Iterable[RunRow] = ()) -> Html:
+    """Return the heading of a machine: its name, whether figures are own or published ones, and what a reader must know of it.
+
+    Args:
+        name: the id of the machine.
+        host: the machine; ``None`` if nobody describes it.
+        published: whether figures are published ones: one or both.
+        documents: which pages there are.
+        runs: the runs that are shown of it.
+    """
     known = host.name if host else name
     words = tag("a", known, href=f"doc:{_HOSTS}#{host_anchor(name)}") if host and _HOSTS in documents else esc(known)
     also = tag("code", name) if known != name else NOTHING
-    return tag("h3", join([words, also, *(badge(published=kind) for kind in sorted(published))], " "), class_="tl-machine")
+    caveat = caveats(host, runs)
+    about = tag("span", caveat, class_="tl-caveat") if caveat else NOTHING
+    return tag("h2", join([words, also, *(badge(published=kind) for kind in sorted(published)), about], " "), class_="tl-machine")
 
 
 def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None], documents: Collection[str]) -> Html:
@@ -67,6 +83,12 @@ def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None]
     seen.update(dict.fromkeys(on_all))
     table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
     return join([_caption(ranked), shared_marks_note(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
+
+
+def _title(ranked: RankedGroup) -> Html:
+    """Return the heading of a table that is folded."""
+    count = tag("span", f"{len(ranked.members)} series", class_="tl-muted stat-label")
+    return tag("h3", ranked.group.words_of(ranked.members), " ", count)
 
 
 def _caption(ranked: RankedGroup) -> Html:
@@ -103,7 +125,8 @@ def _remark(ranked: RankedGroup) -> Html:
 
 
 def _more(ranked: RankedGroup, documents: Collection[str]) -> Html:
-    left_out = f"The best {MOST_ROWS} of {ranked.count} series are shown. " if ranked.count > MOST_ROWS else ""
+    shown = len(ranked.members)
+    left_out = f"The best {shown} of {ranked.count} series are shown. " if ranked.count > shown else ""
     if _CHOOSER not in documents:
         return tag("p", left_out, class_="tl-note") if left_out else NOTHING
     basis = ranked.group["basis"]

@@ -1,76 +1,157 @@
-"""The table of releases."""
+"""The table of releases: what was measured of each, and what changed since the one before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from tacholog.render.html import Html, join, tag
+import msgspec
+
+from tacholog.compare.result import VERDICTS, Report, Verdict
+from tacholog.render.diff.apart import APART, apart_words
+from tacholog.render.diff.meanings import MEANINGS
+from tacholog.render.diff.moved import moved_most
+from tacholog.render.diff.page import anchor_of
+from tacholog.render.diff.shapes import swatch
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.logs import raw_name
 from tacholog.render.tables.plain import null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import RUN_FILE
+from tacholog.view.history import Compare, neighbours, releases_of
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, grouped
 from tacholog.view.results import RunRow
 from tacholog.view.views import View, transport_of
 
 _MOST_RUNS = 200  # of a release that are listed
+Pages = Mapping[tuple[str, str, str], str]  # the page that compares two releases of a system
+_NO_PAGES: Pages = {}
 
 
-def releases_table(view: View, links: Links) -> Html:
-    """Return one row for each release: systems, versions, transports, machines, dates and runs. Runs without a release come last."""
-    by_release: dict[str, list[RunRow]] = {}
+class Release(msgspec.Struct, frozen=True):
+    """The runs of a system under one release. Runs without a release are together: both names are empty."""
+
+    system: str
+    name: str
+    runs: tuple[RunRow, ...]
+
+
+def releases_table(view: View, links: Links, compare: Compare | None = None, pages: Pages = _NO_PAGES) -> Html:
+    """Return one row for each release of each system, the newest first. Runs without a release are no release: a line below the table counts them.
+
+    Args:
+        view: the runs.
+        links: where the logs are.
+        compare: how to compare two releases of a system; without it the table says nothing on changes.
+        pages: the pages with these comparisons.
+    """
+    before = {(system, new): old for system, old, new in neighbours(view.runs.values())}
+    heads = ["release", "measured", "machines", "runs"] + (["since the release before", "what moved most"] if compare else [])
+    rows = []
+    found = releases(view)
+    for release in found:
+        if not release.name:
+            continue
+        old = before.get((release.system, release.name))
+        row = [_name(release), _days(release.runs), _listed(run.host for run in release.runs if run.host) or null(), _runs(release, view, links)]
+        if compare and old is None:
+            row += [tag("span", "first release here", class_="tl-null"), ""]
+        elif compare and old is not None:
+            report = compare(release.system, old, release.name)
+            place = (release.system, old, release.name)
+            row += [_changes(report, pages.get(place)), _moved(report, pages.get(place), anchor_of(*place))]
+        rows.append(row)
+    table = plain_table("Releases", heads, rows) if rows else NOTHING
+    return join([table, *(_without_release(release, view, links) for release in found if not release.name)])
+
+
+def _without_release(release: Release, view: View, links: Links) -> Html:
+    """Return a line on the runs that name no release: how many, of which systems, and each of them, folded."""
+    systems = _listed(run.system or NOT_STATED for run in release.runs)
+    line = tag("p", f"Runs without a release, of these systems: {systems}.", class_="tl-note stat-label")
+    return join([line, _runs(release, view, links)])
+
+
+def releases(view: View) -> list[Release]:
+    """Return the releases of each system, the newest first. Systems with own runs come first: readers look for these."""
+    found: dict[tuple[str, str], list[RunRow]] = {}
     for run in view.runs.values():
-        by_release.setdefault(run.release or "", []).append(run)
-    names = sorted(by_release, key=lambda name: (not name, _latest(by_release[name]), name))
-    rows = [_row(name, by_release[name], view, links) for name in names]
-    counted = "numbers (with intervals)"
-    heads = ("release", "kind", "systems and versions", "transports", "machines", "measured", counted, "builds", "runs")
-    return plain_table("Releases", heads, rows)
+        found.setdefault((run.system or "" if run.release else "", run.release or ""), []).append(run)
+    order = {(system, name): place for system, names in releases_of(view.runs.values()).items() for place, name in enumerate(names)}
+    own = {system for (system, _), runs in found.items() if not all(run.published for run in runs)}
+
+    def rank(which: tuple[str, str]) -> tuple[object, ...]:
+        system, name = which
+        return not name, system not in own, system.lower(), system, -order.get(which, 0)
+
+    return [Release(*which, tuple(found[which])) for which in sorted(found, key=rank)]
 
 
-def _row(name: str, runs: list[RunRow], view: View, links: Links) -> list[object]:
-    kinds = sorted({run.published for run in runs})
-    numbers = sum(len(view.by_run.get(run.run, ())) for run in runs)
-    return [
-        name or null(),
-        join([badge(published=published) for published in kinds], " "),
-        tag("span", _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs), class_="stat-label"),
-        _listed(_transports(runs, view)) or null(),
-        _listed(run.host for run in runs if run.host) or null(),
-        _days(runs),
-        tag("span", grouped(numbers), data_v=numbers, class_="stat-count"),
-        _listed(build_words(run.build) for run in runs if run.build) or null(),
-        _runs(runs, links),
-    ]
+def _name(release: Release) -> Html:
+    kinds = sorted({run.published for run in release.runs})
+    # A name that begins with its system, as that of a published document does, need not say it twice.
+    system = tag("span", release.system, class_="tl-of") if release.system.lower() not in release.name.lower() else NOTHING
+    return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
-def _transports(runs: list[RunRow], view: View) -> set[str]:
+def _changes(report: Report, page: str | None) -> Html:
+    """Return how many rows got which verdict, with a link to the comparison."""
+    title = f"{report.old.name} \u2192 {report.new.name}"
+    link = tag("a", title, href=f"doc:{page}") if page else title
+    counts = [(verdict, report.counts[verdict]) for verdict in VERDICTS if verdict not in APART and report.counts[verdict]]
+    items = [tag("li", swatch(verdict), tag("b", count), f" {_title(verdict)}", class_=verdict) for verdict, count in counts]
+    apart = apart_words(report)
+    items += [tag("li", f"{apart}." if not counts else f"{sum(report.counts[verdict] for verdict in APART)} do not compare")] if apart else []
+    counted = tag("ul", *items, class_="counts stat-count") if items else NOTHING
+    return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
+
+
+def _title(verdict: Verdict) -> str:
+    return MEANINGS[verdict].title.lower()
+
+
+def _moved(report: Report, page: str | None, anchor: str) -> Html:
+    """Return the rows that moved most, each with a link to the rows of its verdict."""
+    found = moved_most(report)
+    if not found:
+        tested = any(row.p_adjusted is not None for row in report.rows)
+        words = "nothing that a test could show" if tested else "nothing beyond the band" if report.counts["unreplicated_same"] else ""
+        return tag("span", words, class_="tl-null")
+    names = (tag("a", one.name, href=f"doc:{page}#{anchor}-{one.verdict}") if page else one.name for one in found)
+    return join(tag("div", name, f": {one.words}", class_="tl-wraps tl-moved stat-evidence") for name, one in zip(names, found, strict=True))
+
+
+def _transports(runs: Iterable[RunRow], view: View) -> set[str]:
+    runs = list(runs)
     stated = {result.conditions.transport for run in runs for result in view.by_run.get(run.run, ())} | {transport_of(run) for run in runs}
     return {transport for transport in stated if transport}
 
 
-def _days(runs: list[RunRow]) -> str | Html:
+def _days(runs: Iterable[RunRow]) -> str | Html:
     """Return the first and the last day of the runs."""
     days = sorted({run.start_time[:10] for run in runs if run.start_time})
     return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else null()
 
 
-def _runs(runs: list[RunRow], links: Links) -> Html:
-    """Return the runs in a folded list."""
+def _runs(release: Release, view: View, links: Links) -> Html:
+    """Return how many runs there are; folded, what they measured, and each of them."""
+    runs = release.runs
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
+    facts = (
+        ("Measured", _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs)),
+        ("Transports", _listed(_transports(runs, view)) or NOT_STATED),
+        ("Builds", _listed(build_words(run.build) for run in runs if run.build) or NOT_STATED),
+        ("Numbers", grouped(sum(len(view.by_run.get(run.run, ())) for run in runs))),
+    )
+    about = [tag("div", f"{name}: {words}", class_="tl-wraps stat-label") for name, words in facts]
     found = [tag("div", tag("a", run.run, href=f"root:{raw_name(run.run, RUN_FILE)}", title="The run's manifest")) for run in runs[:_MOST_RUNS]]
     if len(runs) > _MOST_RUNS:
         left = tag("span", grouped(len(runs) - _MOST_RUNS), class_="stat-count")
         found.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
     summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
-    return tag("details", summary, *found, class_="tl-each", data_v=len(runs))
+    return tag("details", summary, *about, *found, class_="tl-each", data_v=len(runs))
 
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(sorted(set(words), key=str.lower))
-
-
-def _latest(runs: list[RunRow]) -> str:
-    return max((run.start_time or "" for run in runs), default="")

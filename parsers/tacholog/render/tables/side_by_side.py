@@ -45,13 +45,13 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
             title,
             shared_marks_note(shared_marks, anchor),
             scroller(f"{words} of every series", table),
-            _not_comparable(shown, metric),
+            not_comparable(shown, metric),
             mark_notes(seen, anchor),
         ]
     )
 
 
-def _not_comparable(shown: Sequence[Series], metric: str) -> Html:
+def not_comparable(shown: Sequence[Series], metric: str) -> Html:
     """Return which columns are not comparable with the first one, and why; nothing if all are."""
     first, *others = shown
     stated = conditions_of(first, metric)
@@ -63,11 +63,6 @@ def _not_comparable(shown: Sequence[Series], metric: str) -> Html:
         return NOTHING
     items = [tag("li", f"{'; '.join(labels)}: {reason}") for reason, labels in by_reason.items()]
     return tag("div", tag("p", f"Not comparable with the first column ({first.label}):"), tag("ul", *items), class_="tl-note")
-
-
-def has_side_by_side(series: Sequence[Series]) -> bool:
-    """Whether there is anything to set side by side."""
-    return _headline(series) is not None
 
 
 def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Series]] | None:

@@ -28,6 +28,14 @@ def throughput_summary(series: Sequence[Series], links: Links) -> Html:
     return _list([(member, _throughput(member, links) if member in able else NOTHING) for member in newest_first(series)])
 
 
+def sustain_summary(series: Sequence[Series], links: Links) -> Html:
+    """Return one sentence for each series: the highest rate that kept the goal, at the size where it is highest and where it is lowest."""
+    return _list([(member, _sustained(member, links)) for member in newest_first(series)])
+
+
+SUMMARIES = {"latency": latency_summary, "throughput": throughput_summary, "demand": throughput_summary, "sustain": sustain_summary}
+
+
 def _has_rate(series: Series) -> bool:
     """Whether a series states a rate. A publisher often states none: a sentence that only says so would hide the others."""
     return bool(_known(series, "message_rate", "mean") or (headline(series, "goodput") and not series.has_mark(LOGICAL)))
@@ -55,6 +63,17 @@ def _latency(series: Series, links: Links) -> Html:
     numbers = join([_ranged(series, cells[at], at, links) if statistic in _RANGE else _at(cells[at], at, "ns", links) for at in ends], " and ")
     start = f"{named} {basis} is " if named else f"{basis[0].upper()}{basis[1:]} is "
     return join([start, numbers, _runs(series, [cells[at] for at in ends], links), ".", _tail(series, ends[0], links)])
+
+
+def _sustained(series: Series, links: Links) -> Html:
+    rates = _known(series, "sustained_rate", "lower-bound")
+    if not rates:
+        return NOTHING
+    ends = list(dict.fromkeys((min(rates, key=_order), max(rates, key=_order))))
+    numbers = join([_at(rates[at], at, "messages_per_s", links) for at in ends], " and ")
+    goal = dict(series.key).get("goal")
+    words = join(["The goal (", tag("span", goal, class_="stat-label"), ")"]) if goal else "The goal"
+    return join([words, " is kept up to ", numbers, _runs(series, [rates[at] for at in ends], links), "."])
 
 
 def _ranged(series: Series, low: Cell, at: int | None, links: Links) -> Html:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.render.figures.figures import words_of
-from tacholog.render.figures.svg import swatch
+from tacholog.render.figures.svg import dot_strip, swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
@@ -17,7 +17,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Cell, Series
+from tacholog.view.series import Cell, Series, absent_words
 from tacholog.view.views import Selection, log_document
 
 _MAX_PAD = 3
@@ -101,9 +101,12 @@ def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, 
     write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"#{anchor}-each" if repeated else None)
     rows = []
     for payload in series.sizes():
-        shown = [write.cell(found.get(payload), column.unit, place) for column, found, place in zip(columns, cells, places, strict=True)]
+        shown = [
+            write.cell(found.get(payload), column.unit, place, absent=series.absent(column.metric, column.statistic, payload))
+            for column, found, place in zip(columns, cells, places, strict=True)
+        ]
         rows.append(tag("tr", _row_head(series, payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
-    heads = [*(_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
+    heads = [*(column_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
     table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
     title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
     each = _every_run(series, columns, links, anchor, apart) if repeated else NOTHING
@@ -139,20 +142,30 @@ class CellWriter:
     def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
         self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
 
-    def cell(self, cell: Cell | None, unit: Unit, places: int, *, best: bool = False, below: Html = NOTHING, each: str | None = None) -> Html:
+    def cell(
+        self,
+        cell: Cell | None,
+        unit: Unit,
+        places: int,
+        *,
+        best: bool = False,
+        below: Html = NOTHING,
+        each: str | None = None,
+        absent: str = NOT_STATED,
+    ) -> Html:
         """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
 
         The number links to its log line; a median links to the line of the run in the middle. The range links to the values of ``each`` run.
-        ``best`` highlights the number. ``below`` is shown under the range.
+        ``best`` highlights the number. ``below`` is shown under the range. ``absent`` stands in place of a number that there is not.
         """
         if cell is None:
-            return tag("td", NOT_STATED, class_="tl-null")
+            return tag("td", absent, class_="tl-null")
         self._marks.seen.update(dict.fromkeys(cell.marks))
         marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
         result = cell.shown
         if cell.value is None:
             link = self._each if cell.stated and self._each else self._links.to_line(result)
-            return tag("td", _linked(NOT_STATED, link), *marks, class_="tl-null", title=_partly(cell))
+            return tag("td", _linked(absent, link), *marks, class_="tl-null", title=_partly(cell))
         spread = cell.low is not None and cell.high is not None and len(cell.results) > 1
         signs = tag("sup", *marks) if marks else NOTHING
         if cell.groups:
@@ -176,7 +189,7 @@ class CellWriter:
         return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
 
     def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
-        """Return the number of each of the two groups of runs, with the number of runs in it."""
+        """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
         parts = [
             tag(
                 "span",
@@ -187,7 +200,7 @@ class CellWriter:
             )
             for group in cell.groups
         ]
-        return join(parts)
+        return join([*parts, dot_strip([result.value for result in cell.results if result.value is not None])])
 
 
 def _partly(cell: Cell) -> str | None:
@@ -196,16 +209,25 @@ def _partly(cell: Cell) -> str | None:
 
 def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str, apart: Apart | None) -> Html:
     """Return the values of each run, folded: the medians above were computed from them."""
-    rows = []
+    rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
+        head = _row_head(series, payload)
         for run, results in _by_record(series, payload).items():
             by_name = {(result.metric, result.statistic): result for result in results}
-            shown = [_plain(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns]
             samples = next((result.samples for result in results if result.samples is not None), None)
-            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if _has_samples(series) else ""
-            rows.append(tag("tr", _row_head(series, payload), tag("td", run[0], class_="tl-text"), *shown, tail))
-    extra = [_th("samples", "")] if _has_samples(series) else []
-    heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(_head(c) for c in columns), *extra)
+            shown = [
+                number_cell(
+                    by_name.get((column.metric, column.statistic)),
+                    column.unit,
+                    links,
+                    absent_words(column.metric, column.statistic, [samples]),
+                )
+                for column in columns
+            ]
+            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if has_samples else ""
+            rows.append(tag("tr", head, tag("td", run[0], class_="tl-text"), *shown, tail))
+    extra = [_th("samples", "")] if has_samples else []
+    heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(column_head(c) for c in columns), *extra)
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
     summary = tag("summary", "Each run's numbers")
     content = scroller(f"Each run's {series.results[0].test} numbers: {series.label}", table)
@@ -217,13 +239,13 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
 
 def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[ResultRow]]:
     records: dict[tuple[str, str, int], list[ResultRow]] = {}
-    for result in series.results:
-        if result.payload_bytes == payload:
-            records.setdefault((result.run.run, result.log, result.line or 0), []).append(result)
+    for result in series.measured.of_size[payload]:
+        records.setdefault((result.run.run, result.log, result.line or 0), []).append(result)
     return records
 
 
-def _head(column: TableColumn) -> Html:
+def column_head(column: TableColumn) -> Html:
+    """Return the head of a column, with its unit."""
     return _th(column.heading, column.unit.sign)
 
 
@@ -233,7 +255,7 @@ def _th(words: str, unit: str) -> Html:
 
 def _row_head(series: Series, payload: int | None) -> Html:
     exact = None if payload is None else f"{grouped(payload)} bytes"
-    of_size = (result for result in series.results if result.payload_bytes == payload)
+    of_size = series.measured.of_size[payload]
     high = next((result.payload_bytes_high for result in of_size if result.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
     return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
@@ -241,7 +263,7 @@ def _row_head(series: Series, payload: int | None) -> Html:
 
 def _has_samples(series: Series) -> bool:
     """Whether the table has a column of samples. Rates need none, because the messages received have their own."""
-    return any(result.metric == "latency" for result in series.results)
+    return any(metric == "latency" for metric, _ in series.statistics())
 
 
 def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
@@ -251,7 +273,7 @@ def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
 def _samples_cell(series: Series, payload: int | None) -> list[Html]:
     if not _has_samples(series):
         return []
-    found = sorted({result.samples for result in series.results if result.payload_bytes == payload and result.samples is not None})
+    found = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
     if not found:
         return [tag("td", NOT_STATED, class_="tl-null")]
     text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
@@ -262,8 +284,11 @@ def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[H
     return [tag("td", str(len(_by_record(series, payload))), class_="stat-count")] if repeated else []
 
 
-def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) -> Html:
-    """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each."""
+def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
+    """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
+
+    With ``brief``, a note elsewhere says what two numbers mean.
+    """
     title = words_of(cell, unit, in_full)
 
     def in_words(value: float, result: ResultRow) -> Html:
@@ -273,6 +298,8 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False) 
     if not cell.groups:
         return in_words(cell.value or 0.0, cell.shown)
     both = join([in_words(group.value, group.result) for group in cell.groups], " or ")
+    if brief:
+        return both
     counted = tag("span", " and ".join(str(group.runs) for group in cell.groups), class_="tl-of-groups stat-count")
     return join([both, " (two groups of runs: ", counted, ")"])
 
@@ -312,9 +339,10 @@ def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
     return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
 
 
-def _plain(result: ResultRow | None, unit: Unit, links: Links) -> Html:
+def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> Html:
+    """Return one cell: a number of one run, linked to its line. ``absent`` stands in place of a number that there is not."""
     if result is None or result.value is None:
-        return tag("td", NOT_STATED, class_="tl-null")
+        return tag("td", absent, class_="tl-null")
     text = with_bound(rounded(result.value / unit.size), result.bound)
     return tag("td", _linked(text, links.to_line(result)), title=in_full(result.value, METRICS[result.metric].unit), data_v=f"{result.value:.12g}")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,7 +27,8 @@ from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
 
 Labels = tuple[tuple[str, str], ...]
-_CODE = ("tacholog.compare", "tacholog.schema", "tacholog.dataset", "tacholog.runs")
+_Kept = TypeVar("_Kept")
+CODE = ("tacholog.compare", "tacholog.schema", "tacholog.dataset", "tacholog.runs")
 
 
 @lru_cache(maxsize=64)
@@ -39,27 +42,29 @@ def comparison(folder: Path, state: State, which: tuple[str | None, str, str], p
         policy: what counts as a change.
         labels: the labels that the runs must have.
     """
-    key = key_of("comparison", code_digest(*_CODE), msgspec.msgpack.encode([which, policy, labels]), _sides(folder, state, which, labels))
+    key = key_of("comparison", code_digest(*CODE), msgspec.msgpack.encode([which, policy, labels]), _sides(folder, state, which, labels))
+    return kept(key, Report, lambda: _compared(folder, state, which, policy, labels))
+
+
+def kept(key: bytes, kind: type[_Kept], make: Callable[[], _Kept]) -> _Kept:
+    """Return what the cache keeps under a key; if it keeps nothing, or nothing of this kind, make it and keep it."""
     found = open_cache().get(Kind.PUBLISHED, [key]).get(key)
-    report = _decoded(found) if found else None
-    if report is None:
-        report = _compared(folder, state, which, policy, labels)
-        open_cache().put(Kind.PUBLISHED, {key: msgspec.msgpack.encode(report)})
-    return report
-
-
-def _decoded(value: bytes) -> Report | None:
-    try:
-        return msgspec.msgpack.decode(value, type=Report)
-    except msgspec.DecodeError:
-        return None
+    if found is not None:
+        try:
+            return msgspec.msgpack.decode(found, type=kind)
+        except msgspec.DecodeError:
+            pass  # it is made again
+    made = make()
+    open_cache().put(Kind.PUBLISHED, {key: msgspec.msgpack.encode(made)})
+    return made
 
 
 def _sides(folder: Path, state: State, which: tuple[str | None, str, str], labels: Labels) -> str:
     """Return the digest of everything that a comparison reads: the runs of both sides, and what holds for all."""
     system, *releases = which
-    everything, digests = opened(folder, state), _digests(folder, state)
-    files = [file.read_bytes() for file in (*sorted(folder.glob(BAND_FILES)), folder / RENAMES) if file.is_file()]
+    everything = opened(folder, state)
+    digests = run_digests(everything)
+    files = files_beside(folder)
     is_renamed = (folder / RENAMES).is_file()  # then a run may count as one of another system
 
     def is_in(run: RunRow, release: str) -> bool:
@@ -70,19 +75,19 @@ def _sides(folder: Path, state: State, which: tuple[str | None, str, str], label
     return digest([sides, remarks(run.root for side in runs for run in side), everything.unread, everything.hosts, files])
 
 
-@lru_cache(maxsize=1)
-def _digests(folder: Path, state: State) -> dict[str, str]:
-    return run_digests(opened(folder, state))
+def files_beside(folder: Path) -> list[bytes]:
+    """Return the files beside a dataset that comparisons read."""
+    return [file.read_bytes() for file in (*sorted(folder.glob(BAND_FILES)), folder / RENAMES) if file.is_file()]
 
 
 @lru_cache(maxsize=1)
-def _dataset(folder: Path, _state: State) -> Dataset:
+def dataset_of(folder: Path, _state: State) -> Dataset:
     """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    return renamed(open_saved(folder), find_renames([folder]))
+    return renamed(open_saved(folder, distributions=False), find_renames([folder]))
 
 
 def _compared(folder: Path, state: State, which: tuple[str | None, str, str], policy: Policy, labels: Labels) -> Report:
     system, *releases = which
-    dataset = _dataset(folder, state)
+    dataset = dataset_of(folder, state)
     old, new = (of_labels(of_release(dataset, release, system), labels) for release in releases)
     return compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=known((old, new), (folder,)))

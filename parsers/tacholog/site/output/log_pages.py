@@ -49,26 +49,43 @@ class PageMaker:
     """Writes pages into the frame that Sphinx made, and remembers by its key what is on each."""
 
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
-        """``memory`` is the file that keeps the keys between builds."""
-        self._site, self._memory, self._frame = site, memory, frame
+        """``memory`` is the file that keeps the keys between builds. ``frame`` is that of the pages that are written next."""
+        self._site, self._memory, self.frame = site, memory, frame
         self._before = remembered(memory)
+        memory.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
         self._now: dict[str, str] = {}
 
+    def keep(self, document: str, key: str, into: Sources) -> bool:
+        """Keep a page as it is if it was made for this key and in this frame, and return whether it was."""
+        if not self._is_there(f"{document}.html", self._before.get(document) == self._remembered(key)):
+            return False
+        self._now[document] = self._remembered(key)
+        return into.kept(self._inside(document, into))
+
     def known(self, document: str, key: str) -> str | None:
-        """Return the body that was written for this key, if it is still there."""
-        path = self._site / f"{document}.html"
-        return self._frame.body_of(path.read_text(encoding="utf-8")) if self._before.get(document) == key and path.is_file() else None
+        """Return the body that was written for this key, if it is still there; it may be in another frame."""
+        if not self._is_there(f"{document}.html", self._before.get(document, "").partition(" ")[0] == key):
+            return None
+        return self.frame.body_of((self._site / f"{document}.html").read_text(encoding="utf-8"))
 
     def write(self, document: str, key: str, title: str, body: str, into: Sources) -> None:
-        """Write a page, if it differs from the one that is there."""
-        self._now[document] = key
-        name = Path(f"{document}.html").relative_to(into.folder.relative_to(self._site))
-        into.write(name.as_posix(), self._frame.page(document, title, body))
+        """Write a page, if it differs from the one that is there. Its title follows from ``key`` too."""
+        self._now[document] = self._remembered(key)
+        into.write(self._inside(document, into), self.frame.page(document, title, body))
 
     def is_current(self, name: str, key: str) -> bool:
         """Note that a file that is no page is made of this, and return whether it was written so before and is still there."""
         self._now[name] = key
-        return self._before.get(name) == key and (self._site / name).is_file()
+        return self._is_there(name, self._before.get(name) == key)
+
+    def _remembered(self, key: str) -> str:
+        return f"{key} {self.frame.digest}"
+
+    def _is_there(self, name: str, is_known: bool) -> bool:
+        return is_known and (self._site / name).is_file()
+
+    def _inside(self, document: str, into: Sources) -> str:
+        return Path(f"{document}.html").relative_to(into.folder.relative_to(self._site)).as_posix()
 
     def save(self) -> None:
         """Keep the keys for the next build."""
@@ -96,6 +113,8 @@ def write_log_pages(
         key = digest(
             [runs[page.log.run], page.log.log, list(offered), page.parents, "hosts" in documents, view.runs[page.log.run].host in view.hosts]
         )
+        if maker.keep(page.document, key, into):
+            continue
         body = maker.known(page.document, key)
         if body is None:
             found = problems.get((page.log.run, page.log.log), [])

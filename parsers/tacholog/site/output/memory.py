@@ -1,10 +1,14 @@
-"""What a build remembers for the next one: of each file that it wrote, the digest of everything that the file was made of."""
+"""What a build remembers for the next one: the digest of everything that a file was made of, or a part of a page itself."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+
+_Value = TypeVar("_Value")
 
 
 def remembered(memory: Path) -> dict[str, str]:
@@ -18,3 +22,22 @@ def remembered(memory: Path) -> dict[str, str]:
 def remember(memory: Path, digests: dict[str, str]) -> None:
     """Keep the digests for the next build."""
     memory.write_bytes(msgspec.json.encode(digests))
+
+
+def kept_value(path: Path, kind: type[_Value]) -> _Value | None:
+    """Return the value that `keep_value` wrote; nothing if there is none, if it is damaged, or if another version wrote it."""
+    try:
+        digest, _, content = path.read_bytes().partition(b"\n")
+        return msgspec.json.decode(content, type=kind) if digest == _digest(content) else None
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def keep_value(path: Path, value: object) -> None:
+    """Keep a value for the next build, with its digest: what is damaged on the disk must not come onto a page."""
+    content = msgspec.json.encode(value)
+    path.write_bytes(_digest(content) + b"\n" + content)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()

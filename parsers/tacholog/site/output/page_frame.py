@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class PageFrame:
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
         self._before, self._after = _squeezed(before), _squeezed(after)
+        self.digest = hashlib.sha256(f"{len(self._before)} {self._before}{self._after}".encode()).hexdigest()
 
     def page(self, document: str, title: str, body: str) -> str:
         """Return a whole page. Addresses in ``body`` are those of the page already; ``document`` says how deep the page lies."""

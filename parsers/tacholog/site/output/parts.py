@@ -11,16 +11,17 @@ import json
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.render.addresses import address_from, with_addresses
+from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import tag
 from tacholog.site.output.log_pages import PageMaker, heading
+from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.sources import Sources
 from tacholog.view.run_digests import digest
 
@@ -50,20 +51,32 @@ def forget_parts(parts: Path, document: str) -> None:
 def add_to_part(parts: Path, document: str, part: Part) -> None:
     """Keep a part, or more pieces of it."""
     path = part_folder(parts, document) / f"{part.name}.json"
-    known = msgspec.json.decode(path.read_bytes(), type=Part) if path.is_file() else Part(part.name, {})
+    known = kept_value(path, Part) or Part(part.name, {})
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(Part(part.name, known.pieces | part.pieces, part.title or known.title)))
+    keep_value(path, Part(part.name, known.pieces | part.pieces, part.title or known.title))
 
 
 def parts_of(parts: Path, document: str) -> Iterator[Part]:
     """Yield the parts of a page."""
     for path in sorted(part_folder(parts, document).glob("*.json")):
-        yield msgspec.json.decode(path.read_bytes(), type=Part)
+        if part := kept_value(path, Part):
+            yield part
+
+
+def forget_damaged(parts: Path) -> None:
+    """Delete all parts if one of them is damaged: without their folder, all pages are made again, and all parts with them."""
+    if any(kept_value(path, Part) is None for path in parts.glob("*/*.json")):
+        shutil.rmtree(parts)
 
 
 def part_names(parts: Path, documents: Iterable[str]) -> set[str]:
     """Return the files of all parts, without their endings: scripts and pages."""
-    return {_beside(document, part.name) for document in documents for part in parts_of(parts, document)}
+    return {_beside(document, name) for document in documents for name in names_of_parts(parts, document)}
+
+
+def names_of_parts(parts: Path, document: str) -> set[str]:
+    """Return the names of the parts of a page."""
+    return {path.stem for path in part_folder(parts, document).glob("*.json")}
 
 
 def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterable[str], known: frozenset[str], code: str) -> None:
@@ -83,17 +96,25 @@ def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterabl
     for document in documents:
         for part in parts_of(parts, document):
             name = _beside(document, part.name)
-            pieces = {place: with_addresses(text, checked(partial(address_from, document), known)) for place, text in part.pieces.items()}
-            if not maker.is_current(f"{name}.js", digest([code, pieces])):
+            for text in part.pieces.values():
+                check_links(text, known)
+            # The addresses in a part follow from its place. To resolve those of parts that did not change took a tenth of a build.
+            key = digest([code, document, part])
+            is_current = maker.is_current(f"{name}.js", key)
+            if is_current and (not part.title or maker.keep(name, key, into)):
+                continue
+            pieces = {place: with_addresses(text, partial(address_from, document)) for place, text in part.pieces.items()}
+            if not is_current:
                 into.write(f"{name}.js", script_of(part.name, pieces))
             if part.title:
-                body = _page_body(document, part.title, pieces[""])
-                maker.write(name, digest([code, body]), part.title, body, into)
+                maker.write(name, key, part.title, _page_body(document, part.title, pieces[""]), into)
 
 
 def _page_body(document: str, title: str, content: str) -> str:
-    link = tag("a", "The page of the newest release", href=f"{Path(document).name}.html")
+    link = tag("a", "The main page of these results", href=f"{Path(document).name}.html")
     back = tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note")
+    if "<h2" not in content:  # the end of a list that stands deep in its page: here its headings follow the title
+        content = content.replace("<h4 ", "<h2 ").replace("</h4>", "</h2>")
     return f"{heading(title)}{back}{content}"
 
 
@@ -101,15 +122,14 @@ def _beside(document: str, name: str) -> str:
     return f"{document.rpartition('/')[0]}/{name}".lstrip("/")
 
 
-def checked(target: Callable[[str, str], str], known: frozenset[str]) -> Callable[[str, str], str]:
-    """Return a function that refuses links to pages that do not exist."""
+def check_links(html: str, known: frozenset[str]) -> None:
+    """Check that the pages exist that HTML links to.
 
-    def resolve(kind: str, name: str) -> str:
-        if kind == "doc" and name not in known:
-            raise TachologError(f"no page {name!r} to link to")
-        return target(kind, name)
-
-    return resolve
+    Raises:
+        TachologError: one does not.
+    """
+    if missing := pages_linked(html) - known:
+        raise TachologError(f"no page {min(missing)!r} to link to")
 
 
 def script_of(name: str, pieces: dict[str, str]) -> str:

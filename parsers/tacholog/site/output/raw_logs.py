@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,12 +12,22 @@ from tacholog.evidence import read_evidence
 from tacholog.render.tables.logs import raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, as_toml
 from tacholog.site.offered import offered_log
+from tacholog.site.output.log_pages import PageMaker
 from tacholog.site.sources import Sources
 from tacholog.view.views import View, manifest_of
 
 
-def write_raw(raw: Sources, view: View) -> None:
-    """Write each log and each manifest. A log that is there already is not read: its name is the SHA-256 of its text."""
+def write_raw(maker: PageMaker, raw: Sources, view: View, runs: Mapping[str, str]) -> None:
+    """Write each log and each manifest.
+
+    A log that is there already is not read: its name is the SHA-256 of its text. Nor is a manifest written again of a run that did not change.
+
+    Args:
+        maker: what remembers of which runs the manifests were made.
+        raw: the folder of raw logs in the site.
+        view: everything.
+        runs: the digest of each run, with that of the code.
+    """
     folder = raw.folder.name
     for log in view.logs:
         run = view.runs[log.run]
@@ -28,5 +39,7 @@ def write_raw(raw: Sources, view: View) -> None:
             with suppress(UnreadableInput):
                 raw.write(name, gzip.compress(read_evidence(Path(run.root), log.log), mtime=0))
     for run in view.runs.values():
-        if manifest := manifest_of(run):
-            raw.write(raw_name(run.run, RUN_FILE).removeprefix(f"{folder}/"), as_toml(manifest))
+        name = raw_name(run.run, RUN_FILE)
+        inside = name.removeprefix(f"{folder}/")
+        if run.manifest and not (maker.is_current(name, runs[run.run]) and raw.kept(inside)) and (manifest := manifest_of(run)):
+            raw.write(inside, as_toml(manifest))

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from zlib import crc32
 
+from tacholog.errors import UnreadableInput
 from tacholog.resources import site_dir
-from tacholog.site.stamp import remove_stamp, restamp, stamp_of
+from tacholog.site.stamp import changed_files, read_stamp, remove_stamp, restamp
 from tacholog.site.unchanged import STATIC, Inputs, inputs_in
 
 _LINKED = re.compile(r'(_static/([\w.-]+)\?v=)[0-9a-f]{8}"')
@@ -17,12 +18,17 @@ _LINKED = re.compile(r'(_static/([\w.-]+)\?v=)[0-9a-f]{8}"')
 
 def styles_refreshed(site: Path, inputs: Inputs) -> bool:
     """Bring a finished site up to date if only the content of style sheets and scripts changed since it was built; return whether that was so."""
-    stamp = stamp_of(site)
-    known = inputs_in(stamp.inputs) if stamp else None
-    if stamp is None or known is None or (known.code, known.data, known.pages) != (inputs.code, inputs.data, inputs.pages):
+    try:
+        stamp = read_stamp(site)
+    except UnreadableInput:
+        return False
+    known = inputs_in(stamp.inputs)
+    if known is None or (known.code, known.data, known.pages) != (inputs.code, inputs.data, inputs.pages):
         return False
     if known.styles.keys() != inputs.styles.keys():
         return False  # a file more or less may be named in the settings of Sphinx
+    if changed_files(site, stamp):
+        return False
     changed = [name for name, digest in inputs.styles.items() if known.styles[name] != digest]
     remove_stamp(site)
     for name in changed:

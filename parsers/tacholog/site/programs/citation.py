@@ -22,9 +22,16 @@ _FILES = ((ALL, "application/vnd.apache.parquet"), (LATEST, "application/json"))
 def citation_files(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, str]:
     """Return both files by their names."""
     there = list(runs)
-    released = max((run.start_time[:10] for run in there if run.start_time and _is_day(run.start_time[:10])), default=None)
-    systems = sorted({run.system for run in there if run.system})
-    return {CITATION: _citation(released, systems, settings), DESCRIPTION: _description(released, systems, settings)}
+    described = json.dumps(description(there, settings), ensure_ascii=False, indent=1)
+    return {CITATION: _citation(_last_day(there), _systems(there), settings), DESCRIPTION: f"{described}\n"}
+
+
+def _last_day(runs: Iterable[RunRow]) -> str | None:
+    return max((run.start_time[:10] for run in runs if run.start_time and _is_day(run.start_time[:10])), default=None)
+
+
+def _systems(runs: Iterable[RunRow]) -> list[str]:
+    return sorted({run.system for run in runs if run.system})
 
 
 def _is_day(text: str) -> bool:
@@ -52,7 +59,10 @@ def _citation(released: str | None, systems: list[str], settings: SiteSettings) 
     return "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in entries)
 
 
-def _description(released: str | None, systems: list[str], settings: SiteSettings) -> str:
+def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, object]:
+    """Return what search engines for datasets ask for. It stands in the home page too, because they do not follow links to it."""
+    there = list(runs)
+    released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
     what = ", ".join(systems) or "publish/subscribe systems"
     said: dict[str, object] = {
@@ -70,4 +80,4 @@ def _description(released: str | None, systems: list[str], settings: SiteSetting
         said["url"] = base
     if released:
         said["dateModified"] = released
-    return json.dumps(said, ensure_ascii=False, indent=1) + "\n"
+    return said

@@ -1,4 +1,4 @@
-"""The Atom feed of a site: each release of each system that was compared with the one before, the newest first.
+"""The Atom feeds of a site: comparisons of releases, and the steps and drifts of all histories, the newest first.
 
 Source:
     RFC 4287, The Atom Syndication Format.
@@ -7,23 +7,41 @@ Source:
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+import msgspec
+
+from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.render.diff.meanings import headline
 from tacholog.render.diff.summary import conclusion
+from tacholog.render.tables.history import change_time, change_title, change_words
+from tacholog.site.output.diffs import comparison
 from tacholog.site.settings import SiteSettings
-from tacholog.view.history import diff_documents, neighbours
-from tacholog.view.results import RunRow
+from tacholog.site.shown import state_of
+from tacholog.view.history import (
+    Compare,
+    HistoryChange,
+    SystemHistory,
+    diff_documents,
+    histories,
+    history_document,
+    metrics_with_history,
+    neighbours,
+)
+from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.views import View
 from tacholog.visible import drawn
 
-FEED = "releases.atom"
+RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
+FEEDS = (RELEASES_FEED, CHANGES_FEED)
 _ATOM = "http://www.w3.org/2005/Atom"
-_MOST = 10  # entries; each is a comparison
-_NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")  # ids must not change where the site moves
+_COMPARISONS, _CHANGES = 10, 50  # entries; the first kind costs a comparison each
+_NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
 class FeedEntry(NamedTuple):
@@ -36,16 +54,93 @@ class FeedEntry(NamedTuple):
     summary: str
 
 
-def release_entries(runs: Sequence[RunRow], compare: Callable[[str, str, str], Report]) -> list[FeedEntry]:
-    """Return an entry for each of the newest comparisons. A release whose runs state no time has no place in a feed."""
+class Feed(NamedTuple):
+    """A feed: its file, its title, the page that shows the same, when the newest release was measured, and its entries."""
+
+    file: str
+    title: str
+    page: str
+    updated: str
+    entries: tuple[FeedEntry, ...]
+
+
+def feeds_of_site(dataset: Path, view: View, settings: SiteSettings) -> list[Feed]:
+    """Return the feeds of a site: none if no system has two releases.
+
+    Args:
+        dataset: the folder of the saved dataset.
+        view: the same as a view.
+        settings: the content of ``site.toml``.
+    """
+    folder, state = dataset.resolve(), state_of(dataset)
+
+    def compared(system: str, old: str, new: str) -> Report:
+        return comparison(folder, state, (system, old, new), Policy())
+
+    return feeds(list(view.runs.values()), view.summaries(), compared, settings.name)
+
+
+def feeds(runs: Sequence[RunRow], results: Sequence[ResultRow], compare: Compare, name: str) -> list[Feed]:
+    """Return both feeds. A release whose runs state no time has no place in a feed.
+
+    A feed without entries is there too: who subscribes wants to hear of what is still to come.
+
+    Args:
+        runs: all runs of the site.
+        results: their numbers.
+        compare: compares two releases of a system.
+        name: what the site is called.
+    """
+    moments = [moment for system, _, new in neighbours(runs) if (moment := _moment(runs, system, new))]
+    if not moments:
+        return []
+    releases, changes = tuple(_release_entries(runs, compare)), tuple(_change_entries(runs, results, compare))
+    return [
+        Feed(RELEASES_FEED, f"{name}: releases", "releases.html", max(moments), releases),
+        Feed(CHANGES_FEED, f"{name}: steps and drifts", "releases.html", max(moments), changes),
+    ]
+
+
+def newest_change(found: Sequence[Feed]) -> dict[str, str] | None:
+    """Return the newest step or drift of all histories: its words, and the document of the page that shows it; nothing if there is none."""
+    entries = [entry for feed in found if feed.file == CHANGES_FEED for entry in feed.entries]
+    return {"title": entries[0].title, "document": entries[0].page.removesuffix(".html")} if entries else None
+
+
+def _release_entries(runs: Sequence[RunRow], compare: Compare) -> Iterator[FeedEntry]:
+    """Yield an entry for each of the newest comparisons."""
     documents = diff_documents(runs)
     dated = [(moment, pair) for pair in neighbours(runs) if (moment := _moment(runs, pair[0], pair[2]))]
-    return [_entry(moment, pair, documents[pair], compare(*pair)) for moment, pair in sorted(dated, reverse=True)[:_MOST]]
+    for moment, pair in sorted(dated, reverse=True)[:_COMPARISONS]:
+        (system, old, new), report = pair, compare(*pair)
+        yield FeedEntry(_key(*pair), f"{system} {new}: {headline(report)}", moment, f"{documents[pair]}.html", f"{old} → {new}. {conclusion(report)}")
 
 
-def _entry(moment: str, pair: tuple[str, str, str], document: str, report: Report) -> FeedEntry:
-    system, old, new = pair
-    return FeedEntry(" ".join(pair), f"{system} {new}: {headline(report)}", moment, f"{document}.html", f"{old} → {new}. {conclusion(report)}")
+def _change_entries(runs: Sequence[RunRow], results: Sequence[ResultRow], compare: Compare) -> list[FeedEntry]:
+    """Return an entry for each of the newest steps and drifts in the histories of all metrics."""
+    found: dict[str, FeedEntry] = {}
+    for metric, statistic in metrics_with_history(runs, results):
+        page = f"{history_document(metric, statistic)}.html"
+        for system, history in histories(runs, metric, statistic, compare).items():
+            for change in history.changes:
+                if moment := _moment(runs, system, history.releases[change.release]):
+                    entry = _change_entry(system, history, change, (moment, page))
+                    found.setdefault(entry.key, entry)  # two campaigns may show the same change: the clearest stands for both
+    return sorted(found.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
+
+
+def _change_entry(system: str, history: SystemHistory, change: HistoryChange, at: tuple[str, str]) -> FeedEntry:
+    """Return the entry of a change. Its id is made from what changed and when, so it lasts while later releases make its size more exact."""
+    moment, page = at
+    before, release = history.releases[change.before], history.releases[change.release]
+    row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}
+    key = _key(system, change.kind, before, release, *(f"{name}={value}" for name, value in sorted(row.items())))
+    return FeedEntry(key, f"{system} {change_time(change, history.releases)}: {change_title(change)}", moment, page, change_words(change))
+
+
+def _key(*words: str) -> str:
+    """Return the words as one text, which no other words give."""
+    return msgspec.json.encode(words).decode()
 
 
 def _moment(runs: Sequence[RunRow], system: str, release: str) -> str | None:
@@ -61,28 +156,38 @@ def _moment(runs: Sequence[RunRow], system: str, release: str) -> str | None:
     return max(found).astimezone(UTC).isoformat(timespec="seconds") if found else None
 
 
-def atom(entries: Sequence[FeedEntry], settings: SiteSettings) -> bytes | None:
-    """Return the feed; ``None`` if there is nothing to tell. Links are absolute if ``site.toml`` states the address of the site."""
-    if not entries:
-        return None
+def write_feeds(site: Path, found: Sequence[Feed], settings: SiteSettings) -> None:
+    """Write the feeds into a site. Those that are no longer wanted are deleted."""
+    for name in {*FEEDS} - {feed.file for feed in found}:
+        (site / name).unlink(missing_ok=True)
+    for feed in found:
+        (site / feed.file).write_bytes(atom(feed, settings))
+
+
+def atom(feed: Feed, settings: SiteSettings) -> bytes:
+    """Return the text of a feed. Links are absolute if ``site.toml`` states the address of the site.
+
+    The ids are made from the name of the site and not from its address: they must not change where the site moves.
+    """
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
-    feed = Element("feed", xmlns=_ATOM)
-    _add(feed, "id", f"urn:uuid:{uuid.uuid5(_NAMES, settings.url or settings.name)}")
-    _add(feed, "title", f"{settings.name}: releases")
-    _add(feed, "updated", max(entry.updated for entry in entries))
-    SubElement(feed, "link", rel="alternate", href=f"{base}releases.html")
+    of_feed = uuid.uuid5(_NAMES, _key(settings.name, feed.file))
+    root = Element("feed", xmlns=_ATOM)
+    _add(root, "id", f"urn:uuid:{of_feed}")
+    _add(root, "title", feed.title)
+    _add(root, "updated", feed.updated)
+    SubElement(root, "link", rel="alternate", href=f"{base}{feed.page}")
     if base:
-        SubElement(feed, "link", rel="self", href=f"{base}{FEED}")
-    _add(SubElement(feed, "author"), "name", settings.name)
-    for entry in entries:
-        made = SubElement(feed, "entry")
-        _add(made, "id", f"urn:uuid:{uuid.uuid5(_NAMES, entry.key)}")
+        SubElement(root, "link", rel="self", href=f"{base}{feed.file}")
+    _add(SubElement(root, "author"), "name", settings.name)
+    for entry in feed.entries:
+        made = SubElement(root, "entry")
+        _add(made, "id", f"urn:uuid:{uuid.uuid5(of_feed, entry.key)}")
         _add(made, "title", entry.title)
         _add(made, "updated", entry.updated)
         SubElement(made, "link", rel="alternate", href=f"{base}{entry.page}")
         _add(made, "summary", entry.summary)
-    indent(feed)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(feed, encoding="unicode")}\n'.encode()
+    indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'.encode()
 
 
 def _add(parent: Element, name: str, text: str) -> None:

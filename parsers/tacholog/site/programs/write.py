@@ -1,20 +1,15 @@
-"""The files of a site that programs read: the newest results, badges, the feed, and how to cite it."""
+"""The files of a site that programs read: the newest results, badges, and how to cite it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tacholog.compare.policy import Policy
 from tacholog.compare.renames import find_renames, renamed
-from tacholog.compare.result import Report
 from tacholog.dataset.frames import Dataset
-from tacholog.site.output.diffs import comparison
 from tacholog.site.programs.citation import citation_files
-from tacholog.site.programs.feed import FEED, atom, release_entries
 from tacholog.site.programs.latest import BADGES, LATEST, latest_files
 from tacholog.site.requirements import kept_requirements
 from tacholog.site.settings import SiteSettings
-from tacholog.site.shown import state_of
 from tacholog.site.sources import Sources
 from tacholog.view.views import View
 
@@ -29,20 +24,10 @@ def write_for_programs(site: Path, dataset: Path, data: Dataset, view: View, set
         view: the same as a view.
         settings: the content of ``site.toml``.
     """
-    folder, state = dataset.resolve(), state_of(dataset)
-
-    def compared(system: str, old: str, new: str) -> Report:
-        return comparison(folder, state, (system, old, new), Policy())
-
-    runs = list(view.runs.values())
     files: dict[str, str | bytes] = {
         **latest_files(renamed(data, find_renames([dataset])), kept_requirements(dataset)),
-        **citation_files(runs, settings),
+        **citation_files(view.runs.values(), settings),
     }
-    if feed := atom(release_entries(runs, compared), settings):
-        files[FEED] = feed
-    else:
-        (site / FEED).unlink(missing_ok=True)
     folders = {name: Sources(site / name) for name in (LATEST.partition("/")[0], BADGES)}
     top = Sources(site)
     for name, content in files.items():

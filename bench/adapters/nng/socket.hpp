@@ -1,0 +1,130 @@
+// The library's sockets: how a side waits for one, and how it is closed without losing what is on its way.
+#pragma once
+
+#include <nng/nng.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/waiting.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog::nng {
+
+inline Error nng_error(const std::string& operation, int code) {
+    return Error{operation + ": " + ::nng_strerror(code)};
+}
+
+/// A socket that has been opened, the peers that it is connected to, and how a side waits for it.
+class Socket {
+public:
+    Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
+        const auto came = [](nng_pipe, nng_pipe_ev, void* self) { ++static_cast<Socket*>(self)->peers_; };
+        const auto went = [](nng_pipe, nng_pipe_ev, void* self) { --static_cast<Socket*>(self)->peers_; };
+        ::nng_pipe_notify(socket_, NNG_PIPE_EV_ADD_POST, came, this);
+        ::nng_pipe_notify(socket_, NNG_PIPE_EV_REM_POST, went, this);
+        ::nng_socket_set_size(socket_, NNG_OPT_RECVMAXSZ, 0);
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    ~Socket() { ::nng_close(socket_); }
+
+    nng_socket get() const { return socket_; }
+
+    /// How many are connected now.
+    int peers() const { return peers_; }
+
+    /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. False if it could not within
+    /// `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
+    template <typename Attempt, typename Enough>
+    Result<bool> wait(const char* timeout_option, Patience patience, Attempt&& attempt, Enough&& enough) {
+        auto done = attempt(NNG_FLAG_NONBLOCK);
+        for (BusyPoll poll{patience, waiting_}; done && !*done && !enough() && poll.wait();)
+            done = attempt(NNG_FLAG_NONBLOCK);
+        if (!done || *done || !sleeps(waiting_)) return done;
+        const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
+        for (Nanoseconds left = to_nanoseconds(patience); done && !*done && left > 0 && !enough();
+             left = deadline - now_ns()) {
+            done = attempt(sleeps_in_the_call(timeout_option, left));
+        }
+        return done;
+    }
+
+private:
+    static constexpr Nanoseconds one_ms = 1'000'000;
+    static constexpr int longest_sleep_ms = 50;
+
+    /// The flag for an attempt that sleeps for no longer than this. The library counts in whole milliseconds: what is
+    /// shorter is slept here, a little at a time.
+    int sleeps_in_the_call(const char* timeout_option, Nanoseconds left_ns) {
+        constexpr Nanoseconds nap_ns = 50'000;
+        if (left_ns < one_ms) {
+            sleep_until(now_ns() + std::min(nap_ns, left_ns));
+            return NNG_FLAG_NONBLOCK;
+        }
+        const int timeout_ms = static_cast<int>(std::min<Nanoseconds>(left_ns / one_ms, longest_sleep_ms));
+        if (timeout_ms != timeout_ms_) ::nng_socket_set_ms(socket_, timeout_option, timeout_ms);
+        timeout_ms_ = timeout_ms;
+        return 0;
+    }
+
+    nng_socket socket_;
+    Waiting waiting_;
+    std::atomic<int> peers_{0};
+    int timeout_ms_ = -1;
+};
+
+/// Sockets of publishers that have left. Closing a socket throws away what is on its way in the library's threads, so
+/// each stays open until its subscriber has closed the other end, or is closed after a while.
+class Leaving {
+public:
+    static Leaving& instance() {
+        static Leaving all;
+        return all;
+    }
+
+    void add(std::unique_ptr<Socket> socket) {
+        const std::lock_guard lock{mutex_};
+        sockets_.push_back({std::move(socket), now_ns()});
+    }
+
+    /// Closes those that nobody needs any more.
+    void clear() {
+        constexpr Nanoseconds longest_ns = nanoseconds_per_second;
+        const std::lock_guard lock{mutex_};
+        std::erase_if(sockets_, [now = now_ns()](const Left& left) {
+            return left.socket->peers() == 0 || now - left.since_ns > longest_ns;
+        });
+    }
+
+private:
+    struct Left {
+        std::unique_ptr<Socket> socket;
+        Nanoseconds since_ns;
+    };
+    std::mutex mutex_;
+    std::vector<Left> sockets_;
+};
+
+using Open = int (*)(nng_socket*);
+
+inline Result<std::unique_ptr<Socket>> open_socket(const Topic& topic, Open open, std::string_view queue_setting,
+                                                   const char* queue_option) {
+    Leaving::instance().clear();
+    nng_socket socket{};
+    if (const int code = open(&socket); code != 0) return nng_error("open an nng socket", code);
+    auto opened = std::make_unique<Socket>(socket, topic.waiting);
+    if (value_of(topic.settings, queue_setting) == "library") return opened;
+    const int messages = static_cast<int>(number_of(topic.settings, queue_setting));
+    if (const int code = ::nng_socket_set_int(socket, queue_option, messages); code != 0)
+        return nng_error("set " + std::string{queue_setting} + " of this nng socket", code);
+    return opened;
+}
+
+}  // namespace tacholog::nng

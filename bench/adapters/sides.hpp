@@ -1,0 +1,51 @@
+// What adapters share whatever their library is: how a side is made, endpoints that are the name of a channel, and the
+// facts that name the library.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+/// The library as facts of the log.
+inline Facts facts_of_library(std::string name, std::string version) {
+    Facts facts;
+    add_fact(facts, library_key, std::move(name));
+    add_fact(facts, library_version_key, std::move(version));
+    return facts;
+}
+
+inline std::string version_text(int major, int minor, int patch) {
+    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+/// Sides that meet by the name of the channel have it for an endpoint.
+inline Result<void> check_endpoints(const Topic& topic, std::span<const std::string> endpoints) {
+    for (const std::string& endpoint : endpoints) {
+        if (endpoint != topic.channel) return Error{"advertise to '" + endpoint + "': not a topic of this run"};
+    }
+    return {};
+}
+
+/// A subscriber that has joined the others by the name of the channel.
+template <typename Side>
+Result<std::unique_ptr<Subscriber>> joined_subscriber(const Topic& topic) {
+    auto subscriber = std::make_unique<Side>(topic);
+    if (auto joined = subscriber->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Subscriber>{std::move(subscriber)};
+}
+
+/// A publisher that has.
+template <typename Side>
+Result<std::unique_ptr<Publisher>> joined_publisher(const Topic& topic, std::span<const std::string> endpoints) {
+    if (auto fine = check_endpoints(topic, endpoints); !fine) return fine.error();
+    auto publisher = std::make_unique<Side>(topic);
+    if (auto joined = publisher->join(topic); !joined) return joined.error();
+    return std::unique_ptr<Publisher>{std::move(publisher)};
+}
+
+}  // namespace tacholog

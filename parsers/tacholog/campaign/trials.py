@@ -1,0 +1,220 @@
+"""Carry out the trials of a search with any tool that has an option for a rate, and write what they found as a log.
+
+``tacholog.formats.native`` reads that log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from tacholog.campaign.search import SearchPlan, Sustained, SustainSearch, TrialOrder
+from tacholog.campaign.wrappers import behind_wrappers
+from tacholog.errors import TachologError
+from tacholog.formats.reading import Log, read_text
+from tacholog.schema.records import Record
+
+#: What stands for the rate and for the length of a trial in the command. Braces would be placeholders of a campaign file.
+RATE, SECONDS = "%rate%", "%seconds%"
+_KEPT_SHARE, _KEPT_MESSAGES = 0.999, 2  # what a tool has to send of a rate, and by how many messages its count may be off
+_BEFORE_AND_AFTER_S = 30.0
+
+
+_BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
+_ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t"}
+
+
+class Goal(NamedTuple):
+    """What has to hold in a trial: a statistic of latency is at most so many ns (or anything, if none is named), and so much is lost at most."""
+
+    statistic: str | None
+    latency_ns: float
+    loss_ratio: float
+
+
+class TrialCommand(NamedTuple):
+    """The tool: its command with placeholders, the format of its log, and a folder that keeps the logs of all trials, if they are to be kept."""
+
+    words: Sequence[str]
+    format: str | None
+    kept_in: Path | None
+
+
+class Judged(NamedTuple):
+    """What the log of a trial says."""
+
+    transport: str | None
+    payload_bytes: int | None
+    basis: str | None
+    definition: str | None
+    samples: int | None
+    sent_per_s: float | None
+    loss_ratio: float
+    latency_ns: float | None
+    passed: bool
+
+
+def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of the log while trials are carried out, one after the other.
+
+    Raises:
+        TachologError: a trial could not be carried out, or its log does not say whether the goal was kept.
+    """
+    begin = time.monotonic()
+    program = PurePath(command.words[behind_wrappers(command.words).position]).name
+    yield line_of("search", {"log": "search/1", **head, "program": program, "command": shlex.join(command.words)})
+    found, index, judged = SustainSearch(plan), 0, None
+    while order := found.next():
+        text = _carry_out(command, order)
+        judged = _judged(read_text(text, command.format), order, goal)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if command.kept_in is not None:
+            (command.kept_in / f"trial-{index:03}.log").write_text(text, encoding="utf-8")
+        found.add(order, passed=judged.passed)
+        yield line_of("trial", {**_of(judged), "index": index, **_trial(order, judged, goal), "sha256": digest, "passed": judged.passed})
+        index += 1
+    if judged is not None:
+        yield line_of(
+            "sustain", {**_of(judged), **_goal(goal, plan), **_found(found.result()), "duration_ns": round((time.monotonic() - begin) * 1e9)}
+        )
+    yield line_of("end", {"status": "ok", "sustain": 1, "trials": index})
+
+
+def line_of(kind: str, fields: Mapping[str, object]) -> str:
+    """Return a line in the grammar of the native log (docs/native-log.md). What is unknown is left out."""
+    return " ".join([kind, *(f"{key}={_written(value)}" for key, value in fields.items() if value is not None)])
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    text = str(value)
+    if _BARE.fullmatch(text):
+        return text
+    escaped = text.translate(_ESCAPES)
+    return '"' + "".join(letter if letter.isprintable() else "".join(f"\\x{byte:02X}" for byte in letter.encode()) for letter in escaped) + '"'
+
+
+def _carry_out(command: TrialCommand, order: TrialOrder) -> str:
+    """Run the tool once; return what it printed."""
+    values = {RATE: f"{order.rate_per_s:.0f}", SECONDS: f"{order.duration_s:g}"}
+    words = [_filled(word, values) for word in command.words]
+    try:
+        done = subprocess.run(words, capture_output=True, check=False, timeout=3 * order.duration_s + _BEFORE_AND_AFTER_S)
+    except subprocess.TimeoutExpired as error:
+        raise TachologError(f"{words[0]} at {values[RATE]} messages per second: it did not end in time") from error
+    except OSError as error:
+        raise TachologError(f"{words[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        last = (done.stderr or done.stdout).decode(errors="replace").strip().rpartition("\n")[2]
+        raise TachologError(f"{words[0]} at {values[RATE]} messages per second: exit status {done.returncode}: {last}")
+    return done.stdout.decode(errors="replace")
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        word = word.replace(name, value)
+    return word
+
+
+def _judged(log: Log, order: TrialOrder, goal: Goal) -> Judged:
+    """Judge a trial by the results in its log. What nothing states is not taken for kept."""
+    results = [record for record in log.records if record.scope == "summary"]
+    at = f"the log of the trial at {order.rate_per_s:.0f} messages per second"
+    latency = next((record for record in results if goal.statistic and _value(record, "latency", goal.statistic) is not None), None)
+    if goal.statistic and latency is None:
+        raise TachologError(f"{at} states no latency {goal.statistic}")
+    if latency and _too_few(latency, goal.statistic or ""):
+        raise TachologError(f"{at} has only {latency.samples} samples: too few for {goal.statistic}. Raise the lowest rate, or --trial-duration")
+    losses = [loss for record in results if (loss := _loss(record)) is not None]
+    if not losses:
+        raise TachologError(f"{at} does not state how many messages were lost")
+    sent = next((rate for record in results if (rate := _sent(record)) is not None), None)
+    latency_ns = _value(latency, "latency", goal.statistic) if latency and goal.statistic else None
+    is_rate_kept = sent is None or sent[0] >= _KEPT_SHARE * order.rate_per_s - _KEPT_MESSAGES / sent[1]
+    passed = is_rate_kept and max(losses) <= goal.loss_ratio and (latency_ns is None or latency_ns <= goal.latency_ns)
+    one = latency or results[0]
+    stated = one.conditions.over(log.facts.conditions)
+    return Judged(
+        stated.transport,
+        one.payload_bytes,
+        stated.basis,
+        stated.definition,
+        one.samples,
+        sent[0] if sent else None,
+        max(losses),
+        latency_ns,
+        passed,
+    )
+
+
+def _too_few(record: Record, statistic: str) -> bool:
+    """Whether less than one sample lies beyond a percentile: it says little more than the largest value."""
+    beyond = 1 - float(statistic[1:]) / 100 if statistic.startswith("p") else 1.0
+    return record.samples is not None and record.samples * beyond < 1 - 1e-9
+
+
+def _value(record: Record, metric: str, statistic: str) -> float | None:
+    number = record.number(metric, statistic)
+    return number.value if number else None
+
+
+def _loss(record: Record) -> float | None:
+    """The share of messages that a record counts as lost; ``None`` if it does not say."""
+    if (loss := _value(record, "loss", "total")) is not None:
+        return loss
+    lost = _value(record, "messages_lost", "total")
+    received = _value(record, "messages_received", "total")
+    if lost is None or not lost:
+        return lost
+    known = received if received is not None else record.samples
+    return lost / (lost + known) if known is not None else 1.0
+
+
+def _sent(record: Record) -> tuple[float, float] | None:
+    """The rate that was sent, and for how many seconds; ``None`` if the record does not say."""
+    sent, duration = _value(record, "messages_sent", "total"), _value(record, "duration", "total")
+    if sent is None or not duration:
+        return None
+    return sent / duration * 1e9, duration / 1e9
+
+
+def _of(judged: Judged) -> dict[str, object]:
+    return {"transport": judged.transport, "payload_bytes": judged.payload_bytes, "basis": judged.basis, "definition": judged.definition}
+
+
+def _trial(order: TrialOrder, judged: Judged, goal: Goal) -> dict[str, object]:
+    return {
+        "length": "full" if order.is_full_length else "short",
+        "rate_per_s": order.rate_per_s,
+        "duration_s": order.duration_s,
+        "samples": judged.samples,
+        "sent_rate_per_s": judged.sent_per_s,
+        "loss_ratio": judged.loss_ratio,
+        f"{goal.statistic}_ns": judged.latency_ns,
+    }
+
+
+def _goal(goal: Goal, plan: SearchPlan) -> dict[str, object]:
+    latency = {"goal_statistic": goal.statistic, "goal_latency_ns": round(goal.latency_ns)} if goal.statistic else {}
+    return {**latency, "goal_loss_ratio": goal.loss_ratio, "exceed_ratio": plan.exceed_ratio}
+
+
+def _found(found: Sustained) -> dict[str, object]:
+    return {
+        "outcome": found.outcome,
+        "trials": found.trials,
+        "rate_per_s": found.rate_per_s,
+        "passed_s": found.at_rate.full_passed_s,
+        "missed_s": found.at_rate.full_missed_s,
+        "upper_rate_per_s": found.upper_per_s,
+        "passed_above": found.passed_above,
+    }

@@ -1,0 +1,113 @@
+"""Search the highest rate that a tool sustains, by running it again and again.
+
+COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of a trial in messages per second, %seconds% for its length:
+
+\b
+  tacholog sustain --latency-goal p99=100us --rate-range 1000,500000 -- \\
+    sockperf under-load -i 192.0.2.1 --mps %rate% -t %seconds%
+
+A trial passes if the log of the tool says that latency and loss keep the goal, and that at least 99.9 % of the rate was sent (if it says how many
+were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, goes to standard
+output. A campaign file may use this command as any other.
+
+\b
+Exit codes:
+  0  the search is complete
+  1  a trial could not be carried out, or its log does not say what the goal
+     needs; the log says which
+  2  wrong usage
+"""  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_LATENCY = re.compile(r"(?P<statistic>max|p\d{2}(?:\.\d{1,6})?)=(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<unit>ns|us|ms|s)")
+_RATES = re.compile(r"(?P<least>\d{1,10}(?:\.\d{1,3})?),(?P<most>\d{1,10}(?:\.\d{1,3})?)")
+_RATIO = click.FloatRange(0, 1, max_open=True)
+_SECONDS = click.FloatRange(0.1, 86400)
+
+
+@click.command(help=__doc__, context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--latency-goal", metavar="STAT=TIME", help="What latency has to keep, such as p99=100us.  [default: only loss counts]")
+@click.option("--loss-goal", type=_RATIO, default=0.0, show_default=True, help="Which share of the messages may be lost.")
+@click.option("--rate-range", metavar="LOW,HIGH", default="1000,10000000", show_default=True, help="The rates to search in.")
+@click.option("--duration", "full_s", type=_SECONDS, default=5.0, show_default=True, help="Seconds of the trials that confirm the result.")
+@click.option("--trial-duration", "short_s", type=_SECONDS, default=1.0, show_default=True, help="Seconds of the trials that narrow the rates down.")
+@click.option(
+    "--goal-width", type=click.FloatRange(0.001, 1, max_open=True), default=0.01, show_default=True, help="How close both bounds have to be."
+)
+@click.option("--trials", type=click.IntRange(1, 1000), default=3, show_default=True, help="How many trials of full length decide on a rate.")
+@click.option("--exceed-ratio", type=_RATIO, default=0.5, show_default=True, help="Which share of a rate's trials may miss the goal.")
+@click.option("--format", "format_name", metavar="NAME", help="The format of the tool's log.  [default: found by its content]")
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Folder that gets the log of each trial.")
+def sustain(
+    command: tuple[str, ...],
+    latency_goal: str | None,
+    loss_goal: float,
+    rate_range: str,
+    full_s: float,
+    short_s: float,
+    goal_width: float,
+    trials: int,
+    exceed_ratio: float,
+    format_name: str | None,
+    keep: Path | None,
+) -> None:
+    """Check the options, and print the lines of the search as they come."""
+    from importlib.metadata import version
+
+    from tacholog.campaign.search import SearchPlan, rounded
+    from tacholog.campaign.trials import RATE, Goal, TrialCommand, line_of, search
+    from tacholog.errors import TachologError
+
+    rates = _RATES.fullmatch(rate_range)
+    if rates is None or not 1 <= float(rates["least"]) < float(rates["most"]):
+        _refuse(f"--rate-range {rate_range}: not LOWEST,HIGHEST in messages per second, from 1")
+    if short_s > full_s:
+        _refuse("--trial-duration: the trials that narrow the rates down are no longer than --duration")
+    if not any(RATE in word for word in command):
+        _refuse(f"the command has no {RATE}: each trial would be the same")
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    goal = Goal(*_latency(latency_goal), loss_goal)
+    plan = SearchPlan(
+        rounded(float(rates["least"])),
+        rounded(float(rates["most"])),
+        short_s,
+        full_s,
+        goal_width,
+        trials,
+        exceed_ratio,
+        2 * goal.latency_ns / 1e9 / short_s,
+    )
+    head = {"version": version("tacholog"), "duration_s": full_s, "short_trial_s": short_s, "goal_width_ratio": goal_width, "trials": trials}
+    head |= {"least_rate_per_s": plan.least_per_s, "most_rate_per_s": plan.most_per_s}
+    try:
+        for line in search(TrialCommand(command, format_name, keep), goal, plan, head):
+            click.echo(line)
+    except TachologError as error:
+        click.echo(line_of("error", {"text": str(error)}))
+        click.echo(line_of("end", {"status": "failed", "errors": 1}))
+        click.echo(f"tacholog: {error}", err=True)
+        sys.exit(1)
+
+
+def _latency(text: str | None) -> tuple[str | None, float]:
+    if text is None:
+        return None, 0.0
+    goal = _LATENCY.fullmatch(text)
+    if goal is None:
+        _refuse(f"--latency-goal {text}: not STATISTIC=TIME, such as p99=100us")
+    return goal["statistic"], float(goal["number"]) * _UNITS_NS[goal["unit"]]
+
+
+def _refuse(text: str) -> NoReturn:
+    raise click.UsageError(text)

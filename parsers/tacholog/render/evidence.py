@@ -1,0 +1,61 @@
+"""What the numbers that a page opens with are made of: release, campaign, machine, runs; and what those who measured them remark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.tables.hosts import host_anchor
+from tacholog.runs.manifest import Host
+from tacholog.view.evidence import Evidence
+from tacholog.view.remarks import Remark, remarks_on
+from tacholog.view.views import View
+
+_MOST_REMARKS = 2
+_SEVERAL = 2
+_LIMITS = {"kept": "other load within its limits", "exceeded": "other load beyond its limits"}
+
+
+def evidence_lines(found: Iterable[Evidence], view: View, documents: Collection[str] = ()) -> Html:
+    """Return a line for each set of runs: what it is, on which machine, how many runs. The machine is linked if ``documents`` has its page."""
+    return join([tag("p", join(_parts(one, view, documents), ", "), ".", class_="tl-evidence stat-label") for one in found])
+
+
+def evidence_remarks(found: Iterable[Evidence], view: View) -> Html:
+    """Return the remarks that are on all of these runs, if they are few. All others are shown where the page says how it was measured."""
+    shown = common_remarks(found, view)
+    return tag("div", *(tag("p", remark.note) for remark in shown), class_="tl-remarks", role="note") if shown else NOTHING
+
+
+def common_remarks(found: Iterable[Evidence], view: View) -> list[Remark]:
+    """Return the first remarks that are on all of these runs."""
+    names = {name for one in found for name in one.runs}
+    return [remark for remark in remarks_on(view.runs[name] for name in view.runs if name in names) if not remark.runs][:_MOST_REMARKS]
+
+
+def _parts(one: Evidence, view: View, documents: Collection[str]) -> Iterator[Html | str]:
+    release = f"Release {one.release}" if one.release else f"Version {one.version}" if one.version else "Release not stated"
+    yield tag("strong", release)
+    if one.published:
+        yield "published by the vendor, not measured here"
+    elif one.campaign:
+        yield f"campaign {one.campaign}"
+    yield _machine(one, view.hosts.get(one.host or ""), documents)
+    if one.last_day:
+        yield one.last_day if one.first_day == one.last_day else f"{one.first_day} to {one.last_day}"
+    runs = ("no results", "one run")[one.runs_each] if one.runs_each < _SEVERAL else f"{one.runs_each} runs"
+    yield f"{runs} of {one.duration_s:g} s" if one.duration_s else runs
+    if one.is_quick and one.runs_each:
+        yield "a quick look"
+    if one.limits in _LIMITS:
+        yield _LIMITS[one.limits]
+
+
+def _machine(one: Evidence, host: Host | None, documents: Collection[str]) -> Html:
+    if one.host is None:
+        return join(["machine not stated"])
+    name = tag("a", one.host, href=f"doc:hosts#{host_anchor(one.host)}") if host and "hosts" in documents else join([one.host])
+    if host is None:
+        return name
+    known = ", ".join(filter(None, (host.name, host.system.get("virtualisation"))))
+    return join([name, f" ({known})"])

@@ -1,0 +1,184 @@
+"""The table "which transport for which message" of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.marks import in_order, mark_link
+from tacholog.render.tables.plain import count_of
+from tacholog.render.tables.tables import Links, linked_number
+from tacholog.schema.metrics import METRICS
+from tacholog.view.comparison import version_of
+from tacholog.view.home.choices import CRITERIA, Choice, Choices, Column, Criterion
+from tacholog.view.home.machines import differing_labels_of, how
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import NOT_STATED, grouped, size
+from tacholog.view.ranking_groups import Compared
+
+_REACH_WORDS = {
+    "process": "Within one process",
+    "host": "Between processes",
+    "network": "Over a network",
+}
+_LOOPBACK = "Over loopback"
+_CRITERIA: dict[Criterion, tuple[str, str]] = {
+    "fastest": ("fastest", "lowest median"),
+    "steadiest": ("steadiest", "lowest 99\u00a0%"),
+    "cheapest": ("cheapest", "least CPU per message, at full rate"),
+}
+_AT_LOW_RATES = "; at low rates a side that polls still takes a whole processor"
+_MOST_OVERLAPPING = 3
+
+
+def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, None], *, loopback: bool) -> Html:
+    """Return the table.
+
+    Args:
+        found: what leads where.
+        links: where the logs are.
+        anchor: starts the ids of the notes on marks.
+        seen: takes the marks of all numbers.
+        loopback: whether the network is that of one machine.
+    """
+    words = {**_REACH_WORDS, "network": _LOOPBACK} if loopback else _REACH_WORDS
+    heads = [words[column.reach] for column in found.columns]
+    chosen = {(column.reach, name, at): column.answers(name, at) for column in found.columns for at, _ in found.rows for name in CRITERIA}
+    runs = {choice.cell.run_count for answers in chosen.values() for choice in answers}
+    write = _Writer(links, anchor, seen, differing_labels_of(one for column in found.columns for one in column.members), same_runs=len(runs) == 1)
+    bodies = [
+        tag(
+            "tbody",
+            tag("tr", tag("th", f"{use}, {size(at)}", colspan=1 + len(heads), scope="rowgroup"), class_="tl-use"),
+            *(
+                tag(
+                    "tr",
+                    tag(
+                        "th",
+                        name,
+                        tag("span", how_found, _AT_LOW_RATES if criterion == "cheapest" and not place else "", class_="tl-how"),
+                        scope="row",
+                    ),
+                    *(write.cell(chosen[column.reach, criterion, at], head) for column, head in zip(found.columns, heads, strict=True)),
+                )
+                for criterion, (name, how_found) in _CRITERIA.items()
+            ),
+        )
+        for place, (at, use) in enumerate(found.rows)
+    ]
+    head = tag(
+        "thead", tag("tr", tag("th", "message", scope="col", class_="tl-text"), *(_head(column, words[column.reach]) for column in found.columns))
+    )
+    table = tag("table", head, *bodies, class_="tl-table tl-words tl-choices")
+    scroller = tag("div", table, class_="tl-scroll", role="region", aria_label="Which transport for which message", tabindex=0)
+    shown = [choice for answers in chosen.values() for choice in answers]
+    return join([scroller, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
+
+
+class _Writer:
+    """Writes the cells, and remembers their marks."""
+
+    def __init__(self, links: Links, anchor: str, seen: dict[str, None], labels: Collection[str], *, same_runs: bool) -> None:
+        self._links, self._anchor, self._seen, self._labels, self._same_runs = links, anchor, seen, labels, same_runs
+
+    def cell(self, answers: Sequence[Choice], head: str) -> Html:
+        """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
+        if not answers:
+            return tag("td", "not measured", class_="tl-null", data_head=head)
+        return tag("td", *(part for choice in answers for part in self._answer(choice, alone=len(answers) == 1)), class_="tl-text", data_head=head)
+
+    def _answer(self, choice: Choice, *, alone: bool) -> Iterator[Html]:
+        """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests."""
+        member, unit = choice.member, METRICS[choice.cell.shown.metric].unit
+        self._seen.update(dict.fromkeys(choice.cell.marks))
+        marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
+        number = join([linked_number(choice.cell, unit, self._links, brief=True), tag("sup", *marks) if marks else NOTHING])
+        name = tag("strong", member.transport, class_=None if member.document else "stat-label")
+        named = tag("a", name, href=f"doc:{member.document}") if member.document else name
+        about = join(filter(None, [_overlaps(choice), self._evidence(choice, alone=alone), self._floor(choice, unit)]), "; ")
+        yield tag("div", join([named, tag("span", how(member, self._labels), class_="tl-how stat-label")], " "), class_="tl-wraps")
+        yield tag("div", join([number, tag("span", about, class_="tl-rests-on")], " "), class_="tl-wraps")
+
+    def _evidence(self, choice: Choice, *, alone: bool) -> Html:
+        """Return how many runs and samples are behind a number. The note below the table says how many runs, if all have as many."""
+        samples = [result.samples for result in choice.cell.results if result.samples is not None]
+        few = "too few runs to name a winner" if choice.candidates > 1 and not choice.is_firm else ""
+        count = choice.cell.run_count
+        runs = NOTHING if self._same_runs else join([count_of(count), f" run{'s' if count > 1 else ''}"])
+        least = join([tag("span", f"\u2265\u202f{grouped(min(samples))}", class_="stat-count"), " samples"]) if samples else NOTHING
+        only = "the only one measured" if choice.candidates == 1 and alone else ""
+        return join(filter(None, [runs, least, few, only]), ", ")
+
+    def _floor(self, choice: Choice, unit: str) -> Html:
+        if choice.floor is None:
+            return NOTHING
+        member, cell = choice.floor
+        name = tag("span", f"{member.transport}, {how(member)}", class_="stat-label")
+        floor = join(["floor ", linked_number(cell, unit, self._links, brief=True), " ", name])
+        if choice.newer is None:
+            return floor
+        newer, lower = choice.newer
+        return join([floor, tag("span", f", {version_of(newer)}: ", class_="stat-label"), linked_number(lower, unit, self._links, brief=True)])
+
+
+def _head(column: Column, words: str) -> Html:
+    """Return the head of a column: the campaign and the release that its numbers are of."""
+    bare = [one for one in column.members if id(one) in column.bare]
+    of = ", ".join(dict.fromkeys(_release(one) for one in bare or column.members))
+    several = len({one.system for one in bare or column.members}) > 1
+    campaign = next((str(ranked.group["campaign"]) for ranked in column.ranked.values() if ranked.group["campaign"]), "")
+    named = f"campaign {campaign}" if campaign else ""
+    about = "; ".join(filter(None, (named, "" if several else f"floor: {of}" if bare else of)))
+    return tag("th", words, tag("span", about, class_="tl-how stat-label") if about else NOTHING, scope="col")
+
+
+def _release(one: Compared) -> str:
+    return " ".join(filter(None, (one.system, "" if version_of(one) == NOT_STATED else version_of(one))))
+
+
+def _overlaps(choice: Choice) -> Html:
+    others = [name for name in dict.fromkeys(one.transport for one in choice.overlapping) if name != choice.member.transport]
+    if not others:
+        return NOTHING
+    more = join([" and ", count_of(len(others) - _MOST_OVERLAPPING), " more"]) if len(others) > _MOST_OVERLAPPING else NOTHING
+    return join([tag("span", f"range overlaps with {', '.join(others[:_MOST_OVERLAPPING])}", class_="stat-label"), more])
+
+
+def _notes(found: Choices, chosen: Collection[Choice], runs: int | None, *, loopback: bool) -> Html:
+    """Return what holds for all cells: how many runs, what a latency is, the campaign, and what the words mean."""
+    bases = {column.latency["basis"] for column in found.columns if column.latency}
+    basis = BASIS_WORDS.get(str(bases.pop()), "") if len(bases) == 1 else ""
+    sentences = [
+        join(["Each number is the median of ", count_of(runs), " runs" if runs > 1 else " run"]) if runs else NOTHING,
+        "; if they form two groups, the median of each" if runs and _has_groups(chosen) else "",
+        ". " if runs else "",
+        "Two numbers: the runs form two groups. " if not runs and _has_groups(chosen) else "",
+        f"Latency is that of a {basis}. " if basis else "",
+        "Two answers: one of transports that poll, one of those that sleep. " if _has_two(found) else "",
+        "Processor time is that of both sides (and a broker). " if _has_cost(found) else "",
+        "Overlapping ranges: repeated runs do not tell the transports apart. " if any(choice.overlapping for choice in chosen) else "",
+        _floor_words(found),
+        "Loopback: the network stack of one machine, without a network card. " if loopback else "",
+    ]
+    return tag("p", *sentences, class_="tl-note")
+
+
+def _has_groups(chosen: Iterable[Choice]) -> bool:
+    return any(cell.groups for choice in chosen for cell in (choice.cell, *(choice.floor[1:] if choice.floor else ())))
+
+
+def _has_cost(found: Choices) -> bool:
+    return any("cheapest" in column.ranked for column in found.columns)
+
+
+def _has_two(found: Choices) -> bool:
+    return any(len(column.answers(name, at)) > 1 for column in found.columns for at, _ in found.rows for name in CRITERIA)
+
+
+def _floor_words(found: Choices) -> Html:
+    """Return what a floor is, and of which release: that of the same campaign, so that both were measured in the same way."""
+    releases = dict.fromkeys(_release(one) for column in found.columns for one in column.members if id(one) in column.bare)
+    if not releases:
+        return NOTHING
+    named = tag("span", ", ".join(releases), class_="stat-label")
+    return join(["Floor: the best transport of ", named, " itself, without a library, of the same campaign. A library that batches can need less. "])

@@ -1,0 +1,131 @@
+"""What messages cost, as a table and as a sentence: processor time, context switches, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tacholog.render.figures.svg import swatch
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.tables.tables import scroller
+from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import NOT_STATED, quantity, rounded, size
+from tacholog.view.results import ResultRow
+from tacholog.view.series import Series
+
+_MIB = float(1 << 20)
+_TO = "\u2013"  # an en dash
+_MOST_IN_WORDS = 4  # series
+_LEAST_SHOWN = 0.001  # of context switches for a message: fewer are none, and how few is chance
+_HOW = (
+    "The kernel counted processor time, context switches and memory of both sides. Where the log does not state the processor time of a message, "
+    "it is the processors in use times the time for a message. A side that polls keeps a processor in use, whether messages come or not. "
+    "A round trip is two messages. Memory is that of the larger side. A range is that of all runs."
+)
+
+
+class _Column(NamedTuple):
+    name: str
+    heading: str
+    unit: str
+    step: float
+
+
+_COLUMNS = (
+    _Column("processors", "processors in use", "", 1.0),
+    _Column("cpu_ns", "processor time per message", "µs", 1e3),
+    _Column("switches", "context switches per message", "", 1.0),
+    _Column("memory_bytes", "memory", "MiB", _MIB),
+)
+
+
+def has_cost(series: Sequence[Series], results: Iterable[ResultRow]) -> bool:
+    """Whether the cost of any of the series is known."""
+    return any(found for _, found in _known(series, results))
+
+
+def cost_note() -> Html:
+    """Return what the numbers mean and where they come from. Once on a page is enough."""
+    return tag("p", _HOW, class_="tl-note")
+
+
+def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
+    """Return a row for each size and series; nothing if no cost is known."""
+    known = _known(series, results)
+    if not known:
+        return NOTHING
+    columns = [column for column in _COLUMNS if any(getattr(cost, column.name) for _, found in known for cost in found.values())]
+    sizes = sorted({at for _, found in known for at in found}, key=lambda at: -1 if at is None else at)
+    rows = [
+        tag("tr", *_heads(member, at, several=len(known) > 1), *(_cell(found[at], column) for column in columns))
+        for at in sizes
+        for member, found in known
+        if at in found
+    ]
+    named = [tag("th", "series", scope="col", class_="tl-text")] if len(known) > 1 else []
+    heads = [tag("th", column.heading, tag("span", column.unit, class_="tl-unit") if column.unit else "", scope="col") for column in columns]
+    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *named, *heads)), tag("tbody", *rows), class_="tl-table")
+    test = series[0].results[0].test
+    return scroller(f"Processor time, context switches and memory: {test}", table)
+
+
+def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
+    """Return in a sentence for each series what its smallest messages cost; nothing if no cost is known, or for many series."""
+    known = _known(series, results)
+    items = [item for member, found in known if (item := _sentence(member, found, named=len(known) > 1))]
+    return tag("ul", *items, class_="tl-answers stat-cost") if items and len(items) <= _MOST_IN_WORDS else NOTHING
+
+
+def spin_note(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
+    """Return that series which are told to sleep spin by default, with the numbers that show it; nothing if none does."""
+    resources = resources_of(results)
+    found = spinning(series, resources)
+    spins = [member for member in series if member.results[0].test == "latency" and way(member) in found]
+    if not spins:
+        return NOTHING
+    names = join([tag("span", "; ".join(member.label for member in spins), class_="tl-label"), ": "]) if len(series) > 1 else NOTHING
+    words = "it keeps more than 0.9 processors in use, with fewer than 0.1 context switches per message, although it is told to sleep (block)."
+    return tag("p", names, tag("strong", SPINS), ". ", f"{words[0].upper()}{words[1:]}", class_="tl-note tl-spins")
+
+
+def _known(series: Sequence[Series], results: Iterable[ResultRow]) -> list[tuple[Series, Mapping[int | None, Cost]]]:
+    resources = resources_of(results)
+    return [(member, found) for member in series if _is_measured(member) and (found := costs(member, resources))]
+
+
+def _is_measured(series: Series) -> bool:
+    """Whether a series has latencies or a received rate: another side of the same run has the same cost."""
+    return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
+
+
+def _heads(member: Series, at: int | None, *, several: bool) -> list[Html]:
+    name = [tag("td", swatch(member.slot, hollow=member.published), " ", member.label, class_="tl-text stat-label")] if several else []
+    return [tag("th", size(at), scope="row", data_v=at), *name]
+
+
+def _cell(cost: Cost, column: _Column) -> Html:
+    found: Spread | None = getattr(cost, column.name)
+    if found is None:
+        return tag("td", NOT_STATED, class_="tl-null")
+    ends = [_shown(end, column) for end in (found.low, found.high)]
+    range_ = tag("span", _TO.join(ends), class_="tl-range") if ends[0] != ends[1] else NOTHING
+    return tag("td", _shown(found.value, column), range_, class_="stat-cost", data_v=f"{found.value:.12g}")
+
+
+def _shown(value: float, column: _Column) -> str:
+    if column.name == "switches" and 0 < value < _LEAST_SHOWN:
+        return f"<{_LEAST_SHOWN:g}"
+    return rounded(value / column.step)
+
+
+def _sentence(member: Series, found: Mapping[int | None, Cost], *, named: bool) -> Html | None:
+    at = min(found, key=lambda payload: payload or 0)
+    cost = found[at]
+    if cost.processors is None or cost.cpu_ns is None:
+        return None
+    basis = BASIS_WORDS.get(str(dict(member.key).get("basis"))) or "stream"
+    used = f"with {rounded(cost.processors.value, 2)} processors in use ({basis})"
+    words = f"{quantity(cost.cpu_ns.value, 'ns')} of processor time per message of {size(at)}, {used}."
+    label = join([tag("span", member.label, class_="tl-label"), " "]) if named else NOTHING
+    return tag("li", swatch(member.slot, hollow=member.published), tag("div", label, words))

@@ -1,0 +1,90 @@
+"""The trials of a search for the highest rate that keeps a goal: at which rates the search looked, and what it saw there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.tables.columns import TableColumn, columns_of
+from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, number_cell, scroller
+from tacholog.view.numerals import NOT_STATED, rounded, size, unit_shown
+from tacholog.view.results import ResultRow
+from tacholog.view.series import Measured, Series
+
+_PASSED = ("trials_passed", "total")
+_LATENCY = ("p50", "p99")  # beside the percentile of the goal
+_OTHERS = (("offered_rate", "mean"), ("messages_lost", "total"), ("loss", "total"), ("duration", "total"))
+_Search = tuple[str, str, int | None]  # run, log, payload
+
+
+def trials_tables(trials: Sequence[ResultRow], series: Sequence[Series], links: Links, anchor: str, apart: Apart | None = None) -> Html:
+    """Return one table for each series of found rates: its trials in the order in which they were carried out.
+
+    Args:
+        trials: the numbers of the trials (`View.trials`).
+        series: the rates that were found. Trials of other series are left out.
+        links: where the pages of the logs are.
+        anchor: the start of every id.
+        apart: keeps a large table out of the page.
+    """
+    by_search: dict[_Search, dict[int, list[ResultRow]]] = {}
+    for result in trials:
+        by_search.setdefault(_search(result), {}).setdefault(result.line or 0, []).append(result)
+    return join([_table(one, by_search, links, f"{anchor}-{one.slot}-trials", apart) for one in series])
+
+
+def _search(result: ResultRow) -> _Search:
+    return result.run.run, result.log, result.payload_bytes
+
+
+def _table(series: Series, by_search: Mapping[_Search, Mapping[int, list[ResultRow]]], links: Links, anchor: str, apart: Apart | None) -> Html:
+    searches = [name for name in dict.fromkeys(map(_search, series.results)) if name in by_search]
+    if not searches:
+        return NOTHING
+    columns = _columns(series, [result for name in searches for trial in by_search[name].values() for result in trial])
+    rows = [
+        _row(name, place, trial, columns, links) for name in searches for place, (_, trial) in enumerate(sorted(by_search[name].items()), start=1)
+    ]
+    rate = tag("th", "rate asked for", tag("span", unit_shown("messages_per_s").sign, class_="tl-unit"), scope="col")
+    texts = [tag("th", words, scope="col", class_="tl-text") for words in ("run", "trial")]
+    heads = tag("tr", tag("th", "size", scope="col"), *texts, rate, *map(column_head, columns), tag("th", "goal kept", scope="col", class_="tl-text"))
+    content = scroller(f"Trials: {series.label}", tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small"))
+    summary = tag("summary", f"All trials: {series.label}")
+    many = len(rows) * len(columns) > MOST_EACH
+    if apart is None or not many:
+        return tag("details", summary, content, class_="tl-each", id=anchor, open=not many)
+    file, instead = apart(anchor, content)
+    return tag("details", summary, instead, class_="tl-each", id=anchor, data_part=file)
+
+
+def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
+    """The numbers that the goal is about, and what explains them; all other percentiles are in the log."""
+    goal = str(dict(series.key).get("goal") or "").partition(" ")[0]
+    wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
+    return [
+        column
+        for column in columns_of(Series(series.label, series.slot, series.key, Measured(tuple(trials))))
+        if (column.metric, column.statistic) in wanted
+    ]
+
+
+def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Sequence[TableColumn], links: Links) -> Html:
+    by_name = {(result.metric, result.statistic): result for result in trial}
+    asked = trial[0].conditions.offered_rate_per_s
+    rate = NOT_STATED if asked is None else rounded(asked / unit_shown("messages_per_s").size)
+    return tag(
+        "tr",
+        tag("th", tag("span", size(search[2]), class_="stat-size"), scope="row", data_v=search[2]),
+        tag("td", tag("span", search[0], class_="stat-label"), class_="tl-text"),
+        tag("td", str(place), class_="stat-count"),
+        tag("td", tag("span", rate, class_="stat-label"), data_v=None if asked is None else f"{asked:.12g}"),
+        *(number_cell(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns),
+        _kept(by_name.get(_PASSED), links),
+    )
+
+
+def _kept(result: ResultRow | None, links: Links) -> Html:
+    if result is None or result.value is None:
+        return tag("td", NOT_STATED, class_="tl-null")
+    words, link = "yes" if result.value else "no", links.to_line(result)
+    return tag("td", tag("a", words, href=link) if link else words, class_="tl-text", data_v=f"{result.value:.12g}")

@@ -1,0 +1,46 @@
+"""What the requirements were found to be of each release. A verdict is kept by the digest of its runs: an unchanged release is judged once."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from tacholog.compare.pairing import remarks
+from tacholog.compare.requirements.file import RequirementFile
+from tacholog.compare.requirements.judge import judge
+from tacholog.compare.requirements.result import RequirementReport
+from tacholog.dataset.cache import key_of
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.versions import code_digest
+from tacholog.site.output.diffs import CODE, dataset_of, files_beside, kept
+from tacholog.site.requirements import releases_of_site
+from tacholog.site.shown import State, opened
+from tacholog.view.requirements import JudgedRelease, judged_releases
+from tacholog.view.run_digests import run_digests
+
+
+def judged_in(folder: Path, state: State, file: RequirementFile) -> list[JudgedRelease]:
+    """Judge the newest releases of each system in a saved dataset, the oldest first.
+
+    Args:
+        folder: the saved dataset.
+        state: its state: a changed dataset is judged again.
+        file: the requirements.
+    """
+    data, everything = dataset_of(folder, state), opened(folder, state)
+    base, digests = releases_of_site(data), run_digests(everything)
+
+    def of_runs(part: Dataset) -> list[object]:
+        return [sorted(digests[str(run)] for run in part.runs["run"]), remarks(str(root) for root in part.runs["root"].dropna())]
+
+    others = [of_runs(base(name)) for name in sorted({placed.requirement.than or "" for placed in file.requirements})]
+    shared = [version("tacholog"), file, others, everything.unread, everything.hosts, files_beside(folder)]
+    settings = key_of("requirements", code_digest(*CODE), msgspec.msgpack.encode(shared, order="deterministic"))
+
+    def judged(part: Dataset) -> RequirementReport:
+        key = key_of("judged release", settings, msgspec.msgpack.encode(of_runs(part)))
+        return kept(key, RequirementReport, lambda: judge(part, file, base))
+
+    return list(judged_releases(data, judged))

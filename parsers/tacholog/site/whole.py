@@ -1,0 +1,165 @@
+"""Build a whole site: the dataset, the sources of the pages, then Sphinx. What of it did not change since the last build is not made again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.compare.policy import Policy
+from tacholog.compare.result import SCHEMA, json_schema
+from tacholog.dataset.complaints import saved_complaints
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.logs import Progress
+from tacholog.dataset.work.work import Work
+from tacholog.errors import TachologError
+from tacholog.render.diff.text import github
+from tacholog.render.templates import myst_templates
+from tacholog.resources import site_dir
+from tacholog.site.downloads import write_downloads
+from tacholog.site.output.diffs import comparison
+from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
+from tacholog.site.output.page_frame import PageFrame
+from tacholog.site.output.parts import forget_damaged, part_names, write_parts
+from tacholog.site.output.raw_logs import write_raw
+from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, parents_of_runs, plan
+from tacholog.site.prepare import prepared
+from tacholog.site.programs.citation import description
+from tacholog.site.programs.feed import Feed, feeds_of_site, newest_change, write_feeds
+from tacholog.site.programs.write import write_for_programs
+from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
+from tacholog.site.requirements import write_requirements_page
+from tacholog.site.settings import Link, SiteSettings
+from tacholog.site.shown import keep, state_of
+from tacholog.site.sources import Sources, delete_orphans
+from tacholog.site.stamp import remove_changes, remove_stamp, write_stamp
+from tacholog.site.unchanged import Inputs
+from tacholog.view.history import latest
+from tacholog.view.run_digests import digest, run_digests
+from tacholog.view.views import View, view_of
+from tacholog.visible import drawn
+
+_OTHER_PAGES, _KEPT_PAGES, _PARTS = "other-pages.json", "pages.json", "parts"
+CHECKS = ("every page was built without a warning", "every reference leads somewhere")
+LATEST_DIFF = "downloads/latest-diff.md"
+SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
+
+
+def build_whole(
+    roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings, inputs: Inputs, progress: Progress | None, reading: Work | None
+) -> None:
+    """Build the site, as `tacholog.site.build.build_site` says. ``inputs`` is the state of everything that it is built from."""
+    remove_changes(site)
+    remove_stamp(site)
+    data = prepared(roots, work, settings, inputs.data, progress, reading)
+    view = view_of(data)
+    keep(work / "dataset", view)
+    sources = Sources(work / "source")
+    sources.copy_tree(site_dir())
+    _write_settings(sources, settings)
+    extra = write_requirements_page(sources, work / "dataset", myst_templates(), settings)
+    kept = KeptPages(work / _KEPT_PAGES, inputs.code)
+    feeds = feeds_of_site(work / "dataset", view, settings)
+    documents = [*_write_pages(sources, view, settings, extra, kept, feeds), *extra]
+    sources.tidy()
+    logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
+    documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
+    (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
+    _run_sphinx(sources.folder, site, work, feeds)
+    _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
+    parts = part_names(work / _PARTS, documents)
+    write_feeds(site, feeds, settings)
+    delete_orphans(site, {*documents, *parts} - {FRAME, PART_FRAME})
+    write_stamp(site, inputs.text, CHECKS, len(saved_complaints(work).unread), settings.limits.sizes)
+
+
+class _Shown(NamedTuple):
+    """What a build shows: the dataset, as tables and as rows, and the digest of the code."""
+
+    data: Dataset
+    view: View
+    settings: SiteSettings
+    code: str
+
+
+def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage], documents: frozenset[str]) -> None:
+    """Write what Sphinx does not: pages of logs, raw logs and downloads. What is no longer wanted in their folders is deleted."""
+    runs = {run: digest([shown.code, made]) for run, made in run_digests(shown.view).items()}
+    folders = {name: Sources(site / name) for name in (LOGS, "raw", "data", "downloads")}
+    maker = PageMaker(site, work / "log-pages.json", PageFrame(site / f"{FRAME}.html"))
+    write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
+    maker.frame = PageFrame(site / f"{PART_FRAME}.html")
+    write_parts(maker, Sources(site), work / _PARTS, sorted(documents), documents, shown.code)
+    write_raw(maker, folders["raw"], shown.view, runs)
+    maker.save()
+    write_downloads(folders["data"], work / "downloads.json", shown.data, shown.view, runs, shown.settings.pages)
+    _write_latest(folders["downloads"], work / "dataset", shown.view)
+    folders["downloads"].write(SCHEMA_FILE.removeprefix("downloads/"), json.dumps(json_schema(), indent=2))
+    for folder in folders.values():
+        folder.tidy()
+    write_for_programs(site, work / "dataset", shown.data, shown.view, shown.settings)
+
+
+def _write_settings(sources: Sources, settings: SiteSettings) -> None:
+    """Write the settings that ``conf.py`` reads, and copy the logo."""
+    logo = Path(settings.logo) if settings.logo else None
+    logo_name = f"_static/logo{logo.suffix.lower()}" if logo else None
+    if logo and logo_name:
+        sources.copy(logo_name, logo)
+    links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
+    safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=logo_name)
+    sources.write("site.json", msgspec.json.encode(safe))
+
+
+def _write_pages(sources: Sources, view: View, settings: SiteSettings, extra: Sequence[str], kept: KeptPages, feeds: Sequence[Feed]) -> list[str]:
+    """Write the pages that the data give, and return their documents. ``extra`` are the other pages that are there, which some of them link to."""
+    templates = myst_templates()
+    pages = plan(view, settings.pages, kept)
+    kept.save()
+    shared = {
+        "site": settings,
+        "has_requirements": REQUIREMENTS in extra,
+        "description": description(view.runs.values(), settings),
+        "newest_change": newest_change(feeds),
+    }
+    for page in pages:
+        sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, **shared))
+    return [page.document for page in pages]
+
+
+def _write_latest(into: Sources, dataset: Path, view: View) -> None:
+    """Write a summary of the newest comparison of two releases, which `tacholog publish` prints."""
+    pair = latest(list(view.runs.values()))
+    if pair is None:
+        return
+    system, *releases = pair
+    report = comparison(dataset.resolve(), state_of(dataset), (system, releases[0], releases[1]), Policy())
+    into.write(LATEST_DIFF.removeprefix("downloads/"), github(report))
+
+
+def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed]) -> None:
+    from sphinx.cmd.build import build_main
+
+    # Sphinx counts pages as done even if it warned about them or had no time to write them. After a failed build its cache is deleted.
+    trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
+    if unfinished.exists():
+        shutil.rmtree(trees)
+    forget_damaged(work / _PARTS)
+    if not (work / _PARTS).is_dir():
+        shutil.rmtree(trees, ignore_errors=True)  # the directives put the parts of pages there when Sphinx reads the pages
+    (work / _PARTS).mkdir(parents=True, exist_ok=True)
+    trees.mkdir(parents=True, exist_ok=True)
+    unfinished.touch()
+    folders = ["-d", str(trees), str(source), str(site)]
+    settings = {"tacholog_dataset": str((work / "dataset").resolve()), "tacholog_logs": LOGS, "tacholog_csp": "1"}
+    settings["tacholog_parts"] = str((work / _PARTS).resolve())
+    settings["tacholog_feeds"] = json.dumps([(feed.file, feed.title) for feed in feeds])
+    settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())
+    overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
+    if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
+        raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
+    unfinished.unlink()

@@ -1,0 +1,69 @@
+"""The search index.
+
+The stem of a word is found once for all pages, which have most words in common.
+
+A percentile is one word, however it is written: `p999` is found by p99.9, 99.9 %, 99.9th and 99.9. Sphinx itself splits words at the dot,
+and leaves out numbers.
+
+Sphinx keeps the words of pages that are gone or were changed: a word that stands on no page any more is taken out of it.
+Otherwise, a name that the owner of a site hides today would stay in the index for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sphinx.search.en import SearchEnglish
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_START, _END = "Search.setIndex(", ")"
+_WORDS = ("terms", "titleterms")
+_PERCENTILE = re.compile(r"(?<![\w.])(?:p(\d\d(?:\.\d{1,4})?)|(\d\d(?:\.\d{1,4})?)(?:\s?%|th))(?!\w)")  # the search page has the same pattern
+
+
+class English(SearchEnglish):
+    """English as Sphinx knows it; stems are remembered."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._stems: dict[str, str] = {}
+
+    def stem(self, word: str) -> str:
+        """Return the stem of a word."""
+        if word not in self._stems:
+            self._stems[word] = super().stem(word)
+        return self._stems[word]
+
+    def split(self, input: str) -> list[str]:  # noqa: A002  # the name is Sphinx's
+        """Return the words of a text, and those for the percentiles in it."""
+        return [*super().split(input), *(f"p{(of_p or of_sign).replace('.', '')}" for of_p, of_sign in _PERCENTILE.findall(input))]
+
+
+def setup(app: Sphinx) -> None:
+    """Look at the index when it is written."""
+    app.add_search_language(English)
+    app.connect("build-finished", _forget_words)
+
+
+def _forget_words(app: Sphinx, problem: Exception | None) -> None:
+    index = Path(app.outdir, getattr(app.builder, "searchindex_filename", None) or "searchindex.js")
+    if problem is None and app.builder.format == "html" and index.is_file():
+        text = index.read_text(encoding="utf-8")
+        fresh = without_lost_words(text)
+        if fresh != text:
+            index.write_text(fresh, encoding="utf-8")
+
+
+def without_lost_words(index: str) -> str:
+    """Return a search index without the words that stand on no page; an index of another form as it is."""
+    if not (index.startswith(_START) and index.endswith(_END)):
+        return index
+    content = json.loads(index[len(_START) : -len(_END)])
+    for name in _WORDS:
+        content[name] = {word: pages for word, pages in content.get(name, {}).items() if pages != []}
+    return f"{_START}{json.dumps(content, separators=(',', ':'), sort_keys=True)}{_END}"

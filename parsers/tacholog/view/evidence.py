@@ -1,0 +1,168 @@
+"""The best evidence on a page: with which runs it opens, and in which order the others follow.
+
+Runs that one campaign made of one release on one machine belong together. Runs of two campaigns or of two machines are not repetitions of each
+other, and beside each other they confuse more than they tell. So a page opens with one such set. The rule (docs/site.md describes it):
+
+1. the newest release;
+2. sets with enough runs for a comparison behind their numbers: fewer are a quick look;
+3. sets that kept the limits that their campaign states for disturbances, then those without limits, then those beyond them;
+4. what measured more tests and sizes, then more runs, then for longer, then later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from statistics import median_low
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.view.history import releases_of
+from tacholog.view.names import joined, made_different, told_apart
+from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.views import View, manifest_of
+
+_TOLD_BY = ("campaign", "published", "host", "system")
+_DAY = len("2026-11-23")
+_DISTURBED = "disturbed"  # the mark of a number whose run was beyond the limits of its campaign
+Limits = Literal["kept", "not stated", "exceeded"]
+_ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
+
+
+class _Key(NamedTuple):
+    """What the runs of a set share."""
+
+    system: str | None
+    release: str | None
+    version: str | None
+    campaign: str | None
+    host: str | None
+    published: bool
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Runs that one campaign made of one release on one machine.
+
+    Attributes:
+        age: how many releases of the system are newer.
+        name: what tells it from other sets of the same release; empty if there are none.
+        runs: the names of its runs, also of those without numbers.
+        runs_each: how many runs are behind a number, typically.
+        limits: whether all runs kept the limits of their campaign.
+        breadth: how many pairs of test and message size it has.
+        duration_s: how long a number was measured in a run, as planned.
+        first_day, last_day: when its runs were made, as YYYY-MM-DD.
+    """
+
+    system: str | None
+    release: str | None
+    version: str | None
+    campaign: str | None
+    host: str | None
+    published: bool
+    age: int
+    name: str
+    runs: frozenset[str]
+    runs_each: int
+    limits: Limits
+    breadth: int
+    duration_s: float | None
+    first_day: str | None
+    last_day: str | None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether own runs are too few for a comparison."""
+        return not self.published and self.runs_each < MIN_RUNS
+
+
+def evidence(view: View) -> list[Evidence]:
+    """Return the sets of runs of a view, the best evidence first."""
+    sets: dict[_Key, list[RunRow]] = {}
+    for run in view.runs.values():
+        key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
+        sets.setdefault(key, []).append(run)
+    ages = _ages(sets)
+    found = [_evidence(view, key, runs, ages[key]) for key, runs in sets.items()]
+    found.sort(key=lambda one: one.last_day or "", reverse=True)
+    return _named(_with_failed(sorted(found, key=_rank)))
+
+
+def _rank(one: Evidence) -> tuple[object, ...]:
+    return (one.breadth == 0, one.age, one.is_quick, _ORDER.index(one.limits), -one.breadth, -one.runs_each, -(one.duration_s or 0.0))
+
+
+def _with_failed(found: Sequence[Evidence]) -> list[Evidence]:
+    """Add runs without any number to the best set of their release, or else to the best of their system: a page lists them beside the others."""
+    measured = [one for one in found if one.breadth]
+    for lost in (one for one in found if not one.breadth):
+        places = [place for place, one in enumerate(measured) if one.system == lost.system]
+        place = next((place for place in places if measured[place].age == lost.age), places[0] if places else None)
+        if place is None:
+            measured.append(lost)
+        else:
+            measured[place] = msgspec.structs.replace(measured[place], runs=measured[place].runs | lost.runs)
+    return measured
+
+
+def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
+    """Return how many releases are newer than each set. A set without a release is as old as the release of its version, or else the newest."""
+    released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
+    named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
+    order = releases_of(msgspec.structs.replace(run, release=named[key]) for key, runs in sets.items() for run in runs)
+    places: dict[tuple[str | None, str | None], int] = {
+        (system, name): len(names) - 1 - place for system, names in order.items() for place, name in enumerate(names)
+    }
+    return {key: places.get((key.system, name), 0) for key, name in named.items()}
+
+
+def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int) -> Evidence:
+    numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
+    counts = [len(names) for names in _runs_of_records(numbers)]
+    durations = {result.conditions.planned_duration_s for result in numbers}
+    days = sorted(run.start_time[:_DAY] for run in runs if run.start_time)
+    return Evidence(
+        **key._asdict(),
+        age=age,
+        name="",
+        runs=frozenset(run.run for run in runs),
+        runs_each=median_low(counts) if counts else 0,
+        limits=_limits(runs, disturbed=any(_DISTURBED in result.marks for result in numbers)),
+        breadth=len({(result.test, result.payload_bytes) for result in numbers}),
+        duration_s=durations.pop() if len(durations) == 1 else None,
+        first_day=days[0] if days else None,
+        last_day=days[-1] if days else None,
+    )
+
+
+def _runs_of_records(numbers: Iterable[ResultRow]) -> Collection[set[str]]:
+    """Return the runs of each record that was measured, of repeated ones all. Published tables do not repeat each other."""
+    found: dict[tuple[object, ...], set[str]] = {}
+    last = None
+    for result in numbers:
+        run, place = result.run, (result.run.run, result.log, result.line)
+        if place != last:  # the numbers of a record follow one another
+            own = run.run if run.published else None
+            key = (own, run.labels, run.options, result.test, result.payload_bytes, result.side, result.participant, result.conditions)
+            found.setdefault(key, set()).add(run.run)
+        last = place
+    return found.values()
+
+
+def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
+    if disturbed:
+        return "exceeded"
+    manifests = [manifest_of(run) for run in runs]
+    return "kept" if all(manifest is not None and manifest.limits is not None for manifest in manifests) else "not stated"
+
+
+def _named(found: Sequence[Evidence]) -> list[Evidence]:
+    """Name each set by what tells it from the others of its age."""
+    names: dict[frozenset[str], str] = {}
+    for age in {one.age for one in found}:
+        alike = [one for one in found if one.age == age]
+        rows = [{name: getattr(one, name) for name in _TOLD_BY} | {"system_version": one.version} for one in alike]
+        told = [sorted(parts, key=lambda part: part[0] != _TOLD_BY[0]) for parts in told_apart(rows)] if len(alike) > 1 else []
+        names |= dict(zip((one.runs for one in alike), made_different([joined(parts) for parts in told], rows), strict=True)) if told else {}
+    return [msgspec.structs.replace(one, name=names.get(one.runs, "")) for one in found]

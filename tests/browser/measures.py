@@ -1,0 +1,184 @@
+"""What a page costs its reader: bytes of a first visit, height, tab stops, elements, sheets of paper.
+
+    python tests/browser/measures.py SITE [PAGE ...]
+
+prints a table of one page of each kind, or of the pages named. Bytes are counted as a web server sends them: text is gzipped, pictures and fonts are
+not. Nothing depends on how fast the machine is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+SCREEN: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 375, "height": 800}
+# A page of each kind. `*` stands for the largest page of that folder.
+KINDS = {
+    "home": "index.html",
+    "side by side": "side-by-side.html",
+    "compare": "compare.html",
+    "systems": "systems.html",
+    "transport (shm)": "tacholog-perftest/shm.html",
+    "transport, largest": "tacholog-perftest/*.html",
+    "transport, published": "rti-connext-dds/shmem.html",
+    "diff, largest": "diffs/*.html",
+    "history, largest": "history/*.html",
+    "releases": "releases.html",
+    "machines": "hosts.html",
+    "quality": "quality.html",
+    "methodology": "methodology.html",
+    "definitions": "definitions.html",
+    "log": "logs/hmbdc/15-17-1/perf-sample.txt.html",
+}
+_ZIPPED = {".html", ".css", ".js", ".svg", ".json"}
+_LEVEL = 6  # what web servers use if nobody sets it
+STOPS = """() => {
+    const names = new Set();
+    return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
+        .filter((element) => element.tabIndex >= 0 && !element.disabled && !element.closest('dialog, [inert]'))
+        .filter((element) => element.checkVisibility({visibilityProperty: true}))
+        .filter((element) => { // the radio buttons of one name are one stop
+            if (element.type !== 'radio') return true;
+            const first = !names.has(element.name);
+            names.add(element.name);
+            return first;
+        }).length;
+}"""
+_WHEN = """() => [
+    performance.getEntriesByType('paint').find((entry) => entry.name === 'first-contentful-paint')?.startTime ?? 0,
+    performance.getEntriesByType('resource').find((entry) => entry.name.includes('plotly'))?.startTime ?? null,
+]"""
+
+
+class Measures(NamedTuple):
+    """The measures of one page. Bytes are those of a first visit, by who needs them.
+
+    Attributes:
+        own: the page itself, our styles and scripts, and the data that its figures load.
+        theme: styles, scripts and fonts of the theme and of Sphinx.
+        fonts: how much of ``theme`` are fonts.
+        plotly: the library that draws figures one can zoom; 0 where nothing loads it.
+        early: whether Plotly was asked for before the first paint.
+        height: in pixels, on a screen of 1280 x 800.
+        phone_height: in pixels, on a screen of 375 x 800.
+        stops: how often one presses Tab to get through the page.
+        nodes: elements.
+        sheets: pages on paper.
+    """
+
+    kind: str
+    page: str
+    own: int
+    theme: int
+    fonts: int
+    plotly: int
+    early: bool
+    height: int
+    phone_height: int
+    stops: int
+    nodes: int
+    sheets: int
+
+
+def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
+    """Yield the kinds of pages that a site has, each with a page."""
+    for kind, pattern in KINDS.items():
+        found = sorted(site.glob(pattern), key=lambda path: (path.stat().st_size, path.name))
+        if found:
+            yield kind, found[-1].relative_to(site).as_posix()
+
+
+def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
+    """Open a page, scroll through it so that all figures are drawn, and measure it."""
+    context = browser.new_context(viewport=SCREEN)
+    page, asked = context.new_page(), dict[str, None]()
+    page.on("request", lambda request: asked.setdefault(request.url))
+    page.goto((site / name).as_uri())
+    page.wait_for_load_state("networkidle")
+    nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
+    _draw_all(page)
+    painted, plotly = page.evaluate(_WHEN)
+    weights = {path: _weight(path) for path in map(_path_of, asked) if path is not None}
+    ours = {path: weight for path, weight in weights.items() if _is_ours(path)}
+    library = {path: weight for path, weight in weights.items() if "plotly" in path.name}
+    fonts = sum(weight for path, weight in weights.items() if path.suffix in (".woff", ".woff2", ".ttf"))
+    sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
+    page.set_viewport_size(PHONE)
+    found = Measures(
+        *(kind, name),
+        own=sum(ours.values()),
+        theme=sum(weights.values()) - sum(ours.values()) - sum(library.values()),
+        fonts=fonts,
+        plotly=sum(library.values()),
+        early=plotly is not None and plotly < painted,
+        height=height,
+        phone_height=page.evaluate(_HEIGHT),
+        stops=stops,
+        nodes=nodes,
+        sheets=sheets,
+    )
+    context.close()
+    return found
+
+
+_HEIGHT = "document.documentElement.scrollHeight"
+
+
+def _draw_all(page: Page) -> None:
+    figures = page.locator(".tl-figure:visible:has(script)")
+    for index in range(figures.count()):
+        figures.nth(index).scroll_into_view_if_needed()
+        figures.nth(index).locator(".tl-is-live").wait_for(timeout=60_000)
+
+
+def _path_of(address: str) -> Path | None:
+    """Return the file of an address; nothing for what stands in the page itself (``data:``, ``blob:``)."""
+    parts = urlsplit(address)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _weight(path: Path) -> int:
+    content = path.read_bytes() if path.exists() else b""
+    return len(gzip.compress(content, _LEVEL)) if path.suffix in _ZIPPED else len(content)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a page, a part of one, or of our own styles and scripts."""
+    return "_static" not in path.parts or path.name.startswith(("tacholog", "favicon"))
+
+
+def table(found: Sequence[Measures]) -> str:
+    """Return the measures as a table in Markdown."""
+    heads = ("page", "own kB", "theme kB", "fonts kB", "Plotly kB", "before first paint", "height", "at 375", "stops", "elements", "sheets")
+    rows = [
+        (
+            *(f"{one.kind}: {one.page}", *(f"{size / 1000:.1f}" for size in (one.own, one.theme, one.fonts, one.plotly))),
+            *("yes" if one.early else "no", one.height, one.phone_height, one.stops, one.nodes, one.sheets),
+        )
+        for one in found
+    ]
+    lines = [heads, ("---", *("--:" for _ in heads[1:])), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the measures of the pages of a site."""
+    site = Path(arguments[0]).resolve()
+    names = [("page", name) for name in arguments[1:]] or list(pages_of_kinds(site))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("google-chrome"))
+        sys.stdout.write(table([measure(site, browser, kind, name) for kind, name in names]))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,168 @@
+"""The highest rate that a tool sustains: the search, where the outcome of each trial is known, and ``tacholog sustain`` with a stand-in tool."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+from tacholog.campaign.search import SearchPlan, Sustained, SustainSearch, TrialOrder, Tried, classify
+from tacholog.formats.reading import Log, read
+
+CAPACITY = 20_000
+# It answers as `sockperf under-load` does. Above its capacity a queue grows for as long as the trial lasts.
+PROGRAM = """
+import sys
+rate, seconds, capacity = float(sys.argv[1]), float(sys.argv[2]), 20000
+late_us = max(0.0, rate / capacity - 1) * seconds * 1e6
+sent = round(rate * seconds)
+print(f'''sockperf: == version #3.10-no.git ==
+sockperf[CLIENT] send on:sockperf: using recvfrom() to block on socket(s)
+
+[ 0] IP = 127.0.0.1       PORT = 11111 # UDP
+sockperf: Warmup stage (sending a few dummy messages)...
+sockperf: Starting test...
+sockperf: Test end (interrupted by timer)
+sockperf: Test ended
+sockperf: [Total Run] RunTime={seconds:.3f} sec; Warm up time=400 msec; SentMessages={sent}; ReceivedMessages={sent}
+sockperf: ========= Printing statistics for Server No: 0
+sockperf: [Valid Duration] RunTime={seconds:.3f} sec; SentMessages={sent}; ReceivedMessages={sent}
+sockperf: ====> avg-latency={10 + late_us / 2:.3f} (std-dev=7.577)
+sockperf: # dropped messages = 0; # duplicated messages = 0; # out-of-order messages = 0
+sockperf: Summary: Latency is {10 + late_us / 2:.3f} usec
+sockperf: Total {sent} observations; each percentile contains {sent / 100:.2f} observations
+sockperf: ---> <MAX> observation = {10 + late_us:.3f}
+sockperf: ---> percentile 99.999 = {10 + 0.99999 * late_us:.3f}
+sockperf: ---> percentile 99.990 = {10 + 0.9999 * late_us:.3f}
+sockperf: ---> percentile 99.900 = {10 + 0.999 * late_us:.3f}
+sockperf: ---> percentile 99.000 = {10 + 0.99 * late_us:.3f}
+sockperf: ---> percentile 90.000 = {10 + 0.9 * late_us:.3f}
+sockperf: ---> percentile 75.000 = {10 + 0.75 * late_us:.3f}
+sockperf: ---> percentile 50.000 = {10 + 0.5 * late_us:.3f}
+sockperf: ---> percentile 25.000 = {10 + 0.25 * late_us:.3f}
+sockperf: ---> <MIN> observation =    3.808''')
+"""
+
+
+def search(plan: SearchPlan, passes: Callable[[TrialOrder, int], bool]) -> tuple[Sustained, list[str]]:
+    """Carry out a search whose trials pass as ``passes`` says; return its result, and its trials as in ``1000s`` (short) and ``1000F`` (full)."""
+    found, trials = SustainSearch(plan), list[str]()
+    while order := found.next():
+        found.add(order, passed=passes(order, len(trials)))
+        trials.append(f"{order.rate_per_s:g}{'F' if order.is_full_length else 's'}")
+        assert len(trials) < 1000
+    return found.result(), trials
+
+
+def test_the_search_asks_for_the_trials_that_perftest_asks_for() -> None:
+    _, trials = search(SearchPlan(), lambda order, _: order.rate_per_s <= 50_000)
+
+    # The same list stands in bench/tests/sustain_test.cpp.
+    assert " ".join(trials) == ("1000s 4000s 16000s 64000s 32000s 45255s 53817s 49351s 51536s 50432s 49889s 50160s 49889F 49889F 50160F 50160F")
+
+
+@pytest.mark.parametrize("capacity", [1001, 4_321, 50_000, 777_777, 9_500_000])
+def test_a_known_capacity_is_found_within_the_goal_width(capacity: int) -> None:
+    found, _ = search(SearchPlan(), lambda order, _: order.rate_per_s <= capacity)
+
+    assert found.outcome == "found"
+    assert found.rate_per_s is not None
+    assert found.upper_per_s is not None
+    assert 0.9899 * capacity <= found.rate_per_s <= capacity < found.upper_per_s
+
+
+def test_a_trial_that_misses_the_goal_by_chance_does_not_move_the_result() -> None:
+    found, _ = search(SearchPlan(), lambda order, at: order.rate_per_s <= 50_000 and at % 7 != 4)
+
+    assert found.rate_per_s == pytest.approx(50_000, rel=0.02)
+
+
+def test_whatever_the_outcome_of_trials_the_search_ends() -> None:
+    chance = random.Random(1)  # noqa: S311 - outcomes, not secrets
+    for _ in range(300):
+        found, _ = search(SearchPlan(), lambda _order, _at: chance.random() < 0.7)
+        assert found.outcome in ("found", "above_range", "below_range")
+
+
+def test_rates_are_classified_as_in_rfc_9971() -> None:
+    assert classify(Tried(60, 0, 0, 0), 120, 0.5) == "lower"
+    assert classify(Tried(0, 60, 0, 0), 120, 0.5) == "undecided"
+    assert classify(Tried(0, 120, 0, 0), 120, 0.5) == "upper"
+    assert classify(Tried(0, 0, 500, 0), 120, 0.5) == "undecided"
+    assert classify(Tried(0, 0, 0, 61), 120, 0.5) == "upper"
+    assert classify(Tried(0, 0, 61, 61), 120, 0.5) == "undecided"
+    assert classify(Tried(60, 0, 0, 0), 60, 0) == "lower"
+    assert classify(Tried(0, 0, 0, 1), 60, 0) == "upper"
+
+
+def sustain(folder: Path, *arguments: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
+    """Run ``tacholog sustain`` with a program of its own."""
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    options = ("--rate-range", "5000,80000", "--duration", "1", "--trial-duration", "0.5")
+    return run_tacholog_text("sustain", *options, *arguments, "--", sys.executable, "program.py", "%rate%", "%seconds%", cwd=folder)
+
+
+def log_of(folder: Path, done: subprocess.CompletedProcess[str]) -> Log:
+    (folder / "search.log").write_text(done.stdout, encoding="utf-8")
+    return read(folder / "search.log")
+
+
+def test_the_capacity_of_a_program_is_found_within_two_percent_and_its_log_is_read(tmp_path: Path) -> None:
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", "--keep", "trials")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    log = log_of(tmp_path, done)
+    (found,) = [record for record in log.records if record.scope == "summary"]
+    rate = found.number("sustained_rate", "lower-bound")
+    assert rate is not None
+    assert rate.value == pytest.approx(CAPACITY, rel=0.02)
+    assert found.conditions.goal == "p99 at most 5 ms, no loss, exceed ratio 0.5, by sockperf-latency"
+    trials = [record for record in log.records if record.scope == "interval"]
+    assert len(trials) == len(list((tmp_path / "trials").iterdir())) > 8
+    assert log.broken == []
+
+
+def test_a_program_that_does_not_send_the_rate_misses_the_goal(tmp_path: Path) -> None:
+    slow = PROGRAM.replace("sent = round(rate * seconds)", "late_us = 0; sent = round(min(rate, capacity) * seconds)")
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=slow)
+
+    (found,) = [record for record in log_of(tmp_path, done).records if record.scope == "summary"]
+    rate = found.number("sustained_rate", "lower-bound")
+    assert rate is not None
+    assert rate.value == pytest.approx(CAPACITY, rel=0.02)
+
+
+def test_a_program_that_fails_ends_the_search_and_its_log_says_why(tmp_path: Path) -> None:
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program="raise SystemExit('no server')")
+
+    assert done.returncode == 1
+    assert "exit status 1: no server" in done.stderr
+    assert done.stdout.splitlines()[-1] == "end status=failed errors=1"
+    assert "no server" in (log_of(tmp_path, done).facts.reason or "")
+
+
+def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_that_keeps_it(tmp_path: Path) -> None:
+    done = sustain(tmp_path, "--latency-goal", "p99.5=5ms")
+
+    assert done.returncode == 1
+    assert "states no latency p99.5" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--latency-goal", "p99"), "not STATISTIC=TIME"),
+        (("--rate-range", "9,1"), "not LOWEST,HIGHEST"),
+        (("--trial-duration", "9"), "no longer than --duration"),
+    ],
+)
+def test_options_that_make_no_search_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = sustain(tmp_path, *arguments)
+
+    assert done.returncode == 2
+    assert said in done.stderr

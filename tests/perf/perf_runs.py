@@ -1,0 +1,105 @@
+"""Folders of runs of any number, and what a command that reads them costs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
+
+ROOT = Path(__file__).parent.parent.parent
+RELEASES = 20
+TACHOLOG = (sys.executable, "-m", "tacholog")
+_SMALL_BYTES = 3000
+_SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
+_PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
+_STEP = 41  # From one model to the next, so that few runs are of all kinds too.
+
+
+class Cost(NamedTuple):
+    """What a command cost: CPU seconds with those of its children, seconds on the clock, and its largest resident set in bytes.
+
+    They are those that ``/usr/bin/time -v`` prints. The resident set is that of the largest process.
+    """
+
+    cpu_s: float
+    wall_s: float
+    peak_bytes: int
+
+
+def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
+    """Run a command of Tacholog to its end, with the cache in this folder, and of another checkout if one is given."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as complaints:
+        code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
+        settings = {**os.environ, **code, "TACHOLOG_CACHE": str(cache)}
+        process = subprocess.Popen([*TACHOLOG, *argv], stdout=subprocess.DEVNULL, stderr=complaints, env=settings, cwd=cwd or cache.parent)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in allowed:
+            complaints.seek(0)
+            raise SystemExit(f"{' '.join(argv)} failed: {complaints.read().decode(errors='replace')}")
+    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * 1024)
+
+
+def write_run(folder: Path, content: bytes, **about: str) -> Path:
+    """Write a run of one log."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "some.log").write_bytes(content)
+    entry = LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest(), format=about.get("format"))
+    write(folder / "run.toml", Manifest(system="some system", release=about.get("release"), logs=(entry,)))
+    return folder
+
+
+def at(count: int, few: tuple[int, float], many: tuple[int, float]) -> float:
+    """Return the value at a count on the straight line through two measured ones."""
+    return many[1] + (count - many[0]) * (many[1] - few[1]) / (many[0] - few[0])
+
+
+def write_small_runs(root: Path, numbers: Iterable[int]) -> None:
+    """Write runs of RTI's summaries, each with one log of 3 kB that no other has."""
+    head = "RTI Perftest 3.0.1 (RTI Connext DDS 6.0.1)\n\nPerftest Configuration:\n\tReliability: Best Effort\n\tKeyed: No\n"
+    for number in numbers:
+        text = head
+        while len(text) < _SMALL_BYTES:
+            size, rate = _SIZES[len(text) % len(_SIZES)], 40_000 + number
+            mbit = rate * size * 8 / 1e6
+            text += f"Length: {size:5d}  Packets: {rate * 30:8d}  Packets/s(ave): {rate:7d}  Mbps(ave): {mbit:7.1f}  Lost:     0 (0.00%)\n"
+        write_run(root / f"{number // 1000:04d}" / f"{number % 1000:03d}", text.encode())
+
+
+def write_long_runs(root: Path, numbers: Iterable[int], release: str | None = None) -> None:
+    """Write runs of perftest's own, of some 190 numbers and 35 kB: copies of those in ``data/`` with another time of their start.
+
+    They are of one release, or of twenty in turn.
+    """
+    models = _models()
+    for number in numbers:
+        manifest, logs = models[number // RELEASES * _STEP % len(models)]
+        folder = root / f"{number:05d}"
+        folder.mkdir(parents=True)
+        entries = []
+        for entry, log in zip(manifest.logs, logs, strict=True):
+            text = re.sub(rb"(?m)^start time=.*$", b"start time=2026-01-01T00:00:00.%06dZ" % number, log)
+            (folder / entry.file).write_bytes(text)
+            entries.append(LogFile(file=entry.file, sha256=hashlib.sha256(text).hexdigest(), format=entry.format))
+        label = release or f"{number % RELEASES}.0"
+        about = {"release": label, "system_version": label, "repetition": number, "logs": tuple(entries)}
+        write(folder / "run.toml", Manifest(**{**{name: getattr(manifest, name) for name in Manifest.__struct_fields__}, **about}))
+
+
+@functools.cache
+def _models() -> list[tuple[Manifest, list[bytes]]]:
+    """Return runs of perftest. Those of batches have only 44 numbers, and are left out."""
+    folders = sorted(path.parent for path in _PERFTEST.rglob("run.toml") if "batched" not in str(path))
+    manifests = [(folder, read_manifest(folder / "run.toml")) for folder in folders]
+    return [(manifest, [(folder / entry.file).read_bytes() for entry in manifest.logs]) for folder, manifest in manifests]

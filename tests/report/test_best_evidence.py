@@ -1,0 +1,184 @@
+"""With which runs a page opens: newest release, then enough runs, then limits that were kept, then most measured. On the runs in ``data/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.report.conftest import FIRST, add_run, rti
+
+from tacholog.dataset.load import load
+from tacholog.render.evidence import evidence_lines
+from tacholog.render.figures.cost import latency_over_cost
+from tacholog.render.tables.cost import cost_table
+from tacholog.render.tables.sizes import sizes_table
+from tacholog.render.tables.tables import Links
+from tacholog.runs.disturbance import Limits
+from tacholog.runs.manifest import Manifest
+from tacholog.view.cost import costs, resources_of
+from tacholog.view.evidence import evidence
+from tacholog.view.portions import portions
+from tacholog.view.views import Selection, View, view_of
+
+DATA = Path(__file__).parent.parent.parent / "data"
+OLD = ("0.1.0", "0.2.0", "0.3.0")
+BLOCK, POLL = ("middleware/2026-11-23/latency-shm-block", "middleware/2026-11-23/latency-shm-busy-poll")
+
+
+def transport(manifest: Manifest) -> object:
+    return manifest.conditions.transport or manifest.options.get("transport")
+
+
+@pytest.fixture(scope="module")
+def shm() -> View:
+    """All runs of our shared memory up to 0.3.0."""
+    return view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "shm" and manifest.system_version in OLD))
+
+
+@pytest.fixture(scope="module")
+def wan() -> View:
+    """RTI's four tables over UDPv4_WAN: keyed or not, reliable or not."""
+    return view_of(load([DATA / "rti" / "udpv4-wan"]))
+
+
+def test_shm_opens_with_the_campaign_that_kept_its_limits_and_quick_looks_of_old_releases_come_last(shm: View) -> None:
+    found = evidence(shm)
+
+    assert [(one.age, one.campaign, one.host, len(one.runs), one.runs_each, one.limits) for one in found] == [
+        (0, "middleware", "host-a2b38a", 24, 6, "kept"),
+        (0, "releases", "host-a2b38a", 12, 12, "kept"),
+        (0, "release", "host-98223e", 12, 6, "not stated"),
+        (0, "releases", "host-98223e", 12, 12, "not stated"),
+        (1, "releases", "host-98223e", 12, 12, "not stated"),
+        (1, "releases", "host-087119", 12, 12, "not stated"),
+        (1, "quick", "host-087119", 4, 2, "not stated"),
+        (2, "releases", "host-087119", 12, 12, "not stated"),
+        (2, "quick", "host-087119", 4, 2, "not stated"),
+    ]
+    assert [one.is_quick for one in found] == [False, False, False, False, False, False, True, False, True]
+    assert (found[0].first_day, found[0].last_day, found[0].duration_s) == ("2026-11-23", "2026-11-23", 0.4)
+
+
+def test_the_other_campaigns_of_the_newest_release_come_before_older_releases(shm: View) -> None:
+    first, *rest = portions(shm)
+
+    assert first.title == ""
+    assert [portion.title for portion in rest] == [
+        "campaign releases, host-a2b38a",
+        "campaign release, host-98223e",
+        "campaign releases, host-98223e",
+        "0.2.0",
+        "0.2.0, more series",
+        "0.1.0",
+    ]
+    assert [portion.is_release for portion in rest] == [False, False, False, True, True, True]
+
+
+def test_a_line_says_what_the_evidence_is(shm: View) -> None:
+    line = evidence_lines(evidence(shm)[:1], shm)
+
+    assert "<strong>Version 0.3.0</strong>, campaign middleware, host-a2b38a (AMD EPYC, 2 threads, container in a virtual machine)" in line
+    assert "2026-11-23, 6 runs of 0.4 s, other load within its limits." in line
+
+
+def add(root: Path, run: str, release: str, campaign: str, **others: object) -> None:
+    manifest = msgspec.structs.replace(rti("UDPv4", published=False), release=release, campaign=campaign, **others)
+    add_run(root, run, FIRST, manifest)
+
+
+def test_a_newer_release_comes_before_one_with_more_runs(tmp_path: Path) -> None:
+    for number in range(7):
+        add(tmp_path, f"old-{number}", "1", "release")
+    add(tmp_path, "new", "2", "release")
+
+    assert [one.release for one in evidence(view_of(load([tmp_path])))] == ["2", "1"]
+
+
+def test_of_one_release_six_runs_come_before_fewer_and_runs_beyond_their_limits_after_those_without_any(tmp_path: Path) -> None:
+    for number in range(6):
+        add(tmp_path, f"plain-{number}", "1", "plain")
+        add(tmp_path, f"kept-{number}", "1", "kept", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "0.10"})
+        add(tmp_path, f"beyond-{number}", "1", "beyond", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "5.00"})
+    add(tmp_path, "few", "1", "few", limits=Limits(steal_percent=2.0), environment={"steal_percent_during": "0.10"})
+
+    found = evidence(view_of(load([tmp_path])))
+
+    assert [(one.campaign, one.limits, one.is_quick) for one in found] == [
+        ("kept", "kept", False),
+        ("plain", "not stated", False),
+        ("beyond", "exceeded", False),
+        ("few", "kept", True),
+    ]
+
+
+def test_a_run_without_numbers_is_listed_beside_those_of_its_release(tmp_path: Path) -> None:
+    add(tmp_path, "old", "1", "release")
+    add(tmp_path, "new", "2", "release")
+    add_run(tmp_path, "lost", "nothing\n", msgspec.structs.replace(rti("UDPv4", published=False), release="1", status="failed", host=None))
+
+    assert [(one.release, sorted(one.runs)) for one in evidence(view_of(load([tmp_path])))] == [("2", ["new"]), ("1", ["lost", "old"])]
+
+
+def test_processor_time_and_switches_are_those_that_the_kernel_counted_for_both_sides(shm: View) -> None:
+    run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
+
+    cost = costs(run.series()[0], resources_of(run.results))[64]
+
+    # 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms; 8454 round trips in 400.003411 ms; 10,878 and 10,858 switches
+    assert cost.processors is not None
+    assert cost.processors.value == pytest.approx(0.728012, rel=1e-5)
+    assert cost.cpu_ns is not None
+    assert cost.cpu_ns.value == pytest.approx(17223.0, rel=1e-4)
+    assert cost.switches is not None
+    assert cost.switches.value == pytest.approx(1.00550, rel=1e-4)
+    assert cost.memory_bytes is not None
+    assert cost.memory_bytes.value == 57647104
+
+
+def test_where_the_log_states_the_processor_time_of_a_message_it_is_shown(shm: View) -> None:
+    run = shm.only(Selection(run="middleware/2026-11-23/throughput-shm-block/01", test="throughput"))
+    (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
+    stated = received.cells("cpu_per_message", "mean")
+
+    found = costs(received, resources_of(run.results))
+
+    assert found.keys() == stated.keys()
+    assert all((cost := found[at].cpu_ns) is not None and cost.value == cell.value for at, cell in stated.items())
+
+
+def test_of_a_transport_that_polls_the_table_says_that_there_are_almost_no_context_switches(shm: View) -> None:
+    run = shm.only(Selection(run=f"{POLL}/01", test="latency"))
+
+    table = cost_table(run.series(), run.results)
+
+    # 64 B: 68 and 20 switches during millions of round trips; 64 KiB: more
+    assert '<td class="stat-cost" data-v="1.57737414215e-05">&lt;0.001</td>' in table
+    assert '<td class="stat-cost" data-v="0.00686060235781">0.00686</td>' in table
+
+
+def test_a_run_of_which_a_side_is_not_counted_has_no_cost(shm: View) -> None:
+    run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
+
+    assert costs(run.series()[0], resources_of(result for result in run.results if result.side != "publisher")) == {}
+
+
+def test_polling_and_sleeping_are_two_lines_in_the_picture_of_latency_and_processor_time(shm: View) -> None:
+    first = portions(shm)[0]
+    part = shm.only(Selection(test="latency"))
+
+    figure = latency_over_cost([member for member in part.series() if first.has("latency", member)], part.results)
+
+    assert figure is not None
+    assert [len(trace.points) for trace in figure.traces] == [5, 5]
+    (block, poll) = sorted(figure.traces, key=lambda trace: "busy-poll" in trace.name)
+    assert "block" in block.name
+    assert block.points[0].y > 100 * poll.points[0].y
+
+
+def test_of_single_runs_a_page_says_that_no_difference_can_be_tested(wan: View) -> None:
+    table = sizes_table(wan.series(), Links(), "a")
+
+    assert "One run of each series: whether a difference between two series is more than noise cannot be tested." in table
+    assert table.count("median") == 4
+    assert table.count("keyed") >= 4

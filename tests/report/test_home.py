@@ -1,0 +1,521 @@
+"""The home page: of each machine a figure of small panels, and which transport suits which message."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from tacholog.render.home.page import machines_at_home
+from tacholog.render.home.panels import apart, line_names
+from tacholog.render.tables.tables import Links
+from tacholog.runs.manifest import Host
+from tacholog.schema.conditions import Conditions
+from tacholog.site.programs.feed import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
+from tacholog.view.caveats import caveats
+from tacholog.view.history import latest
+from tacholog.view.home.choices import Choice, choices
+from tacholog.view.home.machines import Machine, machines, polls, waits
+from tacholog.view.names import with_system
+from tacholog.view.page_index import PageIndex, page_index
+from tacholog.view.ranking_groups import compared
+from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.views import View
+
+TOOL = "perftest"
+SIX = (700.0, 701.0, 702.0, 703.0, 704.0, 705.0)
+SLOWER = tuple(value + 100.0 for value in SIX)
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What runs of one transport were measured by: as most tests want it, unless they say otherwise."""
+
+    transport: str
+    system: str = TOOL
+    reach: str | None = "host"
+    waiting: str | None = "block"
+    variant: str = ""
+    host: str = "desk"
+    campaign: str = "c"
+    began: str = "2026-01-01T00:00:00Z"
+    published: bool = False
+    marks: tuple[str, ...] = ()
+    hosts: tuple[str | None, ...] = (None,)
+
+    def latency(self, *values: float, statistic: str = "p50", size: int = 64) -> list[ResultRow]:
+        """Numbers of a latency test, a run a value."""
+        return self._results("latency", "latency", statistic, size, values)
+
+    def rate(self, *values: float, metric: str = "goodput", size: int = 64) -> list[ResultRow]:
+        """Numbers of a throughput test, a run a value."""
+        return self._results("throughput", metric, "mean", size, values)
+
+    def _results(self, test: str, metric: str, statistic: str, size: int, values: Sequence[float]) -> list[ResultRow]:
+        conditions = msgspec.convert(
+            {
+                "transport": self.transport,
+                "reach": self.reach,
+                "waiting": self.waiting,
+                "definition": f"ours-{test}",
+                "load_mode": "closed" if test == "latency" else "max-rate",
+                "basis": "rtt" if test == "latency" else None,
+            },
+            Conditions,
+        )
+        return [
+            ResultRow(
+                run=self._run(f"{test}-{number}"),
+                log="a.log",
+                line=7,
+                test=test,
+                conditions=conditions,
+                payload_bytes=size,
+                metric=metric,
+                statistic=statistic,
+                value=value,
+                samples=1000 + number if metric == "latency" else None,
+                marks=self.marks,
+            )
+            for number, value in enumerate(values)
+        ]
+
+    def _run(self, name: str) -> RunRow:
+        commands = [{"role": "both", "argv": ["perftest"]} | ({"host": host} if host else {}) for host in self.hosts]
+        return RunRow(
+            run="/".join((self.host, self.campaign, self.system, self.transport, str(self.waiting), self.variant, name)),
+            system=self.system,
+            host=self.host,
+            campaign=self.campaign,
+            start_time=self.began,
+            published=self.published,
+            labels=json.dumps({"variant": self.variant}) if self.variant else None,
+            manifest=json.dumps({"system": TOOL, "logs": [], "commands": commands}),
+        )
+
+
+def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> View:
+    """A view of all these numbers."""
+    everything = [result for some in results for result in some]
+    runs = {result.run.run: result.run for result in everything}
+    return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
+
+
+def machines_of(*results: Iterable[ResultRow]) -> list[Machine]:
+    """The machines of the home page that these make."""
+    return machines(compared(a_view(*results), PageIndex()))
+
+
+def chosen(found: Machine, criterion: str, reach: str = "host", size: int = 64) -> Choice | None:
+    """What leads on a machine."""
+    table = choices(found)
+    assert table
+    (column,) = (column for column in table.columns if column.reach == reach)
+    return column.choice(criterion, size)  # type: ignore[arg-type]  # a word of the test
+
+
+def named(choice: Choice | None) -> tuple[str, list[str]]:
+    """The transport that leads, and those whose ranges overlap with its own."""
+    assert choice
+    return choice.member.transport, [one.transport for one in choice.overlapping]
+
+
+def shown(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) -> str:
+    """The machines of the home page as HTML."""
+    return str(machines_at_home(a_view(*results, hosts=hosts), PageIndex(), Links("logs"), "x"))
+
+
+def words_of(html: str) -> str:
+    """The text of HTML, with single blanks."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+# -- Which machine, and which campaign of it ---------------------------------------------------------------------------------
+
+
+def test_machines_with_own_runs_come_first_and_the_newest_of_them_before_all() -> None:
+    found = machines_of(
+        *(Measured(name, host="old").latency(*SIX) for name in "ab"),
+        *(Measured("a", host="paper", published=True, began="2026-09-09T00:00:00Z").latency(700.0, size=size) for size in (64, 128)),
+        *(Measured(name, host="new", began="2026-03-03T00:00:00Z").latency(*SIX) for name in "ab"),
+    )
+
+    assert [(one.host, one.published) for one in found] == [("new", False), ("old", False), ("paper", True)]
+
+
+def test_a_machine_shows_the_campaign_that_measured_most_transports() -> None:
+    (found,) = machines_of(
+        *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
+        *(Measured(name, campaign="later", began="2026-03-03T00:00:00Z").latency(*SIX) for name in "ab"),
+    )
+
+    assert {one.series.runs[0].campaign for one in found.series} == {"wide"}
+
+
+def test_a_machine_with_one_transport_has_nothing_to_choose_from() -> None:
+    assert machines_of(Measured("a").latency(*SIX)) == []
+
+
+def test_controls_are_no_transports_to_choose_from() -> None:
+    control = [
+        msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, labels='{"control": "true"}')) for one in Measured("c").latency(*SIX)
+    ]
+
+    (found,) = machines_of(*(Measured(name).latency(*SIX) for name in "ab"), control)
+
+    assert {one.transport for one in found.everything} == {"a", "b"}
+
+
+# -- Which transport for which message ---------------------------------------------------------------------------------------
+
+
+def test_the_fastest_has_the_lowest_median_and_those_that_runs_do_not_tell_from_it_are_tied() -> None:
+    (found,) = machines_of(Measured("slow").latency(*SLOWER), Measured("fast").latency(*SIX), Measured("tied").latency(705.0, *SLOWER[1:]))
+
+    assert named(chosen(found, "fastest")) == ("fast", ["tied"])
+
+
+def test_the_fastest_that_polls_and_the_fastest_that_sleeps_are_two_answers() -> None:
+    dearer = tuple(value + 5000.0 for value in SIX)
+    (found,) = machines_of(
+        *(Measured(name, waiting="busy-poll").latency(*values) for name, values in (("a", SIX), ("b", SLOWER))),
+        *(Measured(name).latency(*values) for name, values in (("c", SLOWER), ("d", dearer))),
+    )
+    table = choices(found)
+    assert table
+    (column,) = (column for column in table.columns if column.reach == "host")
+
+    assert [(one.member.transport, polls(one.member)) for one in column.answers("fastest", 64)] == [("a", True), ("c", False)]
+
+
+def resources(of: Sequence[ResultRow], processors: float, switches: int) -> list[ResultRow]:
+    """What the kernel counted of each run of 2000 messages in a second: both sides together used so many processors."""
+    counts = {"duration": 1e9, "cpu_time": processors / 2 * 1e9, "context_switches": switches / 2}
+    counted = [
+        msgspec.structs.replace(one, scope="resources", side=side, metric=metric, statistic="total", value=value, samples=None)
+        for one in of
+        for side in ("publisher", "subscriber")
+        for metric, value in counts.items()
+    ]
+    durations = [msgspec.structs.replace(one, metric="duration", statistic="total", value=1e9, samples=None) for one in of]
+    return [*(msgspec.structs.replace(one, samples=1000) for one in of), *durations, *counted]
+
+
+@pytest.mark.parametrize(
+    ("processors", "switches", "words"),
+    [(1.44, 12, "spins by default"), (1.44, 2000, "sleeps"), (0.8, 12, "sleeps"), (1.44, 200, "sleeps"), (0.9, 12, "sleeps")],
+)
+def test_what_is_told_to_sleep_and_keeps_a_processor_busy_without_being_woken_spins(processors: float, switches: int, words: str) -> None:
+    library, rate = Measured("lib").latency(*SIX), Measured("lib").rate(*SIX)
+
+    (found,) = machines_of(resources(library, processors, switches), rate, Measured("other").latency(*SLOWER), Measured("other").rate(*SIX))
+
+    assert {waits(one) for one in found.series if one.transport == "lib"} == {words}
+    assert {waits(one) for one in found.series if one.transport == "other"} == {"sleeps"}
+
+
+def test_what_was_told_to_poll_is_not_said_to_spin_by_default() -> None:
+    (found,) = machines_of(resources(Measured("lib", waiting="busy-poll").latency(*SIX), 2.0, 0), Measured("other").latency(*SLOWER))
+
+    assert {waits(one) for one in found.series if one.transport == "lib"} == {"polls"}
+
+
+def of_release(release: str, began: str, found: Sequence[ResultRow], campaign: str) -> list[ResultRow]:
+    """Numbers of another release, measured in another campaign."""
+    changes = {"release": release, "system_version": release, "start_time": began, "campaign": campaign}
+    return [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, run=f"{release}/{one.run.run}", **changes)) for one in found]
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(-100.0, "603\u00a0ns"), (100.0, None)])
+def test_a_floor_names_a_newer_release_only_where_its_number_is_lower(shift: float, expected: str | None) -> None:
+    old = of_release("0.3.0", "2026-01-01T00:00:00Z", Measured("shm").latency(*SIX), "c")
+    new = of_release("0.4.0", "2026-02-01T00:00:00Z", Measured("shm-new").latency(*(value + shift for value in SIX)), "release")
+    libraries = [library("Lib", name).latency(*SLOWER) for name in ("lib-a", "lib-b", "lib-c")]
+
+    html = shown(old, new, *libraries)
+    table = html[html.index("tl-choices") :]
+
+    assert "campaign c; floor: perftest 0.3.0" in words_of(table)
+    assert ("0.4.0: " in words_of(table)) == (expected is not None)
+    assert expected is None or expected in table
+
+
+def test_the_steadiest_has_the_lowest_99_percent_and_need_not_be_the_fastest() -> None:
+    fast, steady = Measured("fast"), Measured("steady")
+    (found,) = machines_of(
+        fast.latency(*SIX),
+        fast.latency(*(9 * value for value in SIX), statistic="p99"),
+        steady.latency(*SLOWER),
+        steady.latency(*SLOWER, statistic="p99"),
+    )
+
+    assert named(chosen(found, "fastest")) == ("fast", [])
+    assert named(chosen(found, "steadiest")) == ("steady", [])
+
+
+def test_the_cheapest_takes_the_least_processor_time_for_a_message_and_lost_few() -> None:
+    costs = {"dear": SLOWER, "cheap": SIX, "lossy": tuple(value / 2 for value in SIX)}
+    marks = {"lossy": ("loss",)}
+    (found,) = machines_of(
+        *(Measured(name, marks=marks.get(name, ())).rate(*(1e9 for _ in SIX)) for name in costs),
+        *(Measured(name).rate(*values, metric="cpu_per_message") for name, values in costs.items()),
+    )
+
+    assert named(chosen(found, "cheapest")) == ("cheap", [])
+
+
+def test_variants_of_a_transport_compete_with_each_other_and_with_all_others() -> None:
+    (found,) = machines_of(
+        Measured("a", variant="as it comes").latency(*SLOWER),
+        Measured("a", variant="advised").latency(*SIX),
+        Measured("b", variant="as it comes").latency(*SLOWER),
+    )
+
+    choice = chosen(found, "fastest")
+
+    assert choice
+    assert (choice.member.transport, choice.candidates) == ("a", 3)
+    assert json.loads(choice.member.series.runs[0].labels or "") == {"variant": "advised"}
+
+
+def test_each_reach_has_the_campaign_that_measured_most_of_it() -> None:
+    (found,) = machines_of(
+        *(Measured(name, campaign="wide").latency(*SIX) for name in "abc"),
+        *(Measured(name, campaign="own", reach="process").latency(*SIX) for name in ("queue", "ring")),
+    )
+
+    assert named(chosen(found, "fastest", "process")) == ("queue", ["ring"])
+    assert chosen(found, "fastest", "network") is None
+
+
+def test_a_row_stands_for_the_measured_size_that_is_near_its_use_and_what_nobody_measured_is_said() -> None:
+    html = shown(*(Measured(name).latency(*SIX, size=65507) for name in "ab"))
+    found = words_of(html[html.index("tl-choices") :])
+
+    assert "Tiles, 65 507 B" in found
+    assert "Images, 4 MiB" in found
+    # Of 5 sizes, 3 criteria and 3 reaches only one latency was measured: the median of one size on one machine.
+    assert found.count("not measured") == 5 * 3 * 3 - 1
+
+
+def test_a_winner_on_few_runs_is_called_one_on_few_runs() -> None:
+    few, many = (
+        words_of(shown(*(Measured(name).latency(*values) for name, values in runs.items())))
+        for runs in ({"a": SIX[:5], "b": SLOWER}, {"a": SIX, "b": SLOWER})
+    )
+
+    assert "\u2265 1 000 samples, too few runs to name a winner" in few
+    assert "too few runs" not in many
+
+
+def test_a_network_of_one_machine_is_called_its_loopback() -> None:
+    alone, two = (
+        words_of(shown(*(Measured(name, reach="network", hosts=hosts).latency(*SIX) for name in "ab"))) for hosts in ((None,), (None, "other"))
+    )
+
+    assert "loopback" in alone
+    assert "loopback" not in two
+    assert "Over a network" in two
+
+
+def test_each_number_of_the_table_leads_to_its_log_line() -> None:
+    html = shown(*(Measured(name).latency(*SIX) for name in "ab"))
+    table = html[html.index("tl-choices") :]
+
+    # Of six runs the worse of the two in the middle, which is that of the fourth.
+    assert re.search(r'<a href="doc:logs/desk/c/perftest/a/block/-/latency-3/a\.log[^"]*#L7[^"]*"[^>]*>703\u00a0ns</a>', table)
+
+
+# -- The figure --------------------------------------------------------------------------------------------------------------
+
+
+def drawings(html: str) -> dict[str, str]:
+    """The drawing of each panel by its name."""
+    found = re.findall(r'<svg class="tl-svg".*?</svg>', html, re.DOTALL)
+    return {str(re.search(r"<title[^>]*>([^:]*):", one)[1]): one for one in found}  # type: ignore[index]  # each has a title
+
+
+def library(name: str, transport: str, **others: str) -> Measured:
+    """A transport of a library."""
+    return msgspec.convert({"transport": transport, "system": name, **others}, Measured)
+
+
+def test_each_system_has_a_panel_and_where_there_is_only_one_each_transport() -> None:
+    several = drawings(shown(Measured("shm").latency(*SIX), *(library("Lib", name).latency(*SIX) for name in ("lib-ipc", "lib-udp"))))
+    alone = drawings(shown(*(Measured(name).latency(*SIX) for name in ("shm", "udp"))))
+
+    assert set(several) == {TOOL, "Lib"}
+    assert set(alone) == {"shm", "udp"}
+
+
+def test_every_run_is_a_dot_and_the_medians_are_said_in_words() -> None:
+    found = drawings(shown(Measured("a").latency(*SIX), Measured("a").latency(*SLOWER, size=1024), Measured("b").latency(*SIX)))
+
+    (dots,) = re.findall(r'<path d="([^"]*)" class="tl-dots"', found["a"])
+    assert dots.count("h0") > 8  # twelve runs, of which some lie on one another
+    assert "a (sleeps): 703\u00a0ns at 64\u00a0B, 803\u00a0ns at 1\u00a0KiB." in found["a"]
+
+
+def floor_lines(drawing: str) -> list[str]:
+    return re.findall(r'<path d="([^"]*)" class="tl-floor"', drawing)
+
+
+def test_the_floor_has_no_library_the_same_reach_and_the_same_way_of_waiting() -> None:
+    def both_sizes(one: Measured, value: float) -> list[ResultRow]:
+        return [*one.latency(*(value for _ in SIX)), *one.latency(*(value for _ in SIX), size=1024)]
+
+    found = drawings(
+        shown(
+            both_sizes(Measured("shm"), 1e3),
+            both_sizes(Measured("shm", waiting="busy-poll"), 1e2),
+            both_sizes(Measured("tcp", reach="network"), 1e4),
+            both_sizes(library("Lib", "lib-ipc"), 1e5),
+        )
+    )
+
+    (floor,) = floor_lines(found["Lib"])
+    (own,) = [line for line in re.findall(r'<path d="([^"]*)" class="tl-path"', found[TOOL]) if line == floor]
+    assert own
+    assert floor_lines(found[TOOL]) == []
+    # From 100 ns at 132 to 100 us at 18: 1 us is at a third of the way upwards.
+    assert floor == "M42 94L220 94"
+
+
+def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None:
+    def names(*measured: Measured) -> list[str]:
+        return line_names(compared(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
+
+    assert names(library("L", "l-ipc")) == [""]
+    assert names(library("L", "l-ipc"), library("L", "l-udp")) == ["ipc", "udp"]
+    assert names(library("L", "l-ipc"), library("L", "l-ipc", waiting="busy-poll")) == ["sleeps", "polls"]
+    assert names(library("L", "l-ipc"), library("L", "l-ipc", waiting="busy-poll"), library("L", "l-udp")) == ["ipc sleeps", "ipc polls", "udp"]
+
+
+def test_names_of_lines_that_end_together_do_not_lie_on_one_another() -> None:
+    found = apart({"a": 100.0, "b": 101.0, "c": 137.0, "d": 138.0}, 18.0, 138.0)
+
+    assert list(found) == ["a", "b", "c", "d"]
+    places = list(found.values())
+    assert all(below - above >= 10.4 for above, below in pairwise(places))
+    assert places[0] == 100.0
+    assert places[-1] == 138.0
+
+
+def test_a_panel_leads_to_the_pages_of_its_transports() -> None:
+    view = a_view(Measured("shm").latency(*SIX), library("Lib", "lib-ipc").latency(*SIX), library("Lib", "lib-udp").latency(*SIX))
+    pages = page_index([[TOOL, "shm", "perftest/shm"], ["Lib", "lib-ipc", "lib/ipc"], ["Lib", "lib-udp", "lib/udp"]])
+
+    html = str(machines_at_home(view, pages, Links("logs"), "x"))
+
+    assert '<strong>Lib</strong> <a href="doc:lib/ipc">ipc</a>' in html
+    assert 'href="doc:lib/udp">udp</a>' in html
+
+
+# -- Caveats, and what changed last ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [({"virtualisation": "container in a virtual machine"}, "container in a virtual machine"), ({"virtualisation": "none"}, ""), ({}, "")],
+)
+def test_a_machine_is_called_virtual_only_where_its_description_says_so(stated: dict[str, str], expected: str) -> None:
+    assert caveats(Host(name="x", source="y", system=stated)) == expected
+    assert caveats(None) == ""
+
+
+def test_a_machine_is_called_shared_where_steal_time_was_recorded() -> None:
+    def run(**environment: str) -> RunRow:
+        return RunRow(run="a", manifest=json.dumps({"system": "x", "logs": [], "environment": environment}))
+
+    assert caveats(None, [run(steal_percent_before="0.00"), RunRow(run="b")]) == ""
+    assert caveats(None, [run(steal_percent_during="0.4"), run(steal_percent_after="0.25")]) == (
+        "shared: its host took up to 0.4\u00a0% of the processor time (in these runs)"
+    )
+
+
+def test_the_caveat_of_a_machine_stands_beside_its_name() -> None:
+    desk = Host(name="A desk", source="x", system={"virtualisation": "virtual machine"})
+
+    html = shown(*(Measured(name).latency(*SIX) for name in "ab"), hosts={"desk": desk})
+
+    assert re.search(r'<h2 class="tl-machine">A desk .*?<span class="tl-caveat">virtual machine</span></h2>', html)
+
+
+def test_the_newest_change_is_that_of_the_feed_of_changes() -> None:
+    entry = FeedEntry("k", "X 0.3: p50 fell by 4 %", "2026-01-02T00:00:00+00:00", "history/latency-p50.html", "...")
+    feeds = [Feed(RELEASES_FEED, "r", "releases.html", "", (entry,)), Feed(CHANGES_FEED, "c", "releases.html", "", ())]
+
+    assert newest_change(feeds) is None
+    assert newest_change([feeds[0], feeds[1]._replace(entries=(entry,))]) == {"title": "X 0.3: p50 fell by 4 %", "document": "history/latency-p50"}
+
+
+# -- Published figures, and names --------------------------------------------------------------------------------------------
+
+
+def test_beside_own_machines_those_of_documents_are_a_list_with_links() -> None:
+    paper = Measured("SHMEM", system="Lib", host="lab", published=True)
+    view = a_view(*(Measured(name).latency(*SIX) for name in "ab"), paper.latency(700.0), paper.latency(800.0, size=1024))
+
+    html = str(machines_at_home(view, page_index([["Lib", "SHMEM", "lib/shmem"]]), Links("logs"), "x"))
+
+    assert set(drawings(html)) == {"a", "b"}
+    assert '<li><span class="stat-label">lab</span><span class="stat-label"> (Lib: <a href="doc:lib/shmem">SHMEM</a>)</span></li>' in html
+
+
+def test_a_site_of_documents_alone_draws_their_figures() -> None:
+    paper = Measured("SHMEM", system="Lib", host="lab", published=True)
+
+    html = shown(paper.latency(700.0), paper.latency(800.0, size=1024))
+
+    assert set(drawings(html)) == {"SHMEM"}
+    assert '<li><span class="stat-label">lab' not in html
+
+
+def test_a_transport_that_is_called_as_its_system_is_named_once() -> None:
+    assert with_system("iceoryx", "iceoryx") == "iceoryx"
+    assert with_system("LCM", "lcm") == "LCM"
+    assert with_system("iceoryx2", "iceoryx") == "iceoryx2, iceoryx"
+
+
+def test_two_groups_of_runs_are_two_numbers_that_a_note_explains() -> None:
+    two_groups = (100.0, 101.0, 102.0, 900.0, 901.0, 902.0)
+    html = shown(Measured("a").latency(*two_groups, size=1 << 16), Measured("b").latency(*(9000.0 + value for value in SIX), size=1 << 16))
+    found = words_of(html[html.index("tl-choices") :])
+
+    assert "101 ns or 901 ns" in found
+    assert "if they form two groups, the median of each" in found
+    assert "two groups of runs" not in found
+
+
+def test_the_latest_comparison_is_that_of_the_newest_release_though_an_older_one_was_measured_again_later() -> None:
+    def run(release: str, began: str) -> RunRow:
+        return RunRow(run=f"{release} {began}", system="X", release=release, start_time=f"2026-01-{began}T00:00:00Z")
+
+    assert latest([run("1", "01"), run("2", "02"), run("3", "03"), run("2", "04")]) == ("X", "2", "3")
+    assert latest([run("1", "01")]) is None
+
+
+def test_all_machines_but_the_two_newest_are_folded_under_their_names_and_caveats() -> None:
+    hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
+    html = shown(
+        *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts
+    )
+
+    folded = html[html.index("<details") :]
+    assert re.search(
+        r'<summary><span class="stat-label">First</span> <code>m1</code> <span class="tl-caveat">virtual machine</span></summary><section', folded
+    )
+    assert html.count('<section class="tl-at-home"') - folded.count('<section class="tl-at-home"') < 3
+
+
+def test_figures_of_machines_that_a_document_does_not_state_are_listed_last() -> None:
+    paper = Measured("SHMEM", system="Lib", host="lab", published=True).latency(700.0)
+    run = msgspec.structs.replace(paper[0].run, host=None)
+    nowhere = [msgspec.structs.replace(one, run=run, conditions=msgspec.structs.replace(one.conditions, transport="UDP")) for one in paper]
+
+    found = words_of(shown(*(Measured(name).latency(*SIX) for name in "ab"), paper, nowhere))
+
+    assert "None" not in found

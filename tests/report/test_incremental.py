@@ -1,0 +1,144 @@
+"""A site that is brought up to date is the site that is built from nothing, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.report.conftest import FIRST, NATIVE, SECOND, add_run, rti, write_data
+
+from tacholog.dataset.cache import VARIABLE
+from tacholog.errors import TachologError
+from tacholog.runs.manifest import Manifest
+from tacholog.site.build import build_site
+from tacholog.site.output_folder import only_one_build
+from tacholog.site.stamp import STAMP, changed_files, read_stamp, write_stamp
+
+pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def add_release(root: Path, run: str, release: str, log: str) -> None:
+    add_run(root, run, log, msgspec.structs.replace(rti("UDPv4", published=False), release=release, system_version=release))
+
+
+def change_log(folder: Path, old: str, new: str) -> None:
+    """Change a log, and its checksum in the manifest with it."""
+    log, manifest = folder / "sub.log", folder / "run.toml"
+    text = log.read_text()
+    assert old in text
+    log.write_text(text.replace(old, new))
+    manifest.write_text(manifest.read_text().replace(hashlib.sha256(text.encode()).hexdigest(), hashlib.sha256(log.read_bytes()).hexdigest()))
+
+
+def content(site: Path) -> dict[str, bytes]:
+    """Every file of a site but its stamp, which holds the times of the data."""
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file() and path.name != STAMP}
+
+
+def cold(data: Path, to: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The site that is built from nothing, with a cache of its own."""
+    with monkeypatch.context() as patch:
+        patch.setenv(VARIABLE, str(to / "cache"))
+        build_site([data], to / "site", to)
+    return content(to / "site")
+
+
+def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Data with several releases."""
+    data = write_data(tmp_path / "data")
+    for release, log in (("1.0", FIRST), ("1.1", SECOND), ("1.2", FIRST)):
+        for number in range(2):
+            add_release(data, f"rti/{release}/{number}", release, log)
+    return tmp_path
+
+
+@pytest.mark.site
+def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = folder / "data"
+    build_site([data], folder / "site", folder)
+
+    untouched = folder / "doctrees/diffs/rti-connext-dds-1.0-to-1.1.doctree"
+    made = untouched.stat().st_mtime_ns
+    add_release(data, "rti/1.2/2", "1.2", SECOND)
+    add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
+    build_site([data], folder / "site", folder)
+    assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
+    assert untouched.stat().st_mtime_ns == made, "a page about two releases was made again, because a third one changed"
+
+    shutil.rmtree(data / "rti/1.0")
+    shutil.rmtree(data / "own/latency")
+    change_log(data / "rti/1.1/0", "1713927", "1713928")
+    host = data / "hosts/desk.toml"
+    host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
+    build_site([data], folder / "site", folder)
+    assert differing(content(folder / "site"), cold(data, folder / "second", monkeypatch)) == []
+
+
+@pytest.mark.site
+def test_a_build_that_failed_while_it_wrote_leaves_nothing_that_the_next_one_believes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site = folder / "data", folder / "site"
+    build_site([data], site, folder)
+    before = content(site)
+    change_log(data / "rti/1.1/0", "1713927", "1713928")
+    with monkeypatch.context() as patch:
+        patch.setattr("tacholog.site.whole.write_raw", _fail)
+        with pytest.raises(OSError, match="no space left"):
+            build_site([data], site, folder)
+    assert "1713928" in (site / "logs/rti/1.1/0/sub.log.html").read_text()
+    change_log(data / "rti/1.1/0", "1713928", "1713927")
+
+    build_site([data], site, folder)
+
+    assert differing(content(site), before) == []
+
+
+def _fail(*_: object) -> None:
+    raise OSError("no space left on device")
+
+
+def test_a_change_is_seen_although_the_file_was_read_before_and_keeps_its_size_and_time(tmp_path: Path) -> None:
+    page = tmp_path / "index.html"
+    page.write_text("one")
+    write_stamp(tmp_path, "inputs", (), 0)
+    stamp, at = read_stamp(tmp_path), page.stat()
+    assert changed_files(tmp_path, stamp) == []
+
+    page.write_text("two")
+    os.utime(page, ns=(at.st_atime_ns, at.st_mtime_ns))
+
+    assert changed_files(tmp_path, stamp) == ["index.html"]
+
+
+@pytest.mark.site
+def test_what_is_damaged_in_the_working_folder_comes_on_no_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = folder / "data"
+    build_site([data], folder / "site", folder)
+
+    pages = (folder / "pages.json").read_bytes()
+    assert b"UDPv4" in pages
+    (folder / "pages.json").write_bytes(pages.replace(b"UDPv4", b"UDPv7"))
+    part = min((folder / "parts").glob("*/*.json"))
+    part.write_bytes(part.read_bytes()[:-20])
+    add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
+    build_site([data], folder / "site", folder)
+
+    assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
+
+
+def test_a_site_that_another_process_builds_is_left_alone(tmp_path: Path) -> None:
+    data = write_data(tmp_path / "data")
+    with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process builds this site now"):
+        build_site([data], tmp_path / "site", tmp_path / "work")
+    assert not (tmp_path / "site" / "index.html").exists()

@@ -1,0 +1,89 @@
+"""The parts of a view: what a selection shows, however it is asked for."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+import pytest
+from tests.report.conftest import FIRST, add_run, rti, write_data
+
+from tacholog.dataset.load import load
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.results import ResultRow
+from tacholog.view.views import Selection, View, view_of
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> View:
+    """Runs of several systems, transports and releases, and one that cannot be read."""
+    root = write_data(tmp_path_factory.mktemp("parts"))
+    add_run(root, "rti/own-3", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), release="7.3", labels={"plugin": "flannel"}))
+    (root / "broken").mkdir()
+    (root / "broken/run.toml").write_text("system = ")
+    return view_of(load([root]))
+
+
+def is_selected(result: ResultRow, selection: Selection) -> bool:
+    """Whether a selection shows a number, said once more in the plainest way."""
+    given = {name: getattr(result.run, name) for name in ("system", "host", "run", "release")}
+    given |= {"transport": result.conditions.transport, "test": result.test}
+    asked = {name: getattr(selection, name) for name in given if getattr(selection, name) is not None}
+    labels = result.run.labels == '{"plugin": "flannel"}' if selection.labels else True
+    return labels and all(value == (given[name] or NOT_STATED) for name, value in asked.items())
+
+
+def selections() -> list[Selection]:
+    systems, transports = (None, "RTI Connext DDS", "Tacholog perftest", "nobody"), (None, "UDPv4", "udp", NOT_STATED)
+    others: tuple[dict[str, object], ...] = (
+        {},
+        {"release": "7.3"},
+        {"release": NOT_STATED},
+        {"host": "desk"},
+        {"run": "rti/copy"},
+        {"labels": (("label.plugin", "flannel"),)},
+    )
+    return [
+        msgspec.convert({"system": system, "transport": transport, "test": test, **other}, Selection)
+        for system, transport, test, other in itertools.product(systems, transports, (None, "latency", "throughput"), others)
+    ]
+
+
+def test_a_selection_shows_the_numbers_that_it_names_and_no_others(whole: View) -> None:
+    counts = set()
+    for selection in selections():
+        shown = whole.only(selection).results
+
+        assert shown == [result for result in whole.results if is_selected(result, selection)], selection
+        counts.add(len(shown))
+    assert len(counts) > 5
+
+
+def test_a_selection_of_a_part_shows_what_both_name(whole: View) -> None:
+    for selection in selections():
+        in_two = whole.only(msgspec.structs.replace(selection, transport=None, test=None))
+        in_two = in_two.only(Selection(transport=selection.transport)).only(Selection(test=selection.test))
+
+        assert in_two.results == whole.only(selection).results
+        assert in_two.runs == whole.only(selection).runs
+
+
+def test_what_could_not_be_read_is_listed_where_everything_is_selected_and_nowhere_else(whole: View) -> None:
+    assert [problem.run for problem in whole.only(Selection()).unread] == ["broken"]
+    assert whole.only(Selection()).problems[-1].run == "broken"
+    for selection in selections():
+        if selection != Selection():
+            assert whole.only(selection).unread == []
+
+
+def test_series_are_the_same_whatever_was_asked_before(whole: View) -> None:
+    selection = Selection(system="Tacholog perftest", transport="udp", test="latency")
+    part = whole.only(selection)
+    first = [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in part.series()]
+
+    named = part.series(("label.plugin",))
+
+    assert [one.label for one in named] == [f"plugin not stated, {label}" for label, _, _ in first]
+    assert [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in part.series()] == first
+    fresh = msgspec.structs.replace(whole).only(selection)
+    assert [(one.label, one.slot, dict(one.cells("latency", "p50"))) for one in fresh.series()] == first

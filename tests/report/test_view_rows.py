@@ -1,0 +1,78 @@
+"""The rows of a view, which are made of whole columns, and the digests that say whether a run changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from tacholog.dataset.load import load, load_logs
+from tacholog.dataset.saved import open_saved
+from tacholog.schema.conditions import Conditions
+from tacholog.view.results import ResultRow
+from tacholog.view.run_digests import run_digests
+from tacholog.view.views import view_of
+
+NATIVE = Path(__file__).parent.parent / "formats" / "native"
+
+
+def test_every_field_of_a_row_has_the_type_that_it_declares(data: Path) -> None:
+    rows = view_of(load([data])).results
+
+    assert len(rows) > 20
+    assert [msgspec.convert(msgspec.to_builtins(row), ResultRow) for row in rows] == rows
+    assert {type(row.value) for row in rows} == {float}
+    assert all(isinstance(row.marks, tuple) for row in rows)
+
+
+def test_numbers_that_were_measured_alike_share_their_conditions(data: Path) -> None:
+    rows = view_of(load([data])).results
+
+    different: list[Conditions] = []
+    for row in rows:
+        if not any(row.conditions is one for one in different):
+            different.append(row.conditions)
+    assert 1 < len(different) < 12
+    assert all(one != other for place, one in enumerate(different) for other in different[:place])
+
+
+def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(tmp_path: Path) -> None:
+    loaded = load_logs([NATIVE / "latency-udp.log"])
+    loaded.save(tmp_path)
+
+    for known in (loaded, open_saved(tmp_path)):
+        first, second = view_of(known).histograms
+        assert [*first.bins()][:2] == [(2828, 2829, 1), (2900, 2901, 1)]
+        assert [len([*one.bins()]) for one in (first, second)] == [566, 347]
+        assert sum(count for _, _, count in first.bins()) == 737
+    assert view_of(open_saved(tmp_path, distributions=False)).histograms == []
+
+
+def test_a_distribution_may_be_empty(tmp_path: Path) -> None:
+    loaded = load_logs([NATIVE / "latency-udp.log"])
+    none = pd.Series([np.zeros((0, 3), np.int64)] * 2, dtype="object")
+    empty = msgspec.structs.replace(loaded, histograms=loaded.histograms.assign(bins=none))
+    empty.save(tmp_path)
+
+    for known in (empty, open_saved(tmp_path)):
+        assert [[*one.bins()] for one in view_of(known).histograms] == [[], []]
+
+
+def test_a_dataset_without_numbers_has_no_rows(data: Path) -> None:
+    loaded = load([data])
+
+    assert view_of(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0])).results == []
+
+
+def test_only_the_digest_of_a_changed_run_differs(data: Path) -> None:
+    view = view_of(load([data]))
+    before = run_digests(view)
+    run = "rti/own-1"
+    for changed in ({"value": 1.0}, {"conditions": msgspec.structs.replace(view.by_run[run][0].conditions, keyed=True)}):
+        rows = [msgspec.structs.replace(view.by_run[run][0], **changed), *view.by_run[run][1:]]
+        after = run_digests(msgspec.structs.replace(view, by_run=view.by_run | {run: rows}))
+
+        assert {name for name in before if before[name] != after[name]} == {run}
+    assert run_digests(view_of(load([data]))) == before
