@@ -16,9 +16,10 @@ from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import Links
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
-from tacholog.view.cost import costs, resources_of
+from tacholog.view.cost import costs, resources_of, spinning
 from tacholog.view.evidence import evidence
 from tacholog.view.portions import portions
+from tacholog.view.results import ResultRow
 from tacholog.view.views import Selection, View, view_of
 
 DATA = Path(__file__).parent.parent.parent / "data"
@@ -134,6 +135,23 @@ def test_processor_time_and_switches_are_those_that_the_kernel_counted_for_both_
     assert cost.switches.value == pytest.approx(1.00550, rel=1e-4)
     assert cost.memory_bytes is not None
     assert cost.memory_bytes.value == 57647104
+
+
+def test_a_count_that_one_side_lacks_is_unknown_and_not_none(shm: View) -> None:
+    run = shm.only(Selection(run=f"{BLOCK}/01", test="latency"))
+    series = run.series()[0]
+
+    def without(metric: str) -> list[ResultRow]:
+        return [row for row in run.results if not (row.scope == "resources" and row.side == "publisher" and row.metric == metric)]
+
+    no_time = costs(series, resources_of(without("cpu_time")))[64]
+    no_switches = costs(series, resources_of(without("context_switches")))[64]
+    no_duration = costs(series, resources_of(without("duration")))[64]
+
+    assert (no_time.processors, no_time.cpu_ns, no_time.switches is None) == (None, None, False)
+    assert (no_switches.switches, no_switches.processors is None) == (None, False)
+    assert (no_duration.processors, no_duration.cpu_ns, no_duration.switches) == (None, None, None)
+    assert spinning([series], resources_of(without("context_switches"))) == set()
 
 
 def test_where_the_log_states_the_processor_time_of_a_message_it_is_shown(shm: View) -> None:

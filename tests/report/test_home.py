@@ -431,6 +431,7 @@ def test_a_machine_is_called_shared_where_steal_time_was_recorded() -> None:
         return RunRow(run="a", manifest=json.dumps({"system": "x", "logs": [], "environment": environment}))
 
     assert caveats(None, [run(steal_percent_before="0.00"), RunRow(run="b")]) == ""
+    assert caveats(None, [run(steal_percent_before="inf", steal_percent_during="nan", steal_percent_after="much")]) == ""
     assert caveats(None, [run(steal_percent_during="0.4"), run(steal_percent_after="0.25")]) == (
         "shared: its host took up to 0.4\u00a0% of the processor time (in these runs)"
     )

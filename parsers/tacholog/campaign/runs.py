@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -26,6 +25,7 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
+from tacholog.holding import held
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
 from tacholog.runs.stated import contradictions, stated
@@ -139,20 +139,13 @@ def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
 
 @contextmanager
 def only_one_harness(folder: Path) -> Iterator[None]:
-    """Hold the folder of a campaign while its runs are measured. The kernel lets go of it when the process ends, however it ends.
+    """Hold the folder of a campaign while its runs are measured.
 
     Raises:
         TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
     """
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise TachologError(f"{folder}: this campaign is being measured already, by another process") from error
+    with held(folder, "this campaign is being measured already, by another process"):
         yield
-    finally:
-        os.close(lock)
 
 
 def newest_unfinished(output: Path, name: str) -> Path | None:

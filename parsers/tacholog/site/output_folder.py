@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tacholog.errors import TachologError, UnreadableInput
+from tacholog.errors import UnreadableInput
+from tacholog.holding import held
 
 MARKER = ".tacholog-site"
 _MARKER_TEXT = "Made by tacholog report, which replaces what is in this folder.\n"
@@ -46,18 +45,11 @@ def refuse_foreign(folder: Path, allowed: Iterable[str], *, ours: bool) -> None:
 
 @contextmanager
 def only_one_build(work: Path) -> Iterator[None]:
-    """Hold the working folder of a site while the site is built. The kernel lets go of it when the process ends, however it ends.
+    """Hold the working folder of a site while the site is built.
 
     Raises:
         TachologError: another process builds the same site now. Each would delete what the other one has written.
     """
     work.mkdir(parents=True, exist_ok=True)
-    lock = os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise TachologError(f"{work}: another process builds this site now; wait until it has ended") from error
+    with held(work, "another process builds this site now; wait until it has ended"):
         yield
-    finally:
-        os.close(lock)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from tacholog.runs.disturbance import MOMENTS, STEAL
 from tacholog.runs.manifest import Host
+from tacholog.schema.records import number_in
 from tacholog.view.numerals import rounded
 from tacholog.view.results import RunRow
+from tacholog.view.views import manifest_of
 
 _NOT_VIRTUAL = "none"
-
-
-class _Disturbed(msgspec.Struct, frozen=True):
-    """The part of a manifest that says what was recorded during the run."""
-
-    environment: dict[str, str] = {}
 
 
 def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
@@ -34,9 +28,6 @@ def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
 
 
 def _steal_percents(run: RunRow) -> Iterable[float]:
-    recorded = msgspec.json.decode(run.manifest, type=_Disturbed).environment if run.manifest else {}
-    for moment in MOMENTS:
-        try:
-            yield float(recorded.get(f"{STEAL}_{moment}", "0"))
-        except ValueError:
-            continue
+    manifest = manifest_of(run)
+    recorded = manifest.environment if manifest else {}
+    return (percent for moment in MOMENTS if (percent := number_in(recorded, f"{STEAL}_{moment}")) is not None)

@@ -104,26 +104,35 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     names = [(result.side, result.participant, result.metric, result.statistic) for result in counted]
     if test not in _MESSAGES or {result.side for result in counted} != _SIDES or len({*names}) < len(names):
         return {}
-    processors = sum(_shares(counted, "cpu_time"))
-    found = {"processors": processors}
+    found: dict[str, float] = {}
+    processors, switches = _for_each_ns(counted, "cpu_time"), _for_each_ns(counted, "context_switches")
+    rate = _rate_per_ns(numbers, test)
+    if processors is not None:
+        found["processors"] = processors
+        if rate:
+            found["cpu_ns"] = processors / rate
+    if switches is not None and rate:
+        found["switches"] = switches / rate
     if memory := _values(counted, "peak_memory"):
         found["memory_bytes"] = max(memory)
-    rate = _rate_per_ns(numbers, test)
-    if rate:
-        found["cpu_ns"] = processors / rate
-        found["switches"] = sum(_shares(counted, "context_switches")) / rate
     stated = _values(numbers, "cpu_per_message")
     return found | ({"cpu_ns": stated[0]} if stated else {})
 
 
-def _shares(counted: Sequence[ResultRow], metric: str) -> list[float]:
-    """Return what each participant had of a count for each nanosecond of its time."""
+def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
+    """Return a count of all participants together for each nanosecond; unknown if a count, one of its kinds, or the time of one of them is."""
+    known = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
-    return [
-        result.value / time
-        for result in counted
-        if result.metric == metric and result.value is not None and (time := times.get((result.side, result.participant)))
-    ]
+    kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary switches, and others
+    found = 0.0
+    for side, participant in dict.fromkeys((result.side, result.participant) for result in counted):
+        time = times.get((side, participant))
+        for kind in kinds:
+            count = known.get((side, participant, metric, kind))
+            if count is None or not time:
+                return None
+            found += count / time
+    return found if kinds else None
 
 
 def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:

@@ -95,15 +95,18 @@ def host_words(report: Report) -> list[str]:
     named = "; ".join(f"{one.field} {one.old or NOT_STATED} -> {one.new or NOT_STATED}" for one in candidates)
     controls = report.controls
     called = report.counts["worse"] + report.counts["better"]
-    if controls is None or controls.moved is None:
+    if controls is None or controls.moved is None or controls.change is None or controls.p is None:
         why = "no control was measured" if controls is None else _not_judged(controls)
         return [f"The environments differ, and {why}: release or host? Candidates: {named}."] if named and called else []
     if not controls.moved:
-        found = [_not_moved(controls)]
+        found = [_not_moved(controls, controls.change, controls.p)]
         found += [f"But the environments differ: {named}. Controls show only effects on what they use."] if named and called else []
         found += [_few(controls.judged)] if called and controls.judged < _ENOUGH else []
     else:
-        found = [_moved(controls), f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}."]
+        found = [
+            _moved(controls, controls.change, controls.p),
+            f"What else differs between the environments, as candidates: {named or 'nothing that was recorded'}.",
+        ]
     if controls.uncovered:
         found.append(f"No control uses {', '.join(controls.uncovered)}: whether the host changed for rows of it, the controls cannot tell.")
     return found
@@ -118,12 +121,11 @@ def _not_judged(controls: Controls) -> str:
     return f"the controls have fewer than {MIN_RUNS} runs on a side"
 
 
-def _not_moved(controls: Controls) -> str:
+def _not_moved(controls: Controls, change: float, p: float) -> str:
     """How much the controls changed on average all the same: few runs, or noisy ones, cannot show that the host stayed as it was."""
-    change = controls.change or 0.0
     mean = f"{percent(abs(change))} {'worse' if change > 0 else 'better'}"
     rows = f"{controls.judged} row{'' if controls.judged == 1 else 's'} that no release changes"
-    shown = f"{rows}; {mean} on average, p {controls.p or 0:.2g}"
+    shown = f"{rows}; {mean} on average, p {p:.2g}"
     return f"The controls show no significant change of the host ({shown})."
 
 
@@ -132,13 +134,13 @@ def _few(judged: int) -> str:
     return f"Only {counted} could be judged. Fewer than {_ENOUGH} can miss a change of the host that is not the same for all rows."
 
 
-def _moved(controls: Controls) -> str:
+def _moved(controls: Controls, change: float, p: float) -> str:
     """How much the controls moved, and what that explains."""
     low, high = controls.explains or (None, None)
     ends = [f"{percent(abs(end))} {way}" for end, way in ((low, "better"), (high, "worse")) if end is not None]
     explained = f"changes of other rows from {' to '.join(ends)}" if len(ends) > 1 else "any change of other rows, because one control shows no range"
-    label = host_label(controls.change or 0.0)
-    found = f"{label[:1].upper()}{label[1:]} (p {controls.p or 0:.2g}). That may explain {explained}"
+    label = host_label(change)
+    found = f"{label[:1].upper()}{label[1:]} (p {p:.2g}). That may explain {explained}"
     return f"{found}. {_BLOCKS}" if controls.layout == "blocks" else f"{found}: they are not called better or worse."
 
 
