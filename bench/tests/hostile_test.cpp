@@ -1,9 +1,11 @@
 // Peers that are none of ours, or mean harm: refused with a message, or not heard at all; never a crash, never a hang.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 #include <random>
 
@@ -553,6 +555,85 @@ TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {
 
     EXPECT_EQ(address, "0100007F");
 }
+
+// -- Over TCP, whoever gets the port of somebody who has left
+// ----------------------------------------------------------
+
+class OverTcp : public testing::TestWithParam<const Transport*> {
+protected:
+    void SetUp() override { ::signal(SIGPIPE, SIG_IGN); }
+
+    std::unique_ptr<Publisher> advertise(const Transport& transport, const Topic& topic, const std::string& endpoint) {
+        auto advertised = transport.advertise(topic, endpoint);
+        EXPECT_TRUE(advertised) << advertised.error().text;
+        return advertised ? std::move(*advertised) : nullptr;
+    }
+
+    void join() {
+        topic_ = topic_for(*GetParam(), "test-" + std::to_string(now_ns()), agreed_bytes);
+        auto subscribed = GetParam()->subscribe(topic_);
+        ASSERT_TRUE(subscribed) << subscribed.error().text;
+        subscriber_ = std::move(*subscribed);
+        publisher_ = advertise(*GetParam(), topic_, subscriber_->endpoint());
+        ASSERT_NE(publisher_, nullptr);
+        expect_match(*publisher_, *subscriber_);
+    }
+
+    Topic topic_;
+    std::unique_ptr<Subscriber> subscriber_;
+    std::unique_ptr<Publisher> publisher_;
+};
+
+// It may belong to another run by then.
+TEST_P(OverTcp, WhoeverListensWhereTheSubscriberWasIsNotDialled) {
+    join();
+    const auto endpoint = parse_endpoint(subscriber_->endpoint());
+    ASSERT_TRUE(endpoint) << subscriber_->endpoint();
+    subscriber_.reset();
+    const Fd next{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const int yes = 1;
+    ::setsockopt(next.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    const Deadline deadline{plenty};  // a library may close its sockets in a thread of its own
+    while (::bind(next.get(), endpoint->address.get(), endpoint->address.length()) != 0 && !deadline.passed())
+        Program::pause();
+    ASSERT_EQ(::listen(next.get(), 1), 0);
+
+    pollfd watched{next.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&watched, 1, 500), 0) << "somebody dials " << to_text(endpoint->address);
+}
+
+TEST_P(OverTcp, AStrangerWithSocketsOfAnotherKindIsRefusedAndDisturbsNobody) {
+    constexpr std::string_view pushes = "-sockets-push-pull";
+    const bool is_push = GetParam()->name.ends_with(pushes);
+    const auto base = GetParam()->name.substr(0, GetParam()->name.find("-sockets-"));
+    const auto all = transports_with_settings();
+    const auto other = std::ranges::find_if(all, [&](const Transport* one) {
+        return one->name == std::string{base} + (is_push ? "" : std::string{pushes});
+    });
+    if (other == all.end()) GTEST_SKIP() << "it has one kind of sockets";
+    join();
+    Topic strange = topic_;
+    strange.settings = settings_of(**other);
+
+    for (std::uint64_t number = 0; number < 20; ++number) {
+        const auto stranger = advertise(**other, strange, subscriber_->endpoint());
+        ASSERT_NE(stranger, nullptr);
+        const auto matched = stranger->match(Patience{10});
+        EXPECT_FALSE(matched && *matched);
+        send(*publisher_, number, agreed_bytes);
+        expect(*subscriber_, number, agreed_bytes);
+    }
+}
+
+std::vector<const Transport*> transports_over_tcp() {
+    auto found = transports_with_settings();
+    std::erase_if(found, [](const Transport* one) {
+        return one->way != Way::tcp || one->endpoint_at == nullptr || one->start_companion != nullptr;
+    });
+    return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, OverTcp, testing::ValuesIn(transports_over_tcp()), transport_name);
 
 }  // namespace
 }  // namespace tacholog

@@ -25,8 +25,8 @@ inline Error nng_error(const std::string& operation, int code) {
 class Socket {
 public:
     Socket(nng_socket socket, Waiting waiting) : socket_(socket), waiting_(waiting) {
-        const auto came = [](nng_pipe, nng_pipe_ev, void* self) { ++static_cast<Socket*>(self)->peers_; };
-        const auto went = [](nng_pipe, nng_pipe_ev, void* self) { --static_cast<Socket*>(self)->peers_; };
+        const auto came = [](nng_pipe pipe, nng_pipe_ev, void* self) { static_cast<Socket*>(self)->add(pipe); };
+        const auto went = [](nng_pipe pipe, nng_pipe_ev, void* self) { static_cast<Socket*>(self)->remove(pipe); };
         ::nng_pipe_notify(socket_, NNG_PIPE_EV_ADD_POST, came, this);
         ::nng_pipe_notify(socket_, NNG_PIPE_EV_REM_POST, went, this);
         ::nng_socket_set_size(socket_, NNG_OPT_RECVMAXSZ, 0);
@@ -38,7 +38,7 @@ public:
     nng_socket get() const { return socket_; }
 
     /// How many are connected now.
-    int peers() const { return peers_; }
+    int peers() const { return peer_count_; }
 
     /// Tries until it succeeds or fails for good, or `enough` says that trying is in vain. False if it could not within
     /// `patience`. An attempt with the flag 0 sleeps until the time that `timeout_option` was set to is over.
@@ -57,6 +57,24 @@ public:
     }
 
 private:
+    void add(nng_pipe pipe) {
+        const std::lock_guard lock{mutex_};
+        peers_.push_back(::nng_pipe_id(pipe));
+        peer_count_ = static_cast<int>(peers_.size());
+    }
+
+    /// A connection that was refused, such as that of a stranger with sockets of another kind, goes without having
+    /// come.
+    void remove(nng_pipe pipe) {
+        {
+            const std::lock_guard lock{mutex_};
+            if (std::erase(peers_, ::nng_pipe_id(pipe)) == 0) return;
+            peer_count_ = static_cast<int>(peers_.size());
+        }
+        // A publisher whose subscriber has left would dial again, and meet whoever listens there by then.
+        if (const nng_dialer dialer = ::nng_pipe_dialer(pipe); ::nng_dialer_id(dialer) > 0) ::nng_dialer_close(dialer);
+    }
+
     static constexpr Nanoseconds one_ms = 1'000'000;
     static constexpr int longest_sleep_ms = 50;
 
@@ -76,7 +94,9 @@ private:
 
     nng_socket socket_;
     Waiting waiting_;
-    std::atomic<int> peers_{0};
+    std::mutex mutex_;
+    std::vector<int> peers_;          ///< pipes, by their ids; the library's threads call `add` and `remove`
+    std::atomic<int> peer_count_{0};  ///< asked at each turn of a poll
     int timeout_ms_ = -1;
 };
 

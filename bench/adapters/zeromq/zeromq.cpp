@@ -70,6 +70,7 @@ public:
           socket_(topic, subscribes_ ? ZMQ_XPUB : ZMQ_PUSH) {
         // Else it queues for subscribers that are gone, and never hears that they left.
         socket_.set(ZMQ_IMMEDIATE, 1);
+        socket_.set(ZMQ_RECONNECT_IVL, -1);  // never: whoever listens there later is another run's subscriber
         if (!subscribes_) return;
         socket_.set(ZMQ_XPUB_VERBOSER, 1);  // each subscriber is heard of, when it comes and when it goes
         if (value_of(topic.settings, "sockets") == "pub-sub-block") socket_.set(ZMQ_XPUB_NODROP, 1);
