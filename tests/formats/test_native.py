@@ -471,6 +471,13 @@ def test_a_search_that_ends_at_a_limit_of_its_range_bounds_the_rate(changed: Cha
     assert (rate.statistic, rate.bound, rate.value) == ("lower-bound", bound, value)
 
 
+def test_a_trial_that_stands_twice_was_not_carried_out_twice(changed: Changed) -> None:
+    log = changed("native/sustain-mock.log", "index=8 length=short", "index=7 length=short")
+
+    assert log.broken == ["text:20: trial 7 stands after trial 7"]
+    assert len([record for record in log.records if record.scope == "interval"]) == 14
+
+
 @pytest.mark.parametrize("wrong", ["outcome=perhaps", "outcome=found colour=red", "goal_statistic=p98"])
 def test_a_search_that_this_version_does_not_know_is_broken(changed: Changed, wrong: str) -> None:
     key = wrong.partition("=")[0]

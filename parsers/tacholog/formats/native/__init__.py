@@ -119,6 +119,7 @@ STATES = {
     ),
 }
 
+_Read = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")
 _BASES: tuple[Basis, ...] = get_args(Basis)
@@ -176,6 +177,7 @@ def detect(head: str) -> Detected:
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
     warmups: dict[str, str] = {}
+    search = _TrialsInOrder()
     kinds = _KINDS
     ended = False
     for line in lines:
@@ -192,9 +194,29 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
             continue
         ended = ended or kind[0] == "end"
-        yield Found(line, _with_warmup(_read(read, fields, kind[0]), fields, kind[0], warmups))
+        found = search.check(kind[0], fields, _read(read, fields, kind[0]))
+        yield Found(line, _with_warmup(found, fields, kind[0], warmups))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+class _TrialsInOrder:
+    """The trials of a search are counted: one that stands twice was not carried out twice."""
+
+    def __init__(self) -> None:
+        self._last = -1
+
+    def check(self, kind: str, fields: Fields, found: _Read) -> _Read:
+        if kind == "sustain":
+            self._last = -1
+        if kind != "trial" or isinstance(found, Broken):
+            return found
+        try:
+            index = count(fields, "index")
+        except (KeyError, ValueError) as error:
+            return Broken(f"trial line: {error}")
+        last, self._last = self._last, max(self._last, index)
+        return found if index > last else Broken(f"trial {index} stands after trial {last}")
 
 
 def read_in_any_log(line: Line) -> Found | None:
@@ -205,7 +227,7 @@ def read_in_any_log(line: Line) -> Found | None:
     return Found(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
 
 
-def _read(read: Reader, fields: Fields, kind: str) -> Record | Facts | Histogram | Broken | None:
+def _read(read: Reader, fields: Fields, kind: str) -> _Read:
     try:
         what = read(fields)
         unknown = unknown_kind_of_result(kind, fields)
