@@ -19,7 +19,7 @@ _BLANK = re.compile(r"\s*\n\s*")
 
 
 class PageFrame:
-    """A page that was split at its content. The page has to lie in a folder of the site, not at its top."""
+    """A page that was split at its content. It was written into a folder of the site, not at its top."""
 
     def __init__(self, page: Path) -> None:
         """``page`` is the page without content.
@@ -37,7 +37,7 @@ class PageFrame:
 
     def page(self, document: str, title: str, body: str) -> str:
         """Return a whole page. Addresses in ``body`` are those of the page already; ``document`` says how deep the page lies."""
-        up = "../" * document.count("/")
+        up = "../" * document.count("/") or "./"
         head = _moved(self._before, up).replace(FRAME_TITLE, esc(title))
         return f"{head}{_BODY}{body}{_END}{_moved(self._after, up)}"
 
