@@ -68,9 +68,8 @@ def test_a_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> Non
 
 
 def test_of_sizes_that_are_not_usual_the_page_says_so(tmp_path: Path) -> None:
-    add_systems(
-        tmp_path, 2, NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
-    )
+    log = NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
+    add_systems(tmp_path, 2, log)
 
     page, folded = shown_and_folded(tmp_path)
 

@@ -15,7 +15,7 @@ from hdrh.histogram import HdrHistogram
 from pyarrow import parquet
 
 from tacholog.commands.export import export
-from tacholog.dataset.export import csv_rows, results_table
+from tacholog.dataset.export import csv_rows, json_rows, results_table
 from tacholog.dataset.load import load
 from tacholog.schema.tables import OFFERED
 
@@ -78,6 +78,14 @@ def test_each_number_has_its_own_id_and_marks(data: Path) -> None:
     assert results["id"].tolist() == [f"{run}/{log}#L{line}:{metric}.{statistic}" for run, log, line, metric, statistic in rows]
     assert results["marks"].tolist() == [" ".join(marks) for marks in loaded.results["marks"]]
     assert len(set(results["marks"])) > 2
+
+
+def test_rows_that_are_put_together_of_blocks_are_those_that_pandas_writes(data: Path) -> None:
+    loaded = load([data])
+
+    for table in (results_table(loaded), results_table(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0]))):
+        assert b"".join(csv_rows(table)).decode() == table.to_csv(index=False, lineterminator="\n")
+        assert b"".join(json_rows(table)).decode() == "".join(table.to_json(orient="records", lines=True).splitlines(keepends=True)).lstrip("\n")
 
 
 def test_a_table_without_numbers_has_no_ids(data: Path) -> None:

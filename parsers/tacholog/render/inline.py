@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
@@ -46,9 +47,10 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]
 def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
     """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
     places: dict[Span, list[str]] = {}
+    printed = _printed_in(text) if numbers else ()
     for anchor, results in numbers.items():
         # Several records may share one row of a table. The anchor then means the row.
-        span = printed_at(text, results[0]) if len(results) == 1 else None
+        span = _place_of(text, printed, results[0]) if len(results) == 1 else None
         places.setdefault(span or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
 
@@ -59,7 +61,7 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
         yield visible(text[end:start])
         marked = visible(text[start:stop])
         for anchor in anchors:
-            marked = tag("span", marked, id=anchor)
+            marked = tag("b", marked, id=anchor)  # the shortest element: a site has a hundred thousand of them
         yield marked
         end = stop
     yield visible(text[end:])
@@ -67,27 +69,43 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
 
 def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
-    if result.value is None:
+    return _place_of(text, _printed_in(text), result)
+
+
+class _PrintedNumber(NamedTuple):
+    """A number as it stands on a line: where, its value, and how many digits follow its decimal point."""
+
+    span: Span
+    value: float
+    places: int
+
+
+def _printed_in(text: str) -> list[_PrintedNumber]:
+    """Return the numbers on a line. A line may hold twenty results, and each is searched among all of them."""
+    return [_PrintedNumber(match.span(), float(match[0]), len(match[0].partition(".")[2])) for match in _PRINTED.finditer(text)]
+
+
+def _place_of(text: str, printed: Iterable[_PrintedNumber], result: ResultRow) -> Span | None:
+    value, resolution = result.value, result.resolution
+    if value is None:
         return None
-    found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], result)]
+    near = _NEAR * abs(value)
+    if resolution is None:  # Such a number is exact, and was printed in the unit of the schema.
+        found = [one.span for one in printed if abs(one.value - value) <= near]
+    else:
+        scales = _SCALES.get(METRICS[result.metric].unit, (1.0,))
+        found = [
+            one.span for one in printed if any(_is_printed_in(scale, one, resolution) and abs(one.value * scale - value) <= near for scale in scales)
+        ]
     if len(found) > 1:
         names = _names(result)
         found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
     return found[0] if len(found) == 1 else None
 
 
-def _is_value(printed: str, result: ResultRow) -> bool:
-    if result.value is None:
-        return False
-    places = len(printed.partition(".")[2])
-    # A number without a resolution is exact, and was printed in the unit of the schema.
-    scales = _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
-    for scale in scales:
-        last = scale * 10.0**-places
-        fits = result.resolution is None or abs(last - result.resolution) <= _NEAR * result.resolution
-        if fits and abs(float(printed) * scale - result.value) <= _NEAR * abs(result.value):
-            return True
-    return False
+def _is_printed_in(scale: float, printed: _PrintedNumber, resolution: float) -> bool:
+    """Whether the last digit of a number, printed in a unit of this size, stands for its resolution."""
+    return abs(scale * 10.0**-printed.places - resolution) <= _NEAR * resolution
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as CSV and JSON lines, compressed.
+"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as JSON lines; text is compressed.
 
-No file holds more than one release as text, because text grows too large: 387 runs had 52 MB of JSON.
+Each kind of file has each number once. No text holds all numbers, because text grows too large: 387 runs had 52 MB of JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, as_json, csv_rows, results_table
+from tacholog.dataset.export import ResultsFile, csv_rows, json_rows, results_table
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.memory import remember, remembered
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 ALL = "data/results.parquet"
 _RELEASES = "data/releases"
-_RUNS_AT_ONCE = 100  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
+_RUNS_AT_ONCE = 50  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
 _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
 _CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
 
 class ReleaseFile(NamedTuple):
-    """The numbers of a release: system, release, how many, and the address of its files without the last endings."""
+    """The numbers of a release: system, release, how many, and the address of its file without the ending."""
 
     system: str
     release: str
@@ -45,7 +45,7 @@ class ReleaseFile(NamedTuple):
 
 
 def release_files(view: View) -> list[ReleaseFile]:
-    """Return the files of each system and release that has numbers."""
+    """Return the file of each system and release that has numbers."""
     counts: dict[tuple[str, str], int] = {}
     for run, results in view.by_run.items():
         pair = _release(view, run)
@@ -74,8 +74,8 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
         now[name] = digest(sorted(runs[run] for run in file.runs))
-        there = [into.kept(_inside(into, f"{name}{ending}")) for ending in file.endings]
-        if before.get(name) != now[name] or not all(there):
+        is_there = into.kept(_inside(into, f"{name}{file.ending}"))
+        if before.get(name) != now[name] or not is_there:
             outdated[name] = file
     if outdated:
         _write(into, outdated, data, fields)
@@ -83,22 +83,22 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
 
 
 class _File(NamedTuple):
-    """A file for download, or two of the same numbers: its runs, the values that its rows have, and its endings."""
+    """A file for download: its runs, the values that its rows have, and its ending."""
 
     runs: frozenset[str]
     rows_with: Values | None
-    endings: tuple[str, ...]
+    ending: str
 
 
 def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
-    """Yield each file with its address without the endings."""
+    """Yield each file with its address without the ending."""
     pages = runs_of_pages(view, fields)
     for values, name in csv_names(pages).items():
-        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, (_CSV,))
+        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
     for file in release_files(view):
         runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
-        yield file.name, _File(runs, (file.system, file.release), (_CSV, _JSON))
-    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, (_PARQUET,))
+        yield file.name, _File(runs, (file.system, file.release), _JSON)
+    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
 
 
 def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Seq
     whole = ResultsFile("parquet", packed := io.BytesIO()) if ALL.removesuffix(_PARQUET) in files else None
     texts = {name: file for name, file in files.items() if file.rows_with is not None}
     in_texts = {run for file in texts.values() for run in file.runs}
-    streams = {f"{name}{ending}": _Packed() for name, file in texts.items() for ending in file.endings}
+    streams = {name: _Packed() for name in texts}
     for group in _groups(sorted(wanted)):
         results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
         if whole:
@@ -115,7 +115,7 @@ def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Seq
         if not in_texts.isdisjoint(group):
             _add_texts(streams, texts, results[results["run"].isin(in_texts)], fields)
     for name, stream in streams.items():
-        into.write(_inside(into, name), stream.content())
+        into.write(_inside(into, f"{name}{files[name].ending}"), stream.content())
     if whole:
         whole.close()
         into.write(_inside(into, ALL), packed.getvalue())
@@ -123,14 +123,13 @@ def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Seq
 
 def _add_texts(streams: Mapping[str, _Packed], files: Mapping[str, _File], results: pd.DataFrame, fields: Sequence[str]) -> None:
     """Add rows to the files that they belong to."""
-    head, *rows = csv_rows(results)
-    lines = as_json(results).splitlines(keepends=True) if any(_JSON in file.endings for file in files.values()) else []
+    endings = {file.ending for file in files.values()}
+    head, *rows = csv_rows(results) if _CSV in endings else [b""]
+    lines = json_rows(results) if _JSON in endings else []
     of_page, of_release = _places(results, fields), _places(results, ("system", "release"))
     for name, file in files.items():
-        places = (of_release if _JSON in file.endings else of_page).get(file.rows_with or (), [])
-        streams[f"{name}{_CSV}"].add([rows[place] for place in places], head)
-        if _JSON in file.endings:
-            streams[f"{name}{_JSON}"].add([lines[place] for place in places])
+        texts, places = (lines, of_release) if file.ending == _JSON else (rows, of_page)
+        streams[name].add([texts[place] for place in places.get(file.rows_with or (), [])], b"" if file.ending == _JSON else head)
 
 
 def _groups(runs: Sequence[str]) -> Iterator[frozenset[str]]:
@@ -181,11 +180,11 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
             file.system if file.system != NOT_STATED else null(),
             file.release if file.release != NOT_STATED else versions.get(file.system) or null(),
             count_of(file.numbers),
-            _links(file),
+            _link(file),
         ]
         for file in files
     ]
-    table = plain_table("Numbers by release", ("system", "release", "numbers", "files"), rows)
+    table = plain_table("Numbers by release", ("system", "release", "numbers", "file"), rows)
     return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
 
 
@@ -202,9 +201,8 @@ def _versions(view: View) -> dict[str, Html]:
     }
 
 
-def _links(file: ReleaseFile) -> Html:
-    forms = ((_CSV, "CSV"), (_JSON, "JSON lines"))
-    return join((tag("a", words, href=f"root:{file.name}{ending}", download=True) for ending, words in forms), ", ")
+def _link(file: ReleaseFile) -> Html:
+    return tag("a", "JSON lines", href=f"root:{file.name}{_JSON}", download=True)
 
 
 def all_downloads() -> Html:
@@ -215,7 +213,7 @@ def all_downloads() -> Html:
         "All numbers of this site: ",
         whole,
         ", or by release as ",
-        tag("a", "CSV and JSON lines", href="doc:downloads"),
+        tag("a", "JSON lines", href="doc:downloads"),
         ".",
         class_="tl-download",
     )

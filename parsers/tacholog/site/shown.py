@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tacholog.compare.bands import FOLDER as BANDS
+from tacholog.dataset.frames import Dataset
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.view.views import View, view_of
@@ -13,7 +14,7 @@ from tacholog.view.views import View, view_of
 BAND_FILES = f"{BANDS}/*.csv"
 _KINDS = ("*.parquet", "*.json", "*.toml", BAND_FILES)
 State = tuple[tuple[str, int], ...]
-_given: dict[tuple[Path, State], View] = {}
+_given: dict[tuple[Path, State], tuple[View, Dataset]] = {}
 
 
 def state_of(folder: Path) -> State:
@@ -21,10 +22,13 @@ def state_of(folder: Path) -> State:
     return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
 
 
-def keep(folder: Path, view: View) -> None:
-    """Note what is in a dataset that was just saved: opening it again would take longer than all else in a small build."""
+def keep(folder: Path, view: View, data: Dataset) -> None:
+    """Note what is in a dataset that was just saved: opening it again would take longer than all else in a small build.
+
+    ``data`` is the dataset without distributions. Comparisons need no more, and a second one would take the memory twice.
+    """
     _given.clear()
-    _given[folder.resolve(), state_of(folder)] = view
+    _given[folder.resolve(), state_of(folder)] = view, data
 
 
 def opened(folder: Path, state: State) -> View:
@@ -33,7 +37,18 @@ def opened(folder: Path, state: State) -> View:
     Raises:
         TachologError: the folder holds no dataset.
     """
-    return _given.get((folder.resolve(), state)) or _opened(folder, state)
+    given = _given.get((folder.resolve(), state))
+    return given[0] if given else _opened(folder, state)
+
+
+def opened_tables(folder: Path, state: State) -> Dataset:
+    """Return the tables of a dataset, without distributions.
+
+    Raises:
+        TachologError: the folder holds no dataset.
+    """
+    given = _given.get((folder.resolve(), state))
+    return given[1] if given else open_saved(folder, distributions=False)
 
 
 @lru_cache(maxsize=1)

@@ -48,9 +48,10 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) 
     # No rule marks the processor time, so it takes no part in what all have in common.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
-    first, *others = list(_slices(rows)) or [None]
-    if first is None:
+    slices = list(_slices(rows))
+    if not slices:
         return tag("p", f"The newest such campaign measured none of {', '.join(map(size_words, SIZES))}.", class_="tl-null")
+    first, *others = slices
     heading = tag("h2", first.title, id=f"{anchor}-{first.name}")
     shown = tag("section", heading, _marked_table(first, shared, links, anchor))
     folds = [fold(one, tag("section", _marked_table(one, shared, links, f"{anchor}-{one.name}"), id=f"{anchor}-{one.name}")) for one in others]

@@ -16,6 +16,7 @@ _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _BLANK = re.compile(r"\s*\n\s*")
+_VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
 class PageFrame:
@@ -32,7 +33,7 @@ class PageFrame:
         _, end, after = rest.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
-        self._before, self._after = _squeezed(before), _squeezed(after)
+        self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
         self.digest = hashlib.sha256(f"{len(self._before)} {self._before}{self._after}".encode()).hexdigest()
 
     def page(self, document: str, title: str, body: str) -> str:
@@ -46,6 +47,12 @@ class PageFrame:
         _, mark, rest = page.partition(_BODY)
         body, end, _ = rest.rpartition(_END)
         return body if mark and end else None
+
+
+def _once(pattern: re.Pattern[str], text: str) -> str:
+    """Return text without what stands in it again: Sphinx and the theme each write the same element."""
+    first = pattern.search(text)
+    return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 
 
 def _moved(text: str, up: str) -> str:
