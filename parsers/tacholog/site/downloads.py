@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, csv_rows, json_rows, results_table
+from tacholog.dataset.export import ResultsFile, csv_rows, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.memory import remember, remembered
@@ -103,20 +103,17 @@ def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
 
 def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Sequence[str]) -> None:
     """Write files. Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text."""
-    wanted = {run for file in files.values() for run in file.runs}
-    whole = ResultsFile("parquet", packed := io.BytesIO()) if ALL.removesuffix(_PARQUET) in files else None
     texts = {name: file for name, file in files.items() if file.rows_with is not None}
     in_texts = {run for file in texts.values() for run in file.runs}
     streams = {name: _Packed() for name in texts}
-    for group in _groups(sorted(wanted)):
-        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
-        if whole:
-            whole.write(results)
-        if not in_texts.isdisjoint(group):
-            _add_texts(streams, texts, results[results["run"].isin(in_texts)], fields)
+    for group in _groups(sorted(in_texts)):
+        _add_texts(streams, texts, results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)])), fields)
     for name, stream in streams.items():
         into.write(_inside(into, f"{name}{files[name].ending}"), stream.content())
-    if whole:
+    if ALL.removesuffix(_PARQUET) in files:
+        whole = ResultsFile("parquet", packed := io.BytesIO())
+        for table in results_tables(data):
+            whole.write(table)
         whole.close()
         into.write(_inside(into, ALL), packed.getvalue())
 
