@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, as_csv, as_json, csv_rows, results_table
+from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, json_rows, results_table
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
@@ -82,7 +82,7 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
             outdated[name] = file
             now[name] = FormerFile(key)
     if outdated:
-        heads = {_CSV: as_csv(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0]))), _JSON: b"", _PARQUET: b""}
+        heads = {_CSV: csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0]))), _JSON: b"", _PARQUET: b""}
         texts = {name: _Text(name, file, [heads[ending] for ending in file.endings], runs) for name, file in outdated.items()}
         for name, text in texts.items():
             if name in before and text.file.rows_with is not None:
@@ -176,11 +176,11 @@ class _Rows:
 
     def __init__(self, results: pd.DataFrame, files: Mapping[str, Sequence[_Text]], fields: Sequence[str]) -> None:
         runs = [str(run) for run in results["run"]]
-        self.csv = csv_rows(results)[1:]
+        self.csv = csv_rows(results)
         # A page has runs of all releases, of which most are as they were: JSON is made of those in the files of a release.
         in_json = {run for run in set(runs) if any(_JSON in text.file.endings and text.needs(run) for text in files[run])}
         places = [place for place, run in enumerate(runs) if run in in_json]
-        self.json = dict(zip(places, as_json(results.iloc[places]).splitlines(keepends=True) if places else (), strict=True))
+        self.json = dict(zip(places, json_rows(results.iloc[places]), strict=True))
         self.of_page, self.of_release = _places(runs, results, fields), _places(runs, results, ("system", "release"))
 
 

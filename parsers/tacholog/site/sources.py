@@ -47,18 +47,18 @@ class Sources:
     def tidy(self) -> None:
         """Delete every file that was not written since this object was made."""
         for folder, _, files in os.walk(self.folder, topdown=False):
-            for path in (os.path.join(folder, file) for file in files):
-                if path not in self._made and os.path.isfile(path):
-                    os.unlink(path)
-            if folder != os.fspath(self.folder) and not os.listdir(folder):
-                os.rmdir(folder)
+            for path in (Path(folder, file) for file in files if f"{folder}/{file}" not in self._made):
+                if path.is_file():
+                    path.unlink()
+            if Path(folder) != self.folder and not any(Path(folder).iterdir()):
+                Path(folder).rmdir()
 
     def _claim(self, name: str) -> Path:
         path = self.folder / name
         if path.parent not in self._folders:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._folders.add(path.parent)
-        self._made.add(os.fspath(path))
+        self._made.add(f"{self.folder}/{name}")  # as `os.walk` names it
         return path
 
 

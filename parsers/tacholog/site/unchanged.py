@@ -79,13 +79,13 @@ def _content(path: Path) -> str:
 def _below(folder: Path, but: Path | None = None) -> Iterator[str]:
     left_out = None if but is None else os.fspath(but)
     for inner, names, files in os.walk(folder):
-        names[:] = sorted(name for name in names if name != "__pycache__" and os.path.join(inner, name) != left_out)
-        yield from (_file(os.path.join(inner, file)) for file in sorted(files))  # thousands: to make a `Path` of each takes as long as to ask for it
+        names[:] = sorted(name for name in names if name != "__pycache__" and f"{inner}/{name}" != left_out)
+        yield from (_file(f"{inner}/{file}") for file in sorted(files))
 
 
 def _file(path: str) -> str:
     try:
-        found = os.stat(path)
+        found = os.stat(path)  # noqa: PTH116 - there are thousands, and to make a `Path` of each takes as long as to ask for it
     except OSError:
         return f"{path} cannot be read"
     return f"{path} {found.st_size} {found.st_mtime_ns}{'' if os.access(path, os.R_OK) else ' cannot be read'}"

@@ -57,7 +57,7 @@ def build_whole(
     remove_stamp(site)
     data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
-    keep(work / "dataset", view)
+    keep(work / "dataset", data, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)

@@ -1,4 +1,4 @@
-"""Compressed texts that grow by runs. What a text held of a run is taken from the former file, as long as neither the run nor that file has changed."""
+"""Compressed texts that grow by runs. What the former file held of a run is taken from there, as long as neither of them has changed."""
 
 from __future__ import annotations
 
