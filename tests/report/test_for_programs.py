@@ -218,7 +218,7 @@ def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
     settings = SiteSettings(name="Lab")
     data = prepare([root / "data"], root / "work", settings)
     view = view_of(data)
-    keep(root / "work" / "dataset", view, data)
+    keep(root / "work" / "dataset", data, view)
     return {feed.file: atom(feed, settings) for feed in feeds_of_site(root / "work" / "dataset", view, settings)}
 
 

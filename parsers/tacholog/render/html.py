@@ -75,7 +75,7 @@ def _attribute(key: str) -> str:
 
 def visible(text: str) -> Html:
     """Return ``text`` escaped, with hidden characters shown as symbols (ESC as its picture)."""
-    if HIDDEN_IN_LINE.search(text) is None:
+    if not HIDDEN_IN_LINE.search(text):
         return esc(text)
     parts: list[Html] = []
     end = 0

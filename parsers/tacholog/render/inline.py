@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from functools import lru_cache
 
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
@@ -47,10 +47,9 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]
 def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
     """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
     places: dict[Span, list[str]] = {}
-    printed = _printed_in(text) if numbers else ()
     for anchor, results in numbers.items():
         # Several records may share one row of a table. The anchor then means the row.
-        span = _place_of(text, printed, results[0]) if len(results) == 1 else None
+        span = printed_at(text, results[0]) if len(results) == 1 else None
         places.setdefault(span or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
 
@@ -69,43 +68,33 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
 
 def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
-    return _place_of(text, _printed_in(text), result)
-
-
-class _PrintedNumber(NamedTuple):
-    """A number as it stands on a line: where, its value, and how many digits follow its decimal point."""
-
-    span: Span
-    value: float
-    places: int
-
-
-def _printed_in(text: str) -> list[_PrintedNumber]:
-    """Return the numbers on a line. A line may hold twenty results, and each is searched among all of them."""
-    return [_PrintedNumber(match.span(), float(match[0]), len(match[0].partition(".")[2])) for match in _PRINTED.finditer(text)]
-
-
-def _place_of(text: str, printed: Iterable[_PrintedNumber], result: ResultRow) -> Span | None:
-    value, resolution = result.value, result.resolution
-    if value is None:
+    if result.value is None:
         return None
-    near = _NEAR * abs(value)
-    if resolution is None:  # Such a number is exact, and was printed in the unit of the schema.
-        found = [one.span for one in printed if abs(one.value - value) <= near]
-    else:
-        scales = _SCALES.get(METRICS[result.metric].unit, (1.0,))
-        found = [
-            one.span for one in printed if any(_is_printed_in(scale, one, resolution) and abs(one.value * scale - value) <= near for scale in scales)
-        ]
+    scales, value, resolution = _scales(result), result.value, result.resolution
+    near, near_last = _NEAR * abs(value), None if resolution is None else _NEAR * resolution
+    found = [
+        (start, stop)
+        for start, stop, number, last in _printed_in(text)
+        if any(
+            (near_last is None or resolution is None or abs(scale * last - resolution) <= near_last) and abs(number * scale - value) <= near
+            for scale in scales
+        )
+    ]
     if len(found) > 1:
         names = _names(result)
         found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
     return found[0] if len(found) == 1 else None
 
 
-def _is_printed_in(scale: float, printed: _PrintedNumber, resolution: float) -> bool:
-    """Whether the last digit of a number, printed in a unit of this size, stands for its resolution."""
-    return abs(scale * 10.0**-printed.places - resolution) <= _NEAR * resolution
+def _scales(result: ResultRow) -> tuple[float, ...]:
+    """Return what a printed number may be multiplied with. One without a resolution is exact, and was printed in the unit of the schema."""
+    return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
+
+
+@lru_cache(maxsize=64)  # a line has up to a hundred numbers, and is searched for each of them
+def _printed_in(text: str) -> tuple[tuple[int, int, float, float], ...]:
+    """Return each number of a line: where it begins and ends, its value, and one unit of its last place."""
+    return tuple((*match.span(), float(match[0]), 10.0 ** -len(match[0].partition(".")[2])) for match in _PRINTED.finditer(text))
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:
@@ -113,7 +102,12 @@ def _names(result: ResultRow) -> tuple[str, ...]:
     return (result.statistic, result.metric.rpartition("_")[2])
 
 
-def _is_named(before: str, names: tuple[str, ...]) -> bool:
+@lru_cache(maxsize=1024)
+def _word_before(before: str) -> str:
     word = _WORD_BEFORE.search(before)
-    printed = word[1].lower() if word else ""
+    return word[1].lower() if word else ""
+
+
+def _is_named(before: str, names: tuple[str, ...]) -> bool:
+    printed = _word_before(before)
     return any(printed == name or printed.startswith(f"{name}_") for name in names)

@@ -14,7 +14,7 @@ from tacholog.view.views import View, view_of
 BAND_FILES = f"{BANDS}/*.csv"
 _KINDS = ("*.parquet", "*.json", "*.toml", BAND_FILES)
 State = tuple[tuple[str, int], ...]
-_given: dict[tuple[Path, State], tuple[View, Dataset]] = {}
+_given: dict[tuple[Path, State], tuple[Dataset, View]] = {}
 
 
 def state_of(folder: Path) -> State:
@@ -22,13 +22,10 @@ def state_of(folder: Path) -> State:
     return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
 
 
-def keep(folder: Path, view: View, data: Dataset) -> None:
-    """Note what is in a dataset that was just saved: opening it again would take longer than all else in a small build.
-
-    ``data`` is the dataset without distributions. Comparisons need no more, and a second one would take the memory twice.
-    """
+def keep(folder: Path, data: Dataset, view: View) -> None:
+    """Note what is in a dataset that was just saved: opening it again would take longer than all else in a small build."""
     _given.clear()
-    _given[folder.resolve(), state_of(folder)] = view, data
+    _given[folder.resolve(), state_of(folder)] = data, view
 
 
 def opened(folder: Path, state: State) -> View:
@@ -37,18 +34,18 @@ def opened(folder: Path, state: State) -> View:
     Raises:
         TachologError: the folder holds no dataset.
     """
-    given = _given.get((folder.resolve(), state))
-    return given[0] if given else _opened(folder, state)
+    known = _given.get((folder.resolve(), state))
+    return known[1] if known else _opened(folder, state)
 
 
-def opened_tables(folder: Path, state: State) -> Dataset:
-    """Return the tables of a dataset, without distributions.
+def dataset_in(folder: Path, state: State) -> Dataset:
+    """Return the tables of a dataset; one that is opened for them comes without its distributions.
 
     Raises:
         TachologError: the folder holds no dataset.
     """
-    given = _given.get((folder.resolve(), state))
-    return given[1] if given else open_saved(folder, distributions=False)
+    known = _given.get((folder.resolve(), state))
+    return known[0] if known else open_saved(folder, distributions=False)
 
 
 @lru_cache(maxsize=1)

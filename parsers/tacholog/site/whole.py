@@ -58,7 +58,7 @@ def build_whole(
     data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
     data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
-    keep(work / "dataset", view, data)
+    keep(work / "dataset", data, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)

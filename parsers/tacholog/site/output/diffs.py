@@ -21,7 +21,7 @@ from tacholog.dataset.cache import Kind, key_of, open_cache
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.versions import code_digest
 from tacholog.runs.labels import has_labels
-from tacholog.site.shown import BAND_FILES, State, opened, opened_tables
+from tacholog.site.shown import BAND_FILES, State, dataset_in, opened
 from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
 
@@ -82,7 +82,7 @@ def files_beside(folder: Path) -> list[bytes]:
 @lru_cache(maxsize=1)
 def dataset_of(folder: Path, state: State) -> Dataset:
     """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    return renamed(opened_tables(folder, state), find_renames([folder]))
+    return renamed(dataset_in(folder, state), find_renames([folder]))
 
 
 def _compared(folder: Path, state: State, which: tuple[str | None, str, str], policy: Policy, labels: Labels) -> Report:
