@@ -141,7 +141,7 @@ class PerfPlot(Perf):
             curves = distributions_of(self.series(part, wanted, wanted.test or "latency"), part.histograms)
             return self.html(plot(curves, self.anchor(wanted), self.links)) if curves else []
         if self.subject == "intervals":
-            shown = interval_figures(part.intervals(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
+            shown = interval_figures(part.interval_series(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
             return self._each(shown, self.anchor(wanted))
         make = FIGURES.get(self.subject)
         if make is None and self.subject != "cost":
