@@ -59,6 +59,11 @@ class Dataset(msgspec.Struct, frozen=True):
         (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
 
 
+def without_distributions(data: Dataset) -> Dataset:
+    """Return a dataset that has no bins of distributions."""
+    return msgspec.structs.replace(data, histograms=data.histograms.iloc[:0])
+
+
 def dtype_of(table: str, column: SchemaColumn) -> str:
     """Return the dtype of a column of a table."""
     return "category" if table == "results" and column.kind == "text" else column.dtype
