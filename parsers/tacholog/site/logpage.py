@@ -13,7 +13,7 @@ from tacholog.evidence import is_there
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
-from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import by_line, printed_at, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size
@@ -148,11 +148,12 @@ def _withheld(first: int, last: int) -> Html:
 
 
 def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
-    numbers = additions.numbers.get(number, {})
+    numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
+    link = tag("a", str(number), href=f"#L{number}", aria_label=f"Line {number}, {_CLASSES[kind]}")
+    if not numbers and not label and len(text) <= WHOLE_CHARACTERS:  # as most lines
+        return tag("li", link, tag("code", visible(text)), id=f"L{number}", class_=f"tl-{kind}")
     shown = text if len(text) <= WHOLE_CHARACTERS else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
-    link = tag("a", str(number), href=f"#L{number}", aria_label=f"Line {number}, {_CLASSES[kind]}")
-    label = additions.labels.get(number)
     name = tag("span", label, class_="tl-what") if label else NOTHING
     return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=f"tl-{kind}")
 
