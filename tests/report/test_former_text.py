@@ -27,15 +27,15 @@ def packed(text: bytes) -> bytes:
 
 
 def test_runs_are_read_in_their_order_and_others_are_passed_over() -> None:
-    text = FormerText([Piece("a", "1", (2,)), Piece("b", "2", (3,)), Piece("c", "3", (0,)), Piece("d", "4", (1,))], [packed(b"aabbbd")])
+    text = FormerText([Piece("a", "1", 2), Piece("b", "2", 3), Piece("c", "3", 0), Piece("d", "4", 1)], packed(b"aabbbd"))
 
     assert [text.has("b", "2"), text.has("b", "1"), text.has("e", "2")] == [True, False, False]
-    assert [text.take("b"), text.take("c"), text.take("d")] == [[b"bbb"], [b""], [b"d"]]
+    assert [text.take("b"), text.take("c"), text.take("d")] == [b"bbb", b"", b"d"]
 
 
 @pytest.mark.parametrize("size", [2, 9])
 def test_a_text_that_is_shorter_than_known_and_a_run_that_is_not_there_are_refused(size: int) -> None:
-    text = FormerText([Piece("a", "1", (size,))], [packed(b"a")])
+    text = FormerText([Piece("a", "1", size)], packed(b"a"))
 
     with pytest.raises(TachologError, match="is not what the last build wrote"):
         text.take("a")
@@ -45,17 +45,24 @@ def test_a_text_that_is_shorter_than_known_and_a_run_that_is_not_there_are_refus
 
 def test_a_former_file_that_was_changed_or_has_another_head_is_not_read(tmp_path: Path) -> None:
     content = packed(b"head\nrow\n")
-    file, known = tmp_path / "x.csv.gz", FormerFile("key", (hashlib.sha256(content).hexdigest(),), (Piece("a", "1", (4,)),))
-    assert former_text(known, [file], [b"head\n"]) is None
+    file, known = tmp_path / "x.csv.gz", FormerFile("key", hashlib.sha256(content).hexdigest(), (Piece("a", "1", 4),))
+    assert former_text(known, file, b"head\n") is None
 
     file.write_bytes(content)
-    assert former_text(known, [file], [b"Head\n"]) is None
-    found = former_text(known, [file], [b"head\n"])
+    assert former_text(known, file, b"Head\n") is None
+    found = former_text(known, file, b"head\n")
     assert found is not None
-    assert found.take("a") == [b"row\n"]
+    assert found.take("a") == b"row\n"
 
     file.write_bytes(packed(b"head\nrpw\n"))
-    assert former_text(known, [file], [b"head\n"]) is None
+    assert former_text(known, file, b"head\n") is None
+
+
+@pytest.mark.parametrize("content", [packed(b""), b"", b"no gzip"], ids=["no row", "empty", "not compressed"])
+def test_a_former_file_that_does_not_begin_with_its_head_is_not_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.csv.gz").write_bytes(content)
+
+    assert former_text(FormerFile("key", hashlib.sha256(content).hexdigest()), tmp_path / "x.csv.gz", b"head\n") is None
 
 
 def test_a_text_without_rows_has_no_head() -> None:

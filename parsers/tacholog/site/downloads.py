@@ -75,78 +75,77 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
         key = digest([fields, file.rows_with, sorted(runs[run] for run in file.runs)])
-        there = [into.kept(_inside(into, f"{name}{ending}")) for ending in file.endings]
-        if name in before and before[name].key == key and all(there):
+        is_there = into.kept(_inside(into, f"{name}{file.ending}"))
+        if name in before and before[name].key == key and is_there:
             now[name] = before[name]
         else:
             outdated[name] = file
             now[name] = FormerFile(key)
     if outdated:
-        heads = {_CSV: csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0]))), _JSON: b"", _PARQUET: b""}
-        texts = {name: _Text(name, file, [heads[ending] for ending in file.endings], runs) for name, file in outdated.items()}
+        head = csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0])))
+        texts = {name: _Text(name, file, head if file.ending == _CSV else b"", runs) for name, file in outdated.items() if file.rows_with is not None}
         for name, text in texts.items():
-            if name in before and text.file.rows_with is not None:
+            if name in before:
                 text.read_former(before[name], into)
-        _write(into, texts, now, data, fields)
+        _write_texts(into, texts, now, data, fields)
+        if ALL.removesuffix(_PARQUET) in outdated:
+            _write_all(into, data)
     keep_value(memory, now)
 
 
 class _File(NamedTuple):
-    """A file for download, or two of the same numbers: its runs, the values that its rows have, and its endings."""
+    """A file for download: its runs, the values that its rows have, and its ending."""
 
     runs: frozenset[str]
     rows_with: Values | None
-    endings: tuple[str, ...]
+    ending: str
 
 
 def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
-    """Yield each file with its address without the endings."""
+    """Yield each file with its address without the ending."""
     pages = runs_of_pages(view, fields)
     for values, name in csv_names(pages).items():
-        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, (_CSV,))
+        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
     for file in release_files(view):
         runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
-        yield file.name, _File(runs, (file.system, file.release), (_JSON,))
-    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, (_PARQUET,))
+        yield file.name, _File(runs, (file.system, file.release), _JSON)
+    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
 
 
 class _Text:
     """A file that is written as text: each run is taken from the former file if it has not changed, else from its rows."""
 
-    def __init__(self, name: str, file: _File, heads: Sequence[bytes], digests: Mapping[str, str]) -> None:
-        self.file, self._name, self._heads, self._digests = file, name, heads, digests
+    def __init__(self, name: str, file: _File, head: bytes, digests: Mapping[str, str]) -> None:
+        self.file, self._name, self._head, self._digests = file, name, head, digests
         self._pieces: list[Piece] = []
-        self._streams = {ending: PackedText(head) for ending, head in zip(file.endings, heads, strict=True)}
+        self._stream = PackedText(head)
         self._former: FormerText | None = None
 
     def read_former(self, former: FormerFile, into: Sources) -> None:
         """Take what did not change from the former file, if it is what was written."""
-        paths = [into.folder / f"{_inside(into, self._name)}{ending}" for ending in self.file.endings]
-        self._former = former_text(former, paths, self._heads)
+        self._former = former_text(former, into.folder / f"{_inside(into, self._name)}{self.file.ending}", self._head)
 
     def needs(self, run: str) -> bool:
         """Whether a run is in this file and has to be made of its rows."""
         return run in self.file.runs and not (self._former and self._former.has(run, self._digests[run]))
 
-    def add(self, run: str, texts: Callable[[], Sequence[bytes]]) -> None:
-        """Add a run, in the order of names. ``texts`` makes its rows, one text for each ending."""
-        made = self._former.take(run) if self._former and not self.needs(run) else texts()
-        for stream, text in zip(self._streams.values(), made, strict=True):
-            stream.add(text)
-        self._pieces.append(Piece(run, self._digests[run], tuple(map(len, made))))
+    def add(self, run: str, made: Callable[[], bytes]) -> None:
+        """Add a run, in the order of names. ``made`` makes its rows."""
+        text = self._former.take(run) if self._former and not self.needs(run) else made()
+        self._stream.add(text)
+        self._pieces.append(Piece(run, self._digests[run], len(text)))
 
-    def finish(self, key: str) -> tuple[dict[str, bytes], FormerFile]:
-        """Return the content of the files by their endings, and what is to be known of them at the next build."""
-        contents = {ending: stream.content() for ending, stream in self._streams.items()}
-        return contents, FormerFile(key, tuple(hashlib.sha256(content).hexdigest() for content in contents.values()), tuple(self._pieces))
+    def finish(self, key: str) -> tuple[bytes, FormerFile]:
+        """Return the content of the file, and what is to be known of it at the next build."""
+        content = self._stream.content()
+        return content, FormerFile(key, hashlib.sha256(content).hexdigest(), tuple(self._pieces))
 
 
-def _write(into: Sources, files: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
+def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
     """Write files, and put into ``known`` what they are made of.
 
     Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text.
     """
-    texts = {name: text for name, text in files.items() if text.file.rows_with is not None}
     of_run: dict[str, list[_Text]] = {}
     for text in texts.values():
         for run in text.file.runs:
@@ -157,39 +156,44 @@ def _write(into: Sources, files: Mapping[str, _Text], known: dict[str, FormerFil
         rows = _Rows(results, of_run, fields) if results is not None else None
         for run in group:
             for text in of_run[run]:
-                text.add(run, partial(_texts, rows, run, text.file))
+                text.add(run, partial(_text, rows, run, text.file))
     for name, text in texts.items():
-        contents, known[name] = text.finish(known[name].key)
-        for ending, content in contents.items():
-            into.write(f"{_inside(into, name)}{ending}", content)
-    if ALL.removesuffix(_PARQUET) in files:
-        whole = ResultsFile("parquet", packed := io.BytesIO())
-        for table in results_tables(data):
-            whole.write(table)
-        whole.close()
-        into.write(_inside(into, ALL), packed.getvalue())
+        content, known[name] = text.finish(known[name].key)
+        into.write(f"{_inside(into, name)}{text.file.ending}", content)
+
+
+def _write_all(into: Sources, data: Dataset) -> None:
+    whole = ResultsFile("parquet", packed := io.BytesIO())
+    for table in results_tables(data):
+        whole.write(table)
+    whole.close()
+    into.write(_inside(into, ALL), packed.getvalue())
 
 
 class _Rows:
-    """The rows of some runs as text."""
+    """The rows of some runs as text, of each run in those forms in which a file needs them."""
 
     def __init__(self, results: pd.DataFrame, files: Mapping[str, Sequence[_Text]], fields: Sequence[str]) -> None:
         runs = [str(run) for run in results["run"]]
-        self.csv = csv_rows(results)
         # A page has runs of all releases, of which most are as they were: JSON is made of those in the files of a release.
-        in_json = {run for run in set(runs) if any(_JSON in text.file.endings and text.needs(run) for text in files[run])}
-        places = [place for place, run in enumerate(runs) if run in in_json]
-        self.json = dict(zip(places, json_rows(results.iloc[places]), strict=True))
+        self.csv, self.json = (self._made(written, ending, results, runs, files) for written, ending in ((csv_rows, _CSV), (json_rows, _JSON)))
         self.of_page, self.of_release = _places(runs, results, fields), _places(runs, results, ("system", "release"))
 
+    @staticmethod
+    def _made(
+        written: Callable[[pd.DataFrame], list[bytes]], ending: str, results: pd.DataFrame, runs: Sequence[str], files: Mapping[str, Sequence[_Text]]
+    ) -> dict[int, bytes]:
+        needed = {run for run in set(runs) if any(text.file.ending == ending and text.needs(run) for text in files[run])}
+        places = [place for place, run in enumerate(runs) if run in needed]
+        return dict(zip(places, written(results.iloc[places]), strict=True))
 
-def _texts(rows: _Rows | None, run: str, file: _File) -> list[bytes]:
-    """Return the rows of a run that belong to a file, as text for each of its endings."""
+
+def _text(rows: _Rows | None, run: str, file: _File) -> bytes:
+    """Return the rows of a run that belong to a file, as text."""
     if rows is None:
         raise ValueError(run)
-    places = (rows.of_release if _JSON in file.endings else rows.of_page).get((run, file.rows_with or ()), [])
-    made = {_CSV: lambda: [rows.csv[place] for place in places], _JSON: lambda: [rows.json[place] for place in places]}
-    return [b"".join(made[ending]()) for ending in file.endings]
+    texts, places = (rows.json, rows.of_release) if file.ending == _JSON else (rows.csv, rows.of_page)
+    return b"".join(texts[place] for place in places.get((run, file.rows_with or ()), []))
 
 
 def _groups(runs: Sequence[str]) -> Iterator[list[str]]:

@@ -1,11 +1,12 @@
-"""Compressed texts that grow by runs. What the former file held of a run is taken from there, as long as neither of them has changed."""
+"""A compressed text that grows by runs. What the former file held of a run is taken from there, as long as neither of them has changed."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import io
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,58 +18,62 @@ _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
 
 
 class Piece(NamedTuple):
-    """What a file holds of a run: its name, its digest, and how many bytes it has in each of the texts."""
+    """What a file holds of a run: its name, its digest, and how many bytes it has in the text."""
 
     run: str
     digest: str
-    sizes: tuple[int, ...]
+    size: int
 
 
 class FormerFile(msgspec.Struct, frozen=True):
-    """A file that was written, or several of the same runs: of what it was made, the SHA-256 of each, and what it holds, in its order."""
+    """A file that was written: of what it was made, its SHA-256, and what it holds, in its order."""
 
     key: str
-    sha256: tuple[str, ...] = ()
+    sha256: str = ""
     pieces: tuple[Piece, ...] = ()
 
 
 class FormerText:
-    """The texts in former files, read run by run and never as a whole."""
+    """The text in a former file, read run by run and never as a whole."""
 
-    def __init__(self, pieces: Sequence[Piece], contents: Iterable[bytes]) -> None:
-        """``contents`` are those of the files, in the order of the sizes of a piece."""
+    def __init__(self, pieces: Sequence[Piece], content: bytes) -> None:
         self._digests = {piece.run: piece.digest for piece in pieces}
         self._rest = iter(pieces)
-        self._streams = [gzip.GzipFile(fileobj=io.BytesIO(content)) for content in contents]
+        self._stream = gzip.GzipFile(fileobj=io.BytesIO(content))
 
     def has(self, run: str, digest: str) -> bool:
         """Whether it holds a run, and the run had this digest."""
         return self._digests.get(run) == digest
 
-    def take(self, run: str) -> list[bytes]:
-        """Return what the texts hold of a run. Runs are taken in their order.
+    def take(self, run: str) -> bytes:
+        """Return what the text holds of a run. Runs are taken in their order.
 
         Raises:
-            TachologError: the texts are not what is known of them.
+            TachologError: the text is not what is known of it.
         """
         for piece in self._rest:
-            texts = [stream.read(size) for stream, size in zip(self._streams, piece.sizes, strict=True)]
-            if piece.run == run and tuple(map(len, texts)) == piece.sizes:
-                return texts
+            try:
+                text = self._stream.read(piece.size)
+            except (OSError, EOFError, zlib.error):
+                break
+            if piece.run == run and len(text) == piece.size:
+                return text
         raise TachologError(f"{run}: a file for download is not what the last build wrote; build the site again")
 
 
-def former_text(former: FormerFile, paths: Sequence[Path], heads: Sequence[bytes]) -> FormerText | None:
-    """Return the texts of former files without their heads; nothing if one of the files is not what was written."""
+def former_text(former: FormerFile, path: Path, head: bytes) -> FormerText | None:
+    """Return the text of a former file without its head; nothing if the file is not what was written."""
     try:
-        contents = [path.read_bytes() for path in paths]
+        content = path.read_bytes()
     except OSError:
         return None
-    if former.sha256 != tuple(hashlib.sha256(content).hexdigest() for content in contents):
+    if former.sha256 != hashlib.sha256(content).hexdigest():
         return None
-    first = Piece("", "", tuple(map(len, heads)))
-    text = FormerText([first, *former.pieces], contents)
-    return text if text.take("") == list(heads) else None
+    text = FormerText([Piece("", "", len(head)), *former.pieces], content)
+    try:
+        return text if text.take("") == head else None
+    except TachologError:  # A file without rows has no head either.
+        return None
 
 
 class PackedText:
