@@ -107,7 +107,7 @@ def test_files_that_grow_are_those_that_are_made_from_nothing_in_the_order_of_ru
 
 
 @pytest.mark.site
-@pytest.mark.parametrize("damaged", ["site/data/releases/rti-connext-dds-1.0.csv.gz", "downloads.json"])
+@pytest.mark.parametrize("damaged", ["site/data/releases/rti-connext-dds-1.0.jsonl.gz", "downloads.json"])
 def test_what_was_changed_behind_our_back_is_made_again(tmp_path: Path, damaged: str) -> None:
     data = tmp_path / "data"
     for run in ("a/1", "a/2"):
