@@ -8,6 +8,7 @@ number was computed from others, its link leads to the whole line.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -70,16 +71,7 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
     if result.value is None:
         return None
-    scales, value, resolution = _scales(result), result.value, result.resolution
-    near, near_last = _NEAR * abs(value), None if resolution is None else _NEAR * resolution
-    found = [
-        (start, stop)
-        for start, stop, number, last in _printed_in(text)
-        if any(
-            (near_last is None or resolution is None or abs(scale * last - resolution) <= near_last) and abs(number * scale - value) <= near
-            for scale in scales
-        )
-    ]
+    found = sorted(_found_in(text, result, result.value))
     if len(found) > 1:
         names = _names(result)
         found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
@@ -91,10 +83,26 @@ def _scales(result: ResultRow) -> tuple[float, ...]:
     return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
 
 
-@lru_cache(maxsize=64)  # a line has up to a hundred numbers, and is searched for each of them
-def _printed_in(text: str) -> tuple[tuple[int, int, float, float], ...]:
-    """Return each number of a line: where it begins and ends, its value, and one unit of its last place."""
-    return tuple((*match.span(), float(match[0]), 10.0 ** -len(match[0].partition(".")[2])) for match in _PRINTED.finditer(text))
+def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
+    """Return where on a line the value of a result was printed."""
+    values, printed = _printed_in(text)
+    near, resolution = _NEAR * abs(value), result.resolution
+    found: set[Span] = set()
+    for scale in _scales(result):
+        # A line has up to a hundred numbers, and is searched for each of them: only those about as large are looked at.
+        first, last = bisect_left(values, (value - 2 * near) / scale), bisect_right(values, (value + 2 * near) / scale)
+        for number, last_place, span in printed[first:last]:
+            fits = resolution is None or abs(scale * last_place - resolution) <= _NEAR * resolution
+            if fits and abs(number * scale - value) <= near:
+                found.add(span)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]]:
+    """Return the numbers of a line, the smallest first: their values, and of each its value, one unit of its last place, and where it stands."""
+    printed = sorted((float(match[0]), 10.0 ** -len(match[0].partition(".")[2]), match.span()) for match in _PRINTED.finditer(text))
+    return [value for value, _, _ in printed], printed
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tacholog.dataset.logs import Progress
     from tacholog.dataset.work.work import Work
 
-_OBJECTS_BETWEEN_COLLECTIONS = 20_000  # usually 700: a page alone has more
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # usually 700: a page alone has more
 
 
 def build_site(

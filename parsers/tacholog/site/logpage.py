@@ -13,7 +13,7 @@ from tacholog.evidence import is_there
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
-from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import by_line, printed_at, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size
@@ -149,16 +149,18 @@ def _withheld(first: int, last: int) -> Html:
 
 
 def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
-    numbers = additions.numbers.get(number, {})
-    is_bare = kind == "record" and not numbers
-    whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
-    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
-    cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
+    numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
     is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
-    label = additions.labels.get(number)
+    class_ = None if is_plain else f"tl-{kind}"
+    is_bare = kind == "record" and not numbers
+    whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
+    if not numbers and not label and len(text) <= whole:  # as most lines
+        return tag("li", link, tag("code", visible(text)), id=f"L{number}", class_=class_)
+    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
+    cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=None if is_plain else f"tl-{kind}")
+    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=class_)
 
 
 def _characters(text: str, numbers: Mapping[str, list[ResultRow]]) -> int:

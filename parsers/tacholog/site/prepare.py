@@ -57,7 +57,7 @@ def prepared(
         known = msgspec.json.decode(memory.read_bytes(), type=_Prepared)
     except (OSError, msgspec.DecodeError):
         known = None
-    if known == _Prepared(inputs, _files_of(work)):
+    if known is not None and known.inputs == inputs and known.files == _files_of(work):
         return open_saved(work / "dataset")
     memory.unlink(missing_ok=True)
     data = prepare(roots, work, settings, progress, reading)

@@ -201,6 +201,7 @@ def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[Resul
 
 
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
+_SEVERAL = 2
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
@@ -230,6 +231,8 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
     alike = np.zeros(len(frame), dtype=np.int64)
     for name in names:
         codes, words = pd.factorize(frame[name])
+        if len(words) + int(len(codes) > 0 and codes.min() < 0) < _SEVERAL:
+            continue  # as most: nobody states it, or all say the same
         alike = pd.factorize(alike * (len(words) + 1) + codes + 1)[0]
     _, firsts = np.unique(alike, return_index=True)
     columns = [_column(frame[name].iloc[firsts]) for name in names]
