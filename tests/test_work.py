@@ -22,7 +22,6 @@ from tests.left_out import leave_out
 from tacholog.dataset.cache import Cache, Kind
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
-from tacholog.dataset.work.entries import decoded
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import InThisProcess, LogTask
 from tacholog.dataset.work.work import Work
@@ -96,7 +95,7 @@ def test_several_processes_give_the_same_bytes_as_one() -> None:
     in_pool = [pool.submit([one], lambda _place, _count: None) for one in GOOD * 5]
     here = [InThisProcess().submit([one], lambda _place, _count: None) for one in GOOD * 5]
 
-    assert [promise.result() for promise in in_pool] == [promise.result() for promise in here]
+    assert [[log.content for log in promise.result()] for promise in in_pool] == [[log.content for log in promise.result()] for promise in here]
     pool.close()
 
 
@@ -113,7 +112,7 @@ def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, pat
     pool = Pool(1, patience_s=patience_s)
     tasks = [GOOD[0], task(f"{poison}\n".encode()), GOOD[1], task(b"poison: print\n"), GOOD[2]]
 
-    entries = [decoded(content) for content in pool.submit(tasks, lambda _place, _count: None).result()]
+    entries = [log.entry() for log in pool.submit(tasks, lambda _place, _count: None).result()]
 
     pool.close()
     assert [entry.head.is_lost for entry in entries] == [False, True, False, False, False]

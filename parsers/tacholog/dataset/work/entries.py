@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -86,7 +86,7 @@ class _Encoded(msgspec.Struct, array_like=True):
     records: int
     numbers: int
     bins: int
-    words: bytes
+    words: memoryview  # A part of the entry's bytes: they would be in memory twice.
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -105,6 +105,29 @@ def encoded(entry: LogEntry) -> bytes:
     shapes = [msgspec.Raw(_encode(shape)) for shape in columns.shapes]
     counts = columns.record_words.shape[1], columns.number_words.shape[1], len(entry.bins)
     return _encode(_Encoded(entry.head, shapes, columns.names, *counts, words))
+
+
+class ReadLog(NamedTuple):
+    """What was read of a log: its entry as bytes, and the entry itself where it was read in this process."""
+
+    content: bytes
+    own: LogEntry | None = None
+
+    def entry(self) -> LogEntry:
+        """Return the entry.
+
+        Raises:
+            DamagedEntry: another process sent bytes that are none.
+        """
+        return self.own or checked(self.content)
+
+
+def read_here(entry: LogEntry) -> ReadLog:
+    """Return what this process read: just what another process would have sent, but its numbers need not be read from their bytes again."""
+    content = encoded(entry)
+    found, columns = _decode(content), entry.columns
+    shapes = [_shape(raw) for raw in found.shapes]
+    return ReadLog(content, LogEntry(found.head, Columns(shapes, found.names, columns.record_words, columns.number_words), entry.bins))
 
 
 def decoded(content: bytes) -> LogEntry:
