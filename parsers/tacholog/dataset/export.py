@@ -83,7 +83,8 @@ def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
     starts[1:] = (places[1:] != places[:-1]) | (lines[1:] != lines[:-1])
     codes, different = pd.factorize(places[starts])
     names = [divmod(place, max(1, len(logs.categories))) for place in different.tolist()]
-    begins: Any = pd.array([number_id(runs.categories[run], logs.categories[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
+    run_names, log_names = runs.categories.tolist(), logs.categories.tolist()
+    begins: Any = pd.array([number_id(run_names[run], log_names[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
     halves = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
     metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
     ends = pd.array([f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories], dtype="str")
