@@ -63,7 +63,7 @@ def _table(results: pd.DataFrame, runs: pd.Series, facts: Mapping[str, Any]) -> 
     import pandas as pd
 
     of_runs = {name: array.take(runs.cat.codes, allow_fill=True) for name, array in facts.items()}
-    columns = {name: column.array for name, column in results.items()}
+    columns: dict[str, Any] = {str(name): column.array for name, column in results.items()}
     table = {"id": _ids(results), **columns, "marks": _mark_words(results["marks"]), **of_runs}
     return pd.DataFrame(table, index=results.index, copy=False)
 

@@ -6,7 +6,7 @@ gives the float that is nearest to what is written, as reading the number alone 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
             return None
         dots += rows
         found[:, column] = (_whole(text, at, digits - places) * 10**places + _whole(text, ends, places)) / 10.0**places
-    return found if text.count(b".") == dots else None  # Else a number has a second dot, or one where the first row has none.
+    return found if np.count_nonzero(characters == _DOT) == dots else None  # Else a number has a second dot, or one where the first row has none.
 
 
 def _whole(text: bytes, ends: Integers, digits: Integers | int) -> Integers:
@@ -70,7 +70,8 @@ def _whole(text: bytes, ends: Integers, digits: Integers | int) -> Integers:
     if longest <= _LONG:
         return _in_words(text, ends, digits, _SHORT if longest <= _SHORT else _LONG)
     low, high = np.minimum(digits, _LONG), np.maximum(np.subtract(digits, _LONG), 0)
-    return _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
+    found: Integers = _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
+    return found
 
 
 def _in_words(text: bytes, ends: Integers, digits: Integers | int, size: int) -> Integers:
@@ -80,15 +81,16 @@ def _in_words(text: bytes, ends: Integers, digits: Integers | int, size: int) ->
     """
     import numpy as np
 
-    kind = np.dtype(f"<u{size}")
+    kind: Any = np.dtype(f"<u{size}")
 
-    def constant(value: int) -> np.unsignedinteger:
+    def constant(value: int) -> Any:  # noqa: ANN401 - an integer of that kind
         return kind.type(value >> 8 * (_LONG - size))
 
     beginning = np.ndarray((len(text) - size + 1,), dtype=kind, buffer=text, strides=(1,))  # the word that begins at each character
     before = (8 * (size - np.asarray(digits))).astype(kind)  # Bits of other characters. The first character is in the lowest bits.
-    word = (beginning[ends - size] >> before << before) & constant(0x0F0F0F0F_0F0F0F0F)
+    word: Any = (beginning[ends - size] >> before << before) & constant(0x0F0F0F0F_0F0F0F0F)
     for bits, factor, mask in ((8, 10, 0x00FF00FF_00FF00FF), (16, 100, 0x0000FFFF_0000FFFF), (32, 10_000, 0x00000000_FFFFFFFF)):
         if bits < 8 * size:
             word = (word * kind.type(factor) + (word >> kind.type(bits))) & constant(mask)
-    return word.astype(np.int64)
+    found: Integers = word.astype(np.int64)
+    return found
