@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import msgspec
-
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
 
