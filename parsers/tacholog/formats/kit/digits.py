@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 _BLANK, _DOT = b" ."
 _LONG, _SHORT = 8, 4  # The words of a machine that hold the digits of a number, in bytes.
 _MOST_DIGITS = 15
+_WORTH_COLUMNS = 500  # Rows. To begin with columns takes longer than to read fewer rows number by number.
 _MARGIN = b" " * 2 * _LONG  # So that a word can end at any number.
 
 
-def numbers_of(text: bytes, rows: int) -> NDArray[np.float64]:
+def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDArray[np.float64]:
     """Return the numbers in a text of digits, dots and blanks, with as many in each row.
+
+    At least ``least_rows`` rows are read column by column; the numbers do not depend on it.
 
     Raises:
         ValueError: they cannot be put into so many rows of one length.
     """
     import numpy as np
 
-    found = _by_columns(_MARGIN + text + b" ", rows)
-    # Twice to three times as long, but it reads any number.
+    found = _by_columns(_MARGIN + text + b" ", rows) if rows >= least_rows else None
+    # It takes two to three times as long for many numbers, and reads any.
     return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ").reshape(rows, -1) if found is None else found
 
 
