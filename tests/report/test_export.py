@@ -90,6 +90,28 @@ def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_
     assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
 
 
+def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Path, tmp_path: Path) -> None:
+    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
+
+    rows = parquet.read_table(tmp_path / "results.parquet").to_pylist()
+    stated = [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+    expected = list(csv.DictReader(io.StringIO(run("--data", str(data)))))
+    assert stated == expected
+    assert {row["side"] for row in rows} == {None, "publisher", "subscriber"}
+    assert {row["reliability"] for row in rows} > {None}
+    assert {row["load_mode"] for row in rows} > {None}
+
+
+def test_a_parquet_file_says_which_columns_always_have_a_value(data: Path, tmp_path: Path) -> None:
+    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
+
+    always = [field.name for field in parquet.read_schema(tmp_path / "results.parquet") if not field.nullable]
+    assert always == [
+        *("id", "run", "log", "line", "last_line", "scope", "test"),
+        *("metric", "statistic", "unit", "bound", "marks", "system", "published"),
+    ]
+
+
 def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:
     said = run("--data", str(data), "--format", "hdr", "--output", str(tmp_path / "hdr"))
 
