@@ -66,8 +66,9 @@ def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, 
     The name of the site leads to the first page.
     """
     if "no-menus" in (context.get("meta") or {}):
-        for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end"):
+        for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
             context[f"theme_{part}"] = []
+        context["theme_disable_search"] = True
         for kind, used in _USED_WITHOUT_MENUS.items():
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
 

@@ -18,6 +18,7 @@ from tacholog.dataset.versions import code_digest, detection_digest, reader_dige
 
 KEY = key_of("a log", b"\x00\x01")
 LONG = b"a value that is worth packing " * 100
+VERY_LONG = bytes(range(256)) * 1000
 
 
 def changed_bytes(path: Path, place: int) -> None:
@@ -26,7 +27,7 @@ def changed_bytes(path: Path, place: int) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("value", [b"", b"short", LONG])
+@pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG])
 def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes) -> None:
     Cache(tmp_path).put(Kind.LOG, {KEY: value})
 

@@ -22,7 +22,7 @@ from tests.left_out import leave_out
 from tacholog.dataset.cache import Cache, Kind
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
-from tacholog.dataset.work.entries import decoded
+from tacholog.dataset.work.entries import DamagedEntry, decoded
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import InThisProcess, LogTask
 from tacholog.dataset.work.work import Work
@@ -96,7 +96,7 @@ def test_several_processes_give_the_same_bytes_as_one() -> None:
     in_pool = [pool.submit([one], lambda _place, _count: None) for one in GOOD * 5]
     here = [InThisProcess().submit([one], lambda _place, _count: None) for one in GOOD * 5]
 
-    assert [promise.result() for promise in in_pool] == [promise.result() for promise in here]
+    assert [[log.content for log in promise.result()] for promise in in_pool] == [[log.content for log in promise.result()] for promise in here]
     pool.close()
 
 
@@ -113,7 +113,7 @@ def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, pat
     pool = Pool(1, patience_s=patience_s)
     tasks = [GOOD[0], task(f"{poison}\n".encode()), GOOD[1], task(b"poison: print\n"), GOOD[2]]
 
-    entries = [decoded(content) for content in pool.submit(tasks, lambda _place, _count: None).result()]
+    entries = [log.entry() for log in pool.submit(tasks, lambda _place, _count: None).result()]
 
     pool.close()
     assert [entry.head.is_lost for entry in entries] == [False, True, False, False, False]
@@ -145,6 +145,44 @@ def test_the_cache_is_filled_with_the_same_bytes_by_one_process_and_by_several(t
     assert contents(one) == contents(several)
     assert tables(load([tmp_path / "data"], work=work)) == alone
     assert (work.tally.read, work.tally.kept) == (400, 400)
+
+
+def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path) -> None:
+    sizes = [(number, 77_841_180 * number) for number in range(1, 2001)]
+    lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
+    content = "".join(lines).encode()
+    (tmp_path / "data/run").mkdir(parents=True)
+    (tmp_path / "data/run/sub.log").write_bytes(content)
+    entry = LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest())
+    write(tmp_path / "data/run/run.toml", Manifest(system="rti", logs=(entry,)))
+    cache, pool = Cache(tmp_path / "cache"), Pool(1)
+
+    here = load([tmp_path / "data"], work=Work(1, cache=cache))
+    again = Work(1, cache=cache)
+
+    results = here.results[here.results["metric"] == "messages_received"]
+    assert list(zip(results["payload_bytes"], results["value"], strict=True)) == sizes
+    assert tables(load([tmp_path / "data"], work=again)) == tables(here)
+    assert (again.tally.read, again.tally.kept) == (0, 1)
+    assert {one.content for one in pool.submit([task(content)], lambda _place, _count: None).result()} == {
+        one.content for one in InThisProcess().submit([task(content)], lambda _place, _count: None).result()
+    }
+    pool.close()
+
+
+def test_an_entry_whose_columns_are_not_of_the_widths_that_it_says_is_damaged() -> None:
+    content = "".join(LINE.format(77_841_180 + number) for number in range(2000)).encode()
+    (read,) = InThisProcess().submit([task(content)], lambda _place, _count: None).result()
+    head, shapes, names, records, numbers, bins, widths, words = msgspec.msgpack.decode(read.content)
+
+    def entry_with(widths: bytes, words: bytes = words) -> bytes:
+        return msgspec.msgpack.encode([head, shapes, names, records, numbers, bins, widths, words])
+
+    assert len(widths) == 13
+    assert decoded(entry_with(widths)).columns.numbers.value.tolist() == read.entry().columns.numbers.value.tolist()
+    for wrong in (entry_with(widths[:-1]), entry_with(b""), entry_with(b"\x03" + widths[1:]), entry_with(widths, words[:-1])):
+        with pytest.raises(DamagedEntry):
+            decoded(wrong)
 
 
 class Running(NamedTuple):

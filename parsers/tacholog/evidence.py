@@ -81,15 +81,18 @@ def is_there(folder: Path, name: str) -> bool:
 def _opened(folder: Path, name: str) -> int:
     """Return the descriptor of a regular file of a folder: see `open_evidence`."""
     *inner, last = _parts(name)
-    at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
-    try:
-        for part in inner:
-            below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, at)
+    if inner:
+        at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
+        try:
+            for part in inner:
+                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, at)
+                os.close(at)
+                at = below
+            file = _open(last, _FLAGS, at)
+        finally:
             os.close(at)
-            at = below
-        file = _open(last, _FLAGS, at)
-    finally:
-        os.close(at)
+    else:  # Only the last name on a path is not followed, and here all names before it are the user's.
+        file = _open(os.path.join(folder, last), _FLAGS, None)  # noqa: PTH118 - of a million logs: a path takes longer than to open it
     mode = os.fstat(file).st_mode
     if not stat.S_ISREG(mode):
         os.close(file)

@@ -116,13 +116,23 @@
     figure.querySelector(".tl-points")?.replaceChildren("The points of this figure: ", link);
   }
 
+  // A page that is a part of another one has its data in the script of that part.
+  async function specOf(figure) {
+    const file = figure.dataset.part;
+    if (!file) return figure.querySelector(".tl-spec").textContent;
+    const box = document.createElement("template");
+    box.innerHTML = (await part(file))[""];
+    return box.content.querySelector(`#${CSS.escape(figure.id)} .tl-spec`).textContent;
+  }
+
   async function start(figure) {
     const stage = figure.querySelector(".tl-stage");
     const target = document.createElement("div");
     target.className = "tl-live";
-    const state = { spec: JSON.parse(figure.querySelector(".tl-spec").textContent), target, hidden: new Set(), name: figure.id };
+    const state = { target, hidden: new Set(), name: figure.id };
     stage.append(target);
     try {
+      state.spec = JSON.parse(await specOf(figure));
       await draw(state);
     } catch (problem) {
       target.remove(); // keep the static drawing

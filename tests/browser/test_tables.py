@@ -308,6 +308,27 @@ def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, brows
     context.close()
 
 
+def test_a_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opened: Opener) -> None:
+    with opened("side-by-side.html") as page:
+        fold = page.locator("details.tl-fold").first
+        assert fold.locator("table").count() == 0
+
+        fold.locator("summary").first.click()
+        fold.locator("table").wait_for()
+
+        assert fold.locator("tbody tr").count() > 20
+        assert page.evaluate("document.getElementsByTagName('*').length") < 3500
+        assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, at, all) => all.indexOf(id) !== at)") == []
+
+
+def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: Opener) -> None:
+    with opened(OLDER.replace(".html", "-release-0.1.0.html")) as page:
+        assert page.locator("script.tl-spec").count() == 0
+
+        page.locator("figure.tl-figure").first.scroll_into_view_if_needed()
+        page.locator("figure.tl-figure .tl-is-live .js-plotly-plot").first.wait_for()
+
+
 def test_no_page_grows_without_bound(site: Path, browser: Browser) -> None:
     """A browser lays out 5000 elements at once; a page with more of them is slow on a phone."""
     page = browser.new_context().new_page()

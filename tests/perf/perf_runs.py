@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,8 +42,7 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
     """Run a command of Tacholog to its end, with the cache in this folder, and of another checkout if one is given."""
     began = time.monotonic()
     with tempfile.TemporaryFile() as complaints:
-        code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
-        settings = {**os.environ, **code, "TACHOLOG_CACHE": str(cache)}
+        settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
         process = subprocess.Popen([*TACHOLOG, *argv], stdout=subprocess.DEVNULL, stderr=complaints, env=settings, cwd=cwd or cache.parent)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -49,6 +50,23 @@ def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd
             complaints.seek(0)
             raise SystemExit(f"{' '.join(argv)} failed: {complaints.read().decode(errors='replace')}")
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * 1024)
+
+
+@functools.cache
+def _compiled(checkout: Path | None) -> dict[str, str]:
+    """Return the variables for a command whose modules are compiled, as pip leaves them.
+
+    Where a variable forbids Python to write what it compiled, as in containers, each command would spend seconds on what no user waits for.
+    """
+    compiled = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+    code = {"PYTHONPATH": str(checkout / "parsers")} if checkout else {}
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | code | {"PYTHONPYCACHEPREFIX": compiled}
+    with tempfile.TemporaryDirectory() as folder:
+        write_small_runs(Path(folder, "runs"), range(2))
+        for words in (["report", "runs", "--output", "site"], ["diff", "runs/0000/000", "runs/0000/001"], ["export", "--data", "runs"]):
+            subprocess.run([*TACHOLOG, *words], cwd=folder, env=settings | {"TACHOLOG_CACHE": folder}, capture_output=True, check=False)
+    return settings
 
 
 def write_run(folder: Path, content: bytes, **about: str) -> Path:

@@ -15,7 +15,7 @@ from hdrh.histogram import HdrHistogram
 from pyarrow import parquet
 
 from tacholog.commands.export import export
-from tacholog.dataset.export import csv_rows, results_table
+from tacholog.dataset.export import csv_head, csv_rows, json_rows, results_table
 from tacholog.dataset.load import load
 from tacholog.schema.tables import OFFERED
 
@@ -37,10 +37,42 @@ def test_csv_and_json_hold_every_number_with_its_id(data: Path) -> None:
     assert len({row["id"] for row in objects}) == len(objects)
 
 
-def test_rows_of_csv_are_whole_although_texts_hold_line_ends_and_quotes() -> None:
-    rows = csv_rows(pd.DataFrame({"run": ['a "b"\nc', "d", 'e\n"'], "value": [1, 2, 3]}))
+@pytest.mark.parametrize("dtype", ["str", "category", "object"])
+def test_rows_of_csv_are_whole_although_texts_hold_line_ends_and_quotes(dtype: str) -> None:
+    table = pd.DataFrame({"run": pd.Series(['a "b"\nc', "d", 'e\n"', "f\rg", "h,\u00e9", None], dtype=dtype), "value": range(1, 7)})
 
-    assert rows == [b"run,value\n", b'"a ""b""\nc",1\n', b"d,2\n", b'"e\n""",3\n']
+    assert csv_head(table) == b"run,value\n"
+    assert csv_rows(table) == [b'"a ""b""\nc",1\n', b"d,2\n", b'"e\n""",3\n', b'"f\rg",4\n', b'"h,\xc3\xa9",5\n', b",6\n"]
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", "object"])
+def test_rows_of_json_escape_what_texts_hold_and_say_null_where_nothing_is_stated(dtype: str) -> None:
+    table = pd.DataFrame({"run": pd.Series(['a/"b', "c\x01\\", "\u00e9", None], dtype=dtype), "marks": 'x"'})
+
+    assert json_rows(table) == [
+        b'{"run":"a\\/\\"b","marks":"x\\""}\n',
+        b'{"run":"c\\u0001\\\\","marks":"x\\""}\n',
+        b'{"run":"\\u00e9","marks":"x\\""}\n',
+        b'{"run":null,"marks":"x\\""}\n',
+    ]
+
+
+def test_numbers_are_written_with_all_their_digits_and_what_is_not_known_is_left_out() -> None:
+    table = pd.DataFrame(
+        {
+            "value": pd.array([0.1, 2386046.0, None, 1e300], dtype="Float64"),
+            "samples": pd.array([2**53 + 1, None, 0, -1], dtype="Int64"),
+            "published": pd.array([True, False, None, True], dtype="boolean"),
+        }
+    )
+
+    assert csv_rows(table) == [b"0.1,9007199254740993,True\n", b"2386046.0,,False\n", b",0,\n", b"1e+300,-1,True\n"]
+    assert [json.loads(row) for row in json_rows(table)] == [
+        {"value": 0.1, "samples": 9007199254740993, "published": True},
+        {"value": 2386046.0, "samples": None, "published": False},
+        {"value": None, "samples": 0, "published": None},
+        {"value": 1e300, "samples": -1, "published": True},
+    ]
 
 
 def test_parquet_goes_to_a_file(data: Path, tmp_path: Path) -> None:
@@ -56,6 +88,28 @@ def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_
     columns = {part.column(place).path_in_schema: part.column(place).statistics for place in range(part.num_columns)}
     assert (columns["payload_bytes"].min, columns["payload_bytes"].max) == (32, 1024)
     assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
+
+
+def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Path, tmp_path: Path) -> None:
+    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
+
+    rows = parquet.read_table(tmp_path / "results.parquet").to_pylist()
+    stated = [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+    expected = list(csv.DictReader(io.StringIO(run("--data", str(data)))))
+    assert stated == expected
+    assert {row["side"] for row in rows} == {None, "publisher", "subscriber"}
+    assert {row["reliability"] for row in rows} > {None}
+    assert {row["load_mode"] for row in rows} > {None}
+
+
+def test_a_parquet_file_says_which_columns_always_have_a_value(data: Path, tmp_path: Path) -> None:
+    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
+
+    always = [field.name for field in parquet.read_schema(tmp_path / "results.parquet") if not field.nullable]
+    assert always == [
+        *("id", "run", "log", "line", "last_line", "scope", "test"),
+        *("metric", "statistic", "unit", "bound", "marks", "system", "published"),
+    ]
 
 
 def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:

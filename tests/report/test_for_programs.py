@@ -216,8 +216,9 @@ def feeds_after(root: Path, releases: int) -> dict[str, bytes]:
             mbit = (700.0 if release < 5 else 560.0) + (7 * repetition + 3 * release) % 11
             write_run(folder, f"1.{release}", f"2026-11-{release + 1:02d}T10:0{repetition}:00Z", mbit, (32,))
     settings = SiteSettings(name="Lab")
-    view = view_of(prepare([root / "data"], root / "work", settings))
-    keep(root / "work" / "dataset", view)
+    data = prepare([root / "data"], root / "work", settings)
+    view = view_of(data)
+    keep(root / "work" / "dataset", data, view)
     return {feed.file: atom(feed, settings) for feed in feeds_of_site(root / "work" / "dataset", view, settings)}
 
 

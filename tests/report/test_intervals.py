@@ -14,7 +14,7 @@ FORMATS = Path(__file__).parent.parent / "formats"
 
 def figures(log: str) -> list[Figure]:
     """The figures of a sample log."""
-    return [figure for _, figure in interval_figures(view_of(load_logs([FORMATS / log])).intervals())]
+    return [figure for _, figure in interval_figures(view_of(load_logs([FORMATS / log])).interval_series())]
 
 
 def test_a_rate_is_drawn_at_the_end_of_each_interval_whose_length_the_log_states() -> None:

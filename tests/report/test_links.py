@@ -33,5 +33,5 @@ def test_a_link_to_a_number_ends_where_its_permanent_id_does_and_marks_it_on_its
     row = re.search(r'<li id="L2" .*?</li>', log)
 
     assert row
-    assert '<span id="L2:goodput.mean">1221.7</span>' in row[0]
+    assert '<b id="L2:goodput.mean">1221.7</b>' in row[0]
     assert 'href="../logs/rti/copy/sub.log.html#L2:goodput.mean"' in (site / "rti-connext-dds/shmem.html").read_text()

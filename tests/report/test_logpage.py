@@ -37,9 +37,36 @@ def test_a_number_that_stands_alone_on_its_line_is_named_beside_it(tmp_path: Pat
 
     shown = log_page(tmp_path / "a.log", None, [], [record])
 
-    assert '<code><span id="L1:latency.mean">21</span></code><span class="tl-what">32\u00a0B: Latency, mean</span>' in shown
+    assert '<code><b id="L1:latency.mean">21</b></code><span class="tl-what">32\u00a0B: Latency, mean</span>' in shown
     assert shown.count("tl-what") == 1
     assert labels_of([whole]) == {}
+
+
+def test_a_histogram_is_shown_by_its_beginning_and_a_line_with_numbers_is_whole(tmp_path: Path) -> None:
+    log = "perftest version=0.3.0 log=native/1\n"
+    log += (
+        "latency payload_bytes=64 basis=rtt samples=4 lost=0 p50_ns=7243 max_ns=9000 " + "".join(f"later{number}=1 " for number in range(12)) + "\n"
+    )
+    log += "histogram payload_bytes=64 basis=rtt part=0 parts=1 bins=" + ",".join(f"{at}:{at + 3}:1" for at in range(5000, 5200, 4)) + "\n"
+    (tmp_path / "a.log").write_text(log)
+    number = {"run": {"run": "r"}, "log": "a.log", "line": 2, "metric": "latency", "statistic": "p50", "value": 7243.0}
+
+    shown = log_page(tmp_path / "a.log", "native", [2], [msgspec.convert(number, ResultRow)])
+
+    assert "later11=1" in shown
+    histogram = log.splitlines()[2]
+    assert f"<code>{histogram[:160]}<span" in shown
+    assert f" … {len(histogram) - 160} more characters" in shown
+
+
+def test_lines_are_marked_by_their_class_but_for_chatter(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("perftest version=0.3.0 log=native/1\nhistogram payload_bytes=64 basis=rtt part=0 parts=1 bins=1:2:4\nwhat?\n")
+
+    shown = log_page(tmp_path / "a.log", "native", [])
+
+    assert '<li id="L1"><a href="#L1">1</a>' in shown
+    assert '<li id="L2" class="tl-record"><a href="#L2" aria-label="Line 2, result">2</a>' in shown
+    assert '<li id="L3" class="tl-unknown"><a href="#L3" aria-label="Line 3, unknown">3</a>' in shown
 
 
 NATIVE = "latency payload_bytes=239 samples=90 lost=0 reordered=0 mean_ns=461.4 min_ns=239 p50_ns=407 p99_ns=794 p99.9_ns=794"
@@ -82,11 +109,11 @@ def test_a_number_that_cannot_be_told_is_not_marked(text: str, value: float | No
     fact = ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
 
     assert printed_at(text, fact) is None
-    assert with_anchors(text, {"L1:latency.mean": [fact]}) == f'<span id="L1:latency.mean"></span>{text}'
+    assert with_anchors(text, {"L1:latency.mean": [fact]}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
 def test_a_line_is_escaped_around_its_numbers_and_those_of_one_name_or_place_share_it() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
-    assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <span id="b"><span id="a">5</span></span> &amp; 6'
-    assert with_anchors("5 6", {"a": [p50, mean]}) == '<span id="a"></span>5 6'
+    assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
+    assert with_anchors("5 6", {"a": [p50, mean]}) == '<b id="a"></b>5 6'

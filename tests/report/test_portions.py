@@ -139,6 +139,22 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp
 
 
 @pytest.mark.site
+def test_the_figures_of_an_older_release_take_their_data_from_its_script(tmp_path: Path) -> None:
+    add(tmp_path / "data", "old", "1", FIRST)
+    add(tmp_path / "data", "new", "2", SECOND)
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    name = "rti-connext-dds/udpv4-release-1"
+    page, script = (site / f"{name}.html").read_text(), pieces_of(site / f"{name}.js")[""]
+    figure = "tl-goodput-rti-connext-dds-udpv4-throughput-1"
+    assert f'<figure data-part="udpv4-release-1.js" class="tl-figure" id="{figure}">' in page
+    assert "<svg" in page.partition(f'id="{figure}"')[2].partition("</figure>")[0]
+    assert "tl-spec" not in page
+    assert "tl-spec" in script.partition(f'id="{figure}"')[2].partition("</figure>")[0]
+
+
+@pytest.mark.site
 def test_the_page_of_a_release_that_is_gone_goes_too(tmp_path: Path) -> None:
     add(tmp_path / "data", "old", "1", FIRST)
     add(tmp_path / "data", "new", "2", SECOND)

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
+import pandas as pd
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
 
@@ -247,18 +248,25 @@ def test_the_numbers_of_a_page_and_of_the_site_are_offered_for_other_tools(site:
     assert rows[0].startswith("id,run,log,line,")
     assert sum("2386046" in row for row in rows) == 1
     files = {link.rpartition("/")[2].partition(".")[2] for link in page("downloads").links}
-    assert {"csv.gz", "jsonl.gz", "parquet"} <= files
+    assert {"jsonl.gz", "parquet"} <= files
     assert {"data/results.parquet", "downloads.html"} <= set(page("index").links)
 
 
 def test_the_files_of_a_release_hold_its_numbers_once(site: Path, page: Reader) -> None:
     lines = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.jsonl.gz").read_bytes()).decode().splitlines()
-    table = gzip.decompress((site / "data/releases/rti-connext-dds-not-stated.csv.gz").read_bytes()).decode().splitlines()
 
     assert {json.loads(line)["system"] for line in lines} == {"RTI Connext DDS"}
-    assert len(lines) == len(table) - 1
     assert sum(json.loads(line)["value"] == 2386046 for line in lines) == 2  # of the published run, and of an own one with the same log
-    assert "data/releases/rti-connext-dds-not-stated.csv.gz" in page("downloads").links
+    assert "data/releases/rti-connext-dds-not-stated.jsonl.gz" in page("downloads").links
+
+
+def test_each_kind_of_file_for_download_has_each_number_once(site: Path) -> None:
+    rows = pd.concat([pd.read_csv(path) for path in (site / "data").rglob("*.csv.gz")])
+    lines = pd.concat([pd.read_json(path, lines=True) for path in (site / "data").rglob("*.jsonl.gz")])
+    whole = pd.read_parquet(site / "data/results.parquet")
+
+    assert len(whole) == 138
+    assert sorted(rows["id"]) == sorted(lines["id"]) == sorted(whole["id"])
 
 
 def test_a_run_leads_to_its_manifest(site: Path, data: Path, page: Reader) -> None:

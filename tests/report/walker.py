@@ -24,6 +24,7 @@ _NUMERAL = re.compile(
     r"(?:[\u00a0\u202f]?((?:[kM]\u202f)?[A-Za-zµ%][\w/]*))?"  # its unit
 )
 _PRINTED = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_SPEC = re.compile(r'class="tl-spec">(.*?)</script>', re.DOTALL)
 _WITHOUT = {
     "script",
     "style",
@@ -209,7 +210,7 @@ def points(site: Path) -> tuple[int, list[str]]:
         text, page = file.read_text(encoding="utf-8"), file.relative_to(site).with_suffix("").as_posix()
         for figure in re.findall(r'<figure [^>]*class="tl-figure".*?</figure>', text, re.DOTALL):
             places = [html.unescape(href) for href in re.findall(r'<a href="([^"]*)" tabindex="-1">', figure)]
-            block = re.search(r'class="tl-spec">(.*?)</script>', figure, re.DOTALL)
+            block = _SPEC.search(figure) or _spec_in_part(file, figure)
             for trace in json.loads(block[1])["data"] if block else []:
                 number = trace.get("meta", {}).get("number")
                 for y, place in zip(trace["y"], trace.get("customdata") or [], strict=False):
@@ -219,6 +220,15 @@ def points(site: Path) -> tuple[int, list[str]]:
                         if found is None or not _is_said(found[0], y, found[1]):
                             wrong.append(f"{page}: {y} {number}: {found and found[0][:160]!r}")
     return count, wrong
+
+
+def _spec_in_part(page: Path, figure: str) -> re.Match[str] | None:
+    """The data of a figure on a page that is a part of another one: they are in the script of the part."""
+    named = re.search(r'data-part="([^"]+)"[^>]* id="([^"]+)"', figure)
+    if named is None:
+        return None
+    whole = pieces_of(page.with_name(named[1]))[""]
+    return _SPEC.search(whole, whole.index(f'<figure class="tl-figure" id="{named[2]}">'))
 
 
 def _is_said(line: str, value: float, metric: str) -> bool:

@@ -17,7 +17,6 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.campaign import campaign_folders
 from tacholog.commands.shared.complaints import tell
 from tacholog.commands.shared.paths import Folder, home
 from tacholog.commands.shared.progress import Progress
@@ -124,6 +123,8 @@ def default_roots() -> tuple[Path, ...]:
     Raises:
         UnreadableInput: neither folder exists.
     """
+    from tacholog.campaign import campaign_folders
+
     root = home()
     newest = campaign_folders(root / "build" / "runs")[-1:]
     for path in newest:

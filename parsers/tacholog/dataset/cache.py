@@ -15,6 +15,7 @@ import hashlib
 import os
 import sqlite3
 import sys
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import islice
@@ -28,13 +29,14 @@ else:
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
-_LAYOUT = 1  # Of the file. One of another layout is made anew.
+_LAYOUT = 2  # Of the file. One of another layout is made anew.
 _APPLICATION = 0x7AC40106  # So that a file of another program with this name is recognised.
 _WAIT_S = 30
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
 _CHECKSUM_BYTES = 16
-_PLAIN, _PACKED = b"\x00", b"\x01"
+_PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
+_WORTH_ZSTANDARD = 1 << 16  # Bytes. To begin with Zstandard takes longer than to pack or unpack a shorter value with zlib.
 _LEVEL = 1
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _Answer = TypeVar("_Answer")
@@ -180,8 +182,14 @@ def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Con
 
 
 def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
-    packed = _PACKED + zstd.compress(value, _LEVEL) if len(value) >= _WORTH_PACKING else _PLAIN + value
+    packed = _packed(value)
     return _checksum(kind, key, packed) + packed
+
+
+def _packed(value: bytes) -> bytes:
+    if len(value) < _WORTH_PACKING:
+        return _PLAIN + value
+    return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
 
 
 def _unpacked(kind: Kind, key: bytes, stored: object) -> bytes | None:
@@ -191,7 +199,10 @@ def _unpacked(kind: Kind, key: bytes, stored: object) -> bytes | None:
     packed = stored[_CHECKSUM_BYTES:]
     if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, packed):
         return None
-    return packed[1:] if packed[:1] == _PLAIN else zstd.ZstdDecompressor().decompress(packed[1:])
+    how, content = packed[:1], packed[1:]
+    if how == _ZLIB:
+        return zlib.decompress(content)
+    return content if how == _PLAIN else zstd.ZstdDecompressor().decompress(content)
 
 
 def _checksum(kind: Kind, key: bytes, packed: bytes) -> bytes:
@@ -208,7 +219,7 @@ def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
 def key_of(*parts: str | bytes) -> bytes:
     """Return the key of what is made from these parts: the SHA-256 of all of them, each with its length."""
     contents = [part.encode() if isinstance(part, str) else part for part in parts]
-    return hashlib.sha256(b"".join(piece for content in contents for piece in (len(content).to_bytes(8, "little"), content))).digest()
+    return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
 
 
 def cache_folder() -> Path | None:

@@ -36,8 +36,10 @@ class Complaints(msgspec.Struct, frozen=True):
 
 def complaints(data: Dataset) -> Complaints:
     """Return the problems of a dataset that was read from logs."""
-    places = {str(run): Path(str(root)) for run, root in zip(data.runs["run"], data.runs["root"], strict=True)}
     rows = data.problems.to_dict("records")
+    if not rows:
+        return Complaints()
+    places = {str(run): Path(str(root)) for run, root in zip(data.runs["run"], data.runs["root"], strict=True)}
     return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False))
 
 

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import inspect
 import io
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-
-import msgspec
 
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
@@ -24,6 +25,9 @@ Bins = Sequence[tuple[float, float, int]]
 _HDR_DIGITS = 3
 _GROUP_ROWS = 1 << 17
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
+_JSON_DIGITS = 10  # after the point, as pandas writes numbers
+_TO_BE_QUOTED = re.compile('[",\\n\\r]')
+_ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
 _DIFFERENT = ("id", "line", "last_line", "value")
 _SEARCHED = ("run", "system", "release")
 _HDR_HEAD = (
@@ -35,24 +39,36 @@ _HDR_HEAD = (
 
 def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
-    import pandas as pd
-
-    results = data.results.copy(deep=False)
-    runs = results["run"].astype("category").cat
-    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str")))
-    for name in OFFERED_OF_RUNS:
-        column = data.runs[name]
-        column = column.astype("category") if RUNS[name].kind == "text" else column
-        results[name] = column.array.take(places[runs.codes], allow_fill=True)
-    results["marks"] = _mark_words(results["marks"])
-    results.insert(0, "id", _ids(data.results))
-    return results
+    return _table(data.results, data.results["run"].astype("category"), _facts_of_runs(data))
 
 
 def results_tables(data: Dataset) -> Iterator[pd.DataFrame]:
     """Yield the table in parts of some hundred thousand rows. Their columns stay in the caches of the processor; those of a million rows do not."""
-    for start in range(0, max(1, len(data.results)), _GROUP_ROWS):
-        yield results_table(msgspec.structs.replace(data, results=data.results.iloc[start : start + _GROUP_ROWS]))
+    results, runs, facts = data.results, data.results["run"].astype("category"), _facts_of_runs(data)
+    for start in range(0, max(1, len(results)), _GROUP_ROWS):
+        rows = slice(start, start + _GROUP_ROWS)
+        yield _table(results.iloc[rows], runs.iloc[rows], facts)
+
+
+def _facts_of_runs(data: Dataset) -> dict[str, Any]:
+    """Return what stands beside the results of a run: for each name an array with a value for each category of the runs."""
+    import pandas as pd
+
+    runs = data.results["run"].astype("category").cat.categories.astype("str")
+    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs))
+    columns = {name: data.runs[name] for name in OFFERED_OF_RUNS}
+    arrays = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
+    return {name: array.take(places, allow_fill=True) for name, array in arrays.items()}
+
+
+def _table(results: pd.DataFrame, runs: pd.Series, facts: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of these results. A frame is made at once: to put a dozen columns into one takes longer than to make them."""
+    import pandas as pd
+
+    of_runs = {name: array.take(runs.cat.codes, allow_fill=True) for name, array in facts.items()}
+    columns: dict[str, Any] = {str(name): column.array for name, column in results.items()}
+    table = {"id": _ids(results), **columns, "marks": _mark_words(results["marks"]), **of_runs}
+    return pd.DataFrame(table, index=results.index, copy=False)
 
 
 def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
@@ -70,7 +86,8 @@ def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
     starts[1:] = (places[1:] != places[:-1]) | (lines[1:] != lines[:-1])
     codes, different = pd.factorize(places[starts])
     names = [divmod(place, max(1, len(logs.categories))) for place in different.tolist()]
-    begins: Any = pd.array([number_id(runs.categories[run], logs.categories[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
+    run_names, log_names = runs.categories.tolist(), logs.categories.tolist()
+    begins: Any = pd.array([number_id(run_names[run], log_names[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
     halves = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
     metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
     ends = pd.array([f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories], dtype="str")
@@ -78,7 +95,7 @@ def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
     return halves.take(np.cumsum(starts) - 1) + ends.take(of_name)
 
 
-def _mark_words(marks: pd.Series) -> pd.Series:
+def _mark_words(marks: pd.Series) -> pd.Categorical:
     """Return the marks of each number as words. Numbers share their marks, so few of them are different, and each is put into words once."""
     import numpy as np
     import pandas as pd
@@ -88,7 +105,7 @@ def _mark_words(marks: pd.Series) -> pd.Series:
     firsts[codes[::-1]] = np.arange(len(codes))[::-1]
     words = pd.Categorical([" ".join(marks.iloc[first]) for first in firsts.tolist()])
     categories = words.categories.astype("str")
-    return pd.Series(pd.Categorical.from_codes(words.codes[codes], categories), index=marks.index)
+    return pd.Categorical.from_codes(words.codes[codes], categories)
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
@@ -96,28 +113,71 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
     return f"{run}/{log}#L{line}:{metric}.{statistic}"
 
 
-def as_csv(results: pd.DataFrame) -> bytes:
-    """Return a table as CSV."""
-    return results.to_csv(index=False, lineterminator="\n").encode()
+def csv_head(results: pd.DataFrame) -> bytes:
+    """Return the header of a table as CSV."""
+    return ",".join(map(_quoted, map(str, results.columns))).encode() + b"\n"
 
 
 def csv_rows(results: pd.DataFrame) -> list[bytes]:
-    """Return a table as rows of CSV, the header first.
+    """Return the rows of a table as CSV, without its header. Several files can be put together from them. A missing value is an empty field."""
+    starts = ["", *("," for _ in results.columns[1:])]
+    return _text_rows(results, starts, lambda values: [_quoted(repr(one) if isinstance(one, float) else str(one)) for one in values.tolist()], "", "")
 
-    Several files can be put together from these rows: pandas takes longer to write a table than to write all of its rows once.
+
+def json_rows(results: pd.DataFrame) -> list[bytes]:
+    """Return the rows of a table as JSON, one object per line. A value that is not stated is null. Numbers are written as pandas writes them."""
+    starts = [f"{',' if place else '{'}{_json_word(str(name))}:" for place, name in enumerate(results.columns)]
+    return _text_rows(results, starts, _json_values, "null", "}")
+
+
+def _text_rows(results: pd.DataFrame, starts: Sequence[str], written: Callable[[pd.Series], list[str]], missing: str, end: str) -> list[bytes]:
+    """Return the rows of a table as text.
+
+    Each different value is written once, and each combination of what stands side by side in many rows: pandas took three times as long.
+
+    Args:
+        results: the table.
+        starts: what stands before each field.
+        written: writes the different values of a column.
+        missing: what stands for a missing value.
+        end: what stands after the last field of a row.
     """
-    rows, held = [], b""
-    for line in as_csv(results).split(b"\n")[:-1]:
-        held += line + b"\n"
-        if held.count(b'"') % 2 == 0:  # else the line ends inside of a text
-            rows.append(held)
-            held = b""
-    return rows
+    import numpy as np
+    import pandas as pd
+
+    pieces: list[list[str]] = []
+    block, of_block = np.zeros(len(results), dtype=np.int64), [""]
+
+    def add(codes: Any, words: list[str]) -> None:  # noqa: ANN401 - an array of pandas
+        pieces.append([words[code] for code in codes.tolist()])
+
+    for start, name in zip(starts, results.columns, strict=True):
+        codes, values = pd.factorize(results[name])
+        words = [*(f"{start}{text}" for text in written(pd.Series(values))), f"{start}{missing}"]  # the code of what is missing is -1
+        both, pairs = pd.factorize(block * len(words) + codes % len(words))
+        if len(pairs) > len(results) // _ROWS_OF_A_WORD:
+            add(block, of_block)
+            block, of_block = codes, words
+        else:
+            block, of_block = both, [of_block[pair // len(words)] + words[pair % len(words)] for pair in pairs.tolist()]
+    add(block, [f"{text}{end}\n" for text in of_block])
+    return [row.encode() for row in map("".join, zip(*pieces, strict=True))]
 
 
-def as_json(results: pd.DataFrame) -> bytes:
-    """Return a table as JSON, one object per line. A value that is not stated is null."""
-    return results.to_json(orient="records", lines=True).encode()
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _TO_BE_QUOTED.search(text) else text
+
+
+def _json_values(values: pd.Series) -> list[str]:
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values.dtype):  # which true and false are
+        return values.to_json(orient="records", double_precision=_JSON_DIGITS)[1:-1].split(",") if len(values) else []
+    return [_json_word(str(value)) for value in values.tolist()]
+
+
+def _json_word(word: str) -> str:
+    return json.dumps(word).replace("/", "\\/")  # as pandas writes it
 
 
 def as_parquet(results: pd.DataFrame) -> bytes:
@@ -143,9 +203,9 @@ class ResultsFile:
         if self._kind == "parquet":
             self._write_parquet(results)
         elif self._kind == "json":
-            self._stream.write(as_json(results))
+            self._stream.write(b"".join(json_rows(results)))
         else:
-            self._stream.write(results.to_csv(index=False, lineterminator="\n", header=self._is_first).encode())
+            self._stream.write(b"".join([csv_head(results) if self._is_first else b"", *csv_rows(results)]))
         self._is_first = False
 
     def close(self) -> None:
@@ -161,18 +221,24 @@ class ResultsFile:
             # Where nearly all values differ, a dictionary is built and thrown away.
             repeated = [field.name for field in schema if field.name not in _DIFFERENT]
             how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
+            if "max_rows_per_page" in inspect.signature(parquet.ParquetWriter.__init__).parameters:
+                how["max_rows_per_page"] = _GROUP_ROWS  # Else newer versions end a page after 20,000 rows, and each page is compressed anew.
             self._parquet = parquet.ParquetWriter(self._stream, schema, **how)
         for start in range(0, len(results), _GROUP_ROWS):
             self._parquet.write_table(_as_arrow(results.iloc[start : start + _GROUP_ROWS], schema))
 
 
 def _parquet_schema(results: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow comes without types
-    """Return the types of the columns: the same for every part of the file, whatever its rows hold."""
+    """Return the types of the columns: the same for every part of the file, whatever its rows hold.
+
+    A column that always has a value says so: otherwise each of its rows says it, which takes longer than to write the values.
+    """
     import pyarrow as pa
 
     words = pa.dictionary(pa.int32(), pa.string())
     types = {"text": words, "integer": pa.int64(), "number": pa.float64(), "true or false": pa.bool_()}
-    return pa.schema([(name, pa.string() if name == "id" else types[OFFERED[name].kind]) for name in results.columns])
+    types_of = {name: pa.string() if name == "id" else types[OFFERED[name].kind] for name in results.columns}
+    return pa.schema([pa.field(name, type_, nullable=not OFFERED[name].required) for name, type_ in types_of.items()])
 
 
 def _with_extremes(schema: Any) -> list[str]:  # noqa: ANN401 - pyarrow comes without types
@@ -186,15 +252,34 @@ def _with_extremes(schema: Any) -> list[str]:  # noqa: ANN401 - pyarrow comes wi
 
 
 def _as_arrow(results: pd.DataFrame, schema: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
+    import pyarrow as pa
+
+    return pa.table([_arrow_column(results[field.name].array, field.type) for field in schema], schema=schema)
+
+
+def _arrow_column(column: Any, type_: Any) -> Any:  # noqa: ANN401 - an array of pandas, and one of Arrow
+    """Return a column as an array of this type.
+
+    Codes of words become Arrow's as they are: a cast takes as long as to write them. Most columns of most logs are the same in all rows, so whether
+    there is anything missing, or nothing else, is asked once for all of them.
+    """
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
-    def made(column: pd.Series, type_: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
-        is_plain = pa.types.is_dictionary(type_) and not isinstance(column.dtype, pd.CategoricalDtype)
-        array = pa.array(column.astype("category") if is_plain else column)
+    is_words = pa.types.is_dictionary(type_)
+    if is_words and not isinstance(column, pd.Categorical):
+        column = pd.Categorical(column)
+    missing = column.isna()
+    if missing.all():
+        return pa.nulls(len(column), type_)
+    some_missing = missing if missing.any() else None
+    if not is_words:
+        is_whole = some_missing is None and isinstance(column, pd.arrays.IntegerArray | pd.arrays.FloatingArray)
+        array = pa.array(column.to_numpy(dtype=column.dtype.numpy_dtype)) if is_whole else pa.array(column)
         return array if array.type == type_ else array.cast(type_)
-
-    return pa.table([made(results[field.name], field.type) for field in schema], schema=schema)
+    codes = pa.array(column.codes.astype(np.int32), mask=some_missing)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(column.categories, pa.string()), safe=False)  # pandas made sure that each code has a word
 
 
 def write_hdr(data: Dataset, folder: Path) -> int:

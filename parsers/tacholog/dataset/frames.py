@@ -59,6 +59,11 @@ class Dataset(msgspec.Struct, frozen=True):
         (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
 
 
+def without_distributions(data: Dataset) -> Dataset:
+    """Return a dataset that has no bins of distributions."""
+    return msgspec.structs.replace(data, histograms=data.histograms.iloc[:0])
+
+
 def dtype_of(table: str, column: SchemaColumn) -> str:
     """Return the dtype of a column of a table."""
     return "category" if table == "results" and column.kind == "text" else column.dtype
@@ -92,29 +97,49 @@ def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: I
     import pandas as pd
 
     records, numbers = columns.records, columns.numbers
-    log, shape = log_of[numbers.record], records.shape[numbers.record]
+    log, shape = _Codes(log_of[numbers.record], len(places)), _Codes(records.shape[numbers.record], len(columns.shapes))
+    name_of, bound = _Codes(numbers.name, len(columns.names)), _Codes(numbers.bound, len(BOUNDS))
     made: dict[str, Any] = {
         "run": _words([run for run, _ in places], log),
         "log": _words([name for _, name in places], log),
         **{name: _words([getattr(one, name) for one in columns.shapes], shape) for name in ("scope", "test", "side", "participant")},
         **{name: _of_conditions(name, columns.shapes, shape) for name in Conditions.__struct_fields__},
-        "metric": _words([metric for metric, _ in columns.names], numbers.name),
-        "statistic": _words([statistic for _, statistic in columns.names], numbers.name),
-        "unit": _words([METRICS[metric].unit for metric, _ in columns.names], numbers.name),
-        "bound": _words(BOUNDS, numbers.bound),
+        "metric": _words([metric for metric, _ in columns.names], name_of),
+        "statistic": _words([statistic for _, statistic in columns.names], name_of),
+        "unit": _words([METRICS[metric].unit for metric, _ in columns.names], name_of),
+        "bound": _words(BOUNDS, bound),
         "value": pd.arrays.FloatingArray(numbers.value.copy(), np.isnan(numbers.value)),
         "resolution": pd.arrays.FloatingArray(numbers.resolution.copy(), np.isnan(numbers.resolution)),
-        "value_line": pd.arrays.IntegerArray(numbers.value_line.copy(), numbers.value_line == NOT_STATED),
+        "value_line": _integers(numbers.value_line.copy()),
         "marks": _marks(numbers.marks),
     }
     for name in ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples"):
-        values = getattr(records, name)[numbers.record]
-        made[name] = pd.arrays.IntegerArray(values, values == NOT_STATED)
+        made[name] = _integers(getattr(records, name)[numbers.record])
     return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
 
 
-def _words(words: Sequence[str | None], codes: Integers) -> pd.Categorical:
-    """Return a column of words as categories, in the order in which the words are first used.
+class _Codes:
+    """A place in some list for each row, and which places of the list are used at all: asked once for all columns that the list gives."""
+
+    def __init__(self, codes: Integers, count: int) -> None:
+        import numpy as np
+
+        # Where all rows have one code, which is so in most columns, its columns need not look it up row by row.
+        is_used = np.zeros(count, dtype=bool)
+        is_used[codes] = True
+        self.used: list[int] = np.flatnonzero(is_used).tolist()
+        self.codes = codes
+
+    def of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each row, where ``values`` has one for each place of the list."""
+        import numpy as np
+
+        few = values[self.used]
+        return np.full(len(self.codes), few[0]) if len(few) and (few == few[0]).all() else values[self.codes]
+
+
+def _words(words: Sequence[str | None], codes: _Codes) -> pd.Categorical:
+    """Return a column of words as categories, in the order in which the words are listed, without those that no row has.
 
     Args:
         words: the word of each code; it may occur several times. ``None`` becomes ``<NA>``.
@@ -123,15 +148,23 @@ def _words(words: Sequence[str | None], codes: Integers) -> pd.Categorical:
     import numpy as np
     import pandas as pd
 
-    is_used = np.zeros(len(words), dtype=bool)
-    is_used[codes] = True
     known: dict[str, int] = {}
-    meant = [known.setdefault(word, len(known)) if used and word is not None else -1 for word, used in zip(words, is_used.tolist(), strict=True)]
+    meant = np.full(len(words), -1)
+    for place in codes.used:
+        if (word := words[place]) is not None:
+            meant[place] = known.setdefault(word, len(known))
     least = np.min_scalar_type(-max(len(known), 1))
-    return pd.Categorical.from_codes(np.array(meant, dtype=least)[codes], pd.Index(list(known), dtype="str"))
+    return pd.Categorical.from_codes(codes.of(meant.astype(least)), pd.Index(list(known), dtype="str"))
 
 
-def _of_conditions(name: str, shapes: Sequence[Shape], codes: Integers) -> Any:  # noqa: ANN401 - an array of pandas
+def _integers(values: Integers) -> pd.arrays.IntegerArray:
+    """Return a column of integers of which none can be negative."""
+    import pandas as pd
+
+    return pd.arrays.IntegerArray(values, values == NOT_STATED)
+
+
+def _of_conditions(name: str, shapes: Sequence[Shape], codes: _Codes) -> Any:  # noqa: ANN401 - an array of pandas
     """Return the column of a condition."""
     import numpy as np
     import pandas as pd
@@ -141,8 +174,8 @@ def _of_conditions(name: str, shapes: Sequence[Shape], codes: Integers) -> Any: 
         return _words(values, codes)
     few: Any = pd.Series(values, dtype=CONDITIONS[name].dtype).array
     if few.isna().all():  # as most conditions of most logs
-        return type(few)(np.zeros(len(codes), few.dtype.numpy_dtype), np.ones(len(codes), dtype=bool))
-    return few.take(codes)
+        return type(few)(np.zeros(len(codes.codes), few.dtype.numpy_dtype), np.ones(len(codes.codes), dtype=bool))
+    return few.take(codes.codes)
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:

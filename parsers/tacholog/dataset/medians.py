@@ -24,11 +24,9 @@ def median_place(values: Sequence[float], metric: str) -> int:
     Returns:
         An index into ``values``. Of equal values it is the first, so that the same input gives the same run.
     """
-    order = sorted(range(len(values)), key=lambda place: (values[place], place))
-    lower_of_two = (len(order) - 1) // 2
-    upper_of_two = len(order) // 2
-    place = order[upper_of_two if upper_of_two_counts(metric) else lower_of_two]
-    return next(first for first in range(len(values)) if values[first] == values[place])
+    ordered = sorted(values)
+    lower_of_two, upper_of_two = (len(ordered) - 1) // 2, len(ordered) // 2
+    return values.index(ordered[upper_of_two if upper_of_two_counts(metric) else lower_of_two])
 
 
 def upper_of_two_counts(metric: str) -> bool:

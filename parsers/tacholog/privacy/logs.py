@@ -153,9 +153,14 @@ def lines_with_controls(folder: Path, log: str) -> int:
 
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    path = shown_file(folder, log)
+    path, content = shown_file(folder, log), msgspec.json.encode(shown)
+    try:
+        if read_evidence(path.parent, path.name) == content:
+            return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
+    except UnreadableInput:
+        path.unlink(missing_ok=True)  # a link, or there is none
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(shown))
+    path.write_bytes(content)
 
 
 def saved_shown(folder: Path, log: str) -> ShownLines | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 # In this HTML every `"` of the content is escaped, so `href="doc:` is always one of our links.
 _LINK = re.compile(r'href="(doc|root):([^"#?]*)')
@@ -23,6 +24,7 @@ def pages_linked(html: str) -> set[str]:
     return {name for kind, name in _LINK.findall(html) if kind == "doc"}
 
 
+@lru_cache(maxsize=1 << 14)  # the rows of a table lead to the same few pages
 def address_from(document: str, kind: str, name: str) -> str:
     """Return the address of a page or a file, relative to the page of a document."""
     return posixpath.relpath(f"{name}.html" if kind == "doc" else name, posixpath.dirname(document) or ".")

@@ -75,6 +75,8 @@ def _attribute(key: str) -> str:
 
 def visible(text: str) -> Html:
     """Return ``text`` escaped, with hidden characters shown as symbols (ESC as its picture)."""
+    if not HIDDEN_IN_LINE.search(text):
+        return esc(text)
     parts: list[Html] = []
     end = 0
     for found in HIDDEN_IN_LINE.finditer(text):

@@ -8,7 +8,9 @@ number was computed from others, its link leads to the whole line.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
@@ -59,7 +61,7 @@ def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:
         yield visible(text[end:start])
         marked = visible(text[start:stop])
         for anchor in anchors:
-            marked = tag("span", marked, id=anchor)
+            marked = tag("b", marked, id=anchor)  # the shortest element: a site has a hundred thousand of them
         yield marked
         end = stop
     yield visible(text[end:])
@@ -69,25 +71,38 @@ def printed_at(text: str, result: ResultRow) -> Span | None:
     """Return where on a line a number was printed; ``None`` if that is not certain."""
     if result.value is None:
         return None
-    found = [match.span() for match in _PRINTED.finditer(text) if _is_value(match[0], result)]
+    found = sorted(_found_in(text, result, result.value))
     if len(found) > 1:
         names = _names(result)
         found = [span for span in found if _is_named(text[max(0, span[0] - _BEFORE) : span[0]], names)]
     return found[0] if len(found) == 1 else None
 
 
-def _is_value(printed: str, result: ResultRow) -> bool:
-    if result.value is None:
-        return False
-    places = len(printed.partition(".")[2])
-    # A number without a resolution is exact, and was printed in the unit of the schema.
-    scales = _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
-    for scale in scales:
-        last = scale * 10.0**-places
-        fits = result.resolution is None or abs(last - result.resolution) <= _NEAR * result.resolution
-        if fits and abs(float(printed) * scale - result.value) <= _NEAR * abs(result.value):
-            return True
-    return False
+def _scales(result: ResultRow) -> tuple[float, ...]:
+    """Return what a printed number may be multiplied with. One without a resolution is exact, and was printed in the unit of the schema."""
+    return _SCALES.get(METRICS[result.metric].unit, (1.0,)) if result.resolution is not None else (1.0,)
+
+
+def _found_in(text: str, result: ResultRow, value: float) -> set[Span]:
+    """Return where on a line the value of a result was printed."""
+    values, printed = _printed_in(text)
+    near, resolution = _NEAR * abs(value), result.resolution
+    found: set[Span] = set()
+    for scale in _scales(result):
+        # A line has up to a hundred numbers, and is searched for each of them: only those about as large are looked at.
+        first, last = bisect_left(values, (value - 2 * near) / scale), bisect_right(values, (value + 2 * near) / scale)
+        for number, last_place, span in printed[first:last]:
+            fits = resolution is None or abs(scale * last_place - resolution) <= _NEAR * resolution
+            if fits and abs(number * scale - value) <= near:
+                found.add(span)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _printed_in(text: str) -> tuple[list[float], list[tuple[float, float, Span]]]:
+    """Return the numbers of a line, the smallest first: their values, and of each its value, one unit of its last place, and where it stands."""
+    printed = sorted((float(match[0]), 10.0 ** -len(match[0].partition(".")[2]), match.span()) for match in _PRINTED.finditer(text))
+    return [value for value, _, _ in printed], printed
 
 
 def _names(result: ResultRow) -> tuple[str, ...]:
@@ -95,7 +110,12 @@ def _names(result: ResultRow) -> tuple[str, ...]:
     return (result.statistic, result.metric.rpartition("_")[2])
 
 
-def _is_named(before: str, names: tuple[str, ...]) -> bool:
+@lru_cache(maxsize=1024)
+def _word_before(before: str) -> str:
     word = _WORD_BEFORE.search(before)
-    printed = word[1].lower() if word else ""
+    return word[1].lower() if word else ""
+
+
+def _is_named(before: str, names: tuple[str, ...]) -> bool:
+    printed = _word_before(before)
     return any(printed == name or printed.startswith(f"{name}_") for name in names)

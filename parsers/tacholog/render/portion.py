@@ -20,6 +20,7 @@ from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import Apart, Links
 from tacholog.render.tables.trials import trials_tables
 from tacholog.view.portions import Portion
+from tacholog.view.results import ResultRow
 from tacholog.view.series import Series
 from tacholog.view.views import TESTS, Selection, View
 
@@ -77,20 +78,23 @@ def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place,
         *figures[:1],
         sizes_table(series, place.links, f"{place.figure('sizes')}-{place.suffix}"),
         folded(tag("h3", f"{title}: more figures"), *figures[1:]) if figures[1:] else "",
-        _costs(part, series, place),
+        _costs([result for run in portion.runs for result in part.by_run.get(run, ())], series, place),
         folded(tag("h3", f"{title}: {NUMBERS_TITLE}"), numbers, trials),
     ]
     heading = tag("h2", title, id=f"{place.test}-{place.suffix}")
     return join([heading, *shown]) if is_first else folded(heading, *shown)
 
 
-def _costs(part: View, series: Sequence[Series], place: _Place) -> Html:
-    """Return what a message costs, folded; nothing where nobody measured it."""
-    if not has_cost(series, part.results):
+def _costs(results: Sequence[ResultRow], series: Sequence[Series], place: _Place) -> Html:
+    """Return what a message costs, folded; nothing where nobody measured it.
+
+    ``results`` are those of the portion. To search those of all releases for each of them grew with the square of their number.
+    """
+    if not has_cost(series, results):
         return NOTHING
-    drawn = latency_over_cost(series, part.results)
+    drawn = latency_over_cost(series, results)
     figure = plot(drawn, f"{place.figure('cost')}-{place.suffix}", place.links) if drawn else ""
-    return folded(tag("h3", f"{TEST_TITLES[place.test]}: {COST_TITLE}"), figure, cost_table(series, part.results), cost_note())
+    return folded(tag("h3", f"{TEST_TITLES[place.test]}: {COST_TITLE}"), figure, cost_table(series, results), cost_note())
 
 
 def _figures(part: View, portion: Portion, series: Sequence[Series], place: _Place) -> Iterator[Html]:
@@ -103,7 +107,7 @@ def _figures(part: View, portion: Portion, series: Sequence[Series], place: _Pla
         if curves:
             yield plot(curves, f"{place.figure('distribution')}-{place.suffix}", place.links)
     if portion.is_first:
-        yield from _each("intervals", interval_figures(part.intervals(), lambda curve: portion.has_run(curve.results[0].run)), place)
+        yield from _each("intervals", interval_figures(part.interval_series(), lambda curve: portion.has_run(curve.results[0].run)), place)
 
 
 def _each(name: str, figures: Iterable[tuple[int, Figure | None]], place: _Place) -> Iterator[Html]:

@@ -185,13 +185,14 @@ TABLES: Mapping[str, Mapping[str, SchemaColumn]] = MappingProxyType(
 #: The columns of ``runs`` that stand beside each result in the files for other tools.
 OFFERED_OF_RUNS = tuple(name for name, column in RUNS.items() if column.offered)
 #: The columns of the files for other tools (CSV, JSON lines, Parquet), in order.
-OFFERED: Mapping[str, SchemaColumn] = MappingProxyType(
+OFFERED = _with_required(
     {
         "id": _text("public", "The number's permanent id: run, log, line, metric and statistic. Cite it; its line leads to it on this site."),
         **RESULTS,
         "marks": _text("public", f"{_MARKS} Separated by blanks."),
         **{name: RUNS[name] for name in OFFERED_OF_RUNS},
-    }
+    },
+    *("id", "marks"),
 )
 
 

@@ -1,22 +1,24 @@
-"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as CSV and JSON lines, compressed.
+"""The files for download: all numbers as Parquet; those of each page as CSV; those of each release of a system as JSON lines; text is compressed.
 
-No file holds more than one release as text, because text grows too large: 387 runs had 52 MB of JSON.
+Each kind of file has each number once. No text holds all numbers, because text grows too large: 387 runs had 52 MB of JSON.
 """
 
 from __future__ import annotations
 
-import gzip
+import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, as_json, csv_rows, results_table
+from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.site.output.memory import remember, remembered
+from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
+from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
 from tacholog.view.numerals import NOT_STATED, natural
@@ -30,13 +32,12 @@ if TYPE_CHECKING:
 
 ALL = "data/results.parquet"
 _RELEASES = "data/releases"
-_RUNS_AT_ONCE = 100  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
-_LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
+_RUNS_AT_ONCE = 50  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
 _CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
 
 class ReleaseFile(NamedTuple):
-    """The numbers of a release: system, release, how many, and the address of its files without the last endings."""
+    """The numbers of a release: system, release, how many, and the address of its file without the ending."""
 
     system: str
     release: str
@@ -45,7 +46,7 @@ class ReleaseFile(NamedTuple):
 
 
 def release_files(view: View) -> list[ReleaseFile]:
-    """Return the files of each system and release that has numbers."""
+    """Return the file of each system and release that has numbers."""
     counts: dict[tuple[str, str], int] = {}
     for run, results in view.by_run.items():
         pair = _release(view, run)
@@ -69,99 +70,143 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
         runs: the digest of each run.
         fields: what makes a page (``pages`` of ``site.toml``).
     """
-    before, now = remembered(memory), dict[str, str]()
+    before, now = kept_value(memory, dict[str, FormerFile]) or {}, dict[str, FormerFile]()
     memory.unlink(missing_ok=True)  # A build that fails may have written other files than those that it knows.
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
-        now[name] = digest(sorted(runs[run] for run in file.runs))
-        there = [into.kept(_inside(into, f"{name}{ending}")) for ending in file.endings]
-        if before.get(name) != now[name] or not all(there):
+        key = digest([fields, file.rows_with, sorted(runs[run] for run in file.runs)])
+        is_there = into.kept(_inside(into, f"{name}{file.ending}"))
+        if name in before and before[name].key == key and is_there:
+            now[name] = before[name]
+        else:
             outdated[name] = file
+            now[name] = FormerFile(key)
     if outdated:
-        _write(into, outdated, data, fields)
-    remember(memory, now)
+        head = csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0])))
+        texts = {name: _Text(name, file, head if file.ending == _CSV else b"", runs) for name, file in outdated.items() if file.rows_with is not None}
+        for name, text in texts.items():
+            if name in before:
+                text.read_former(before[name], into)
+        _write_texts(into, texts, now, data, fields)
+        if ALL.removesuffix(_PARQUET) in outdated:
+            _write_all(into, data)
+    keep_value(memory, now)
 
 
 class _File(NamedTuple):
-    """A file for download, or two of the same numbers: its runs, the values that its rows have, and its endings."""
+    """A file for download: its runs, the values that its rows have, and its ending."""
 
     runs: frozenset[str]
     rows_with: Values | None
-    endings: tuple[str, ...]
+    ending: str
 
 
 def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
-    """Yield each file with its address without the endings."""
+    """Yield each file with its address without the ending."""
     pages = runs_of_pages(view, fields)
     for values, name in csv_names(pages).items():
-        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, (_CSV,))
+        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
     for file in release_files(view):
         runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
-        yield file.name, _File(runs, (file.system, file.release), (_CSV, _JSON))
-    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, (_PARQUET,))
+        yield file.name, _File(runs, (file.system, file.release), _JSON)
+    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
 
 
-def _write(into: Sources, files: Mapping[str, _File], data: Dataset, fields: Sequence[str]) -> None:
-    """Write files. Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text."""
-    wanted = {run for file in files.values() for run in file.runs}
-    whole = ResultsFile("parquet", packed := io.BytesIO()) if ALL.removesuffix(_PARQUET) in files else None
-    texts = {name: file for name, file in files.items() if file.rows_with is not None}
-    in_texts = {run for file in texts.values() for run in file.runs}
-    streams = {f"{name}{ending}": _Packed() for name, file in texts.items() for ending in file.endings}
-    for group in _groups(sorted(wanted)):
-        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
-        if whole:
-            whole.write(results)
-        if not in_texts.isdisjoint(group):
-            _add_texts(streams, texts, results[results["run"].isin(in_texts)], fields)
-    for name, stream in streams.items():
-        into.write(_inside(into, name), stream.content())
-    if whole:
-        whole.close()
-        into.write(_inside(into, ALL), packed.getvalue())
+class _Text:
+    """A file that is written as text: each run is taken from the former file if it has not changed, else from its rows."""
+
+    def __init__(self, name: str, file: _File, head: bytes, digests: Mapping[str, str]) -> None:
+        self.file, self._name, self._head, self._digests = file, name, head, digests
+        self._pieces: list[Piece] = []
+        self._stream = PackedText(head)
+        self._former: FormerText | None = None
+
+    def read_former(self, former: FormerFile, into: Sources) -> None:
+        """Take what did not change from the former file, if it is what was written."""
+        self._former = former_text(former, into.folder / f"{_inside(into, self._name)}{self.file.ending}", self._head)
+
+    def needs(self, run: str) -> bool:
+        """Whether a run is in this file and has to be made of its rows."""
+        return run in self.file.runs and not (self._former and self._former.has(run, self._digests[run]))
+
+    def add(self, run: str, made: Callable[[], bytes]) -> None:
+        """Add a run, in the order of names. ``made`` makes its rows."""
+        text = self._former.take(run) if self._former and not self.needs(run) else made()
+        self._stream.add(text)
+        self._pieces.append(Piece(run, self._digests[run], len(text)))
+
+    def finish(self, key: str) -> tuple[bytes, FormerFile]:
+        """Return the content of the file, and what is to be known of it at the next build."""
+        content = self._stream.content()
+        return content, FormerFile(key, hashlib.sha256(content).hexdigest(), tuple(self._pieces))
 
 
-def _add_texts(streams: Mapping[str, _Packed], files: Mapping[str, _File], results: pd.DataFrame, fields: Sequence[str]) -> None:
-    """Add rows to the files that they belong to."""
-    head, *rows = csv_rows(results)
-    lines = as_json(results).splitlines(keepends=True) if any(_JSON in file.endings for file in files.values()) else []
-    of_page, of_release = _places(results, fields), _places(results, ("system", "release"))
-    for name, file in files.items():
-        places = (of_release if _JSON in file.endings else of_page).get(file.rows_with or (), [])
-        streams[f"{name}{_CSV}"].add([rows[place] for place in places], head)
-        if _JSON in file.endings:
-            streams[f"{name}{_JSON}"].add([lines[place] for place in places])
+def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
+    """Write files, and put into ``known`` what they are made of.
+
+    Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text.
+    """
+    of_run: dict[str, list[_Text]] = {}
+    for text in texts.values():
+        for run in text.file.runs:
+            of_run.setdefault(run, []).append(text)
+    for group in _groups(sorted(of_run)):
+        fresh = {run for run in group if any(text.needs(run) for text in of_run[run])}
+        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(fresh)])) if fresh else None
+        rows = _Rows(results, of_run, fields) if results is not None else None
+        for run in group:
+            for text in of_run[run]:
+                text.add(run, partial(_text, rows, run, text.file))
+    for name, text in texts.items():
+        content, known[name] = text.finish(known[name].key)
+        into.write(f"{_inside(into, name)}{text.file.ending}", content)
 
 
-def _groups(runs: Sequence[str]) -> Iterator[frozenset[str]]:
+def _write_all(into: Sources, data: Dataset) -> None:
+    whole = ResultsFile("parquet", packed := io.BytesIO())
+    for table in results_tables(data):
+        whole.write(table)
+    whole.close()
+    into.write(_inside(into, ALL), packed.getvalue())
+
+
+class _Rows:
+    """The rows of some runs as text, of each run in those forms in which a file needs them."""
+
+    def __init__(self, results: pd.DataFrame, files: Mapping[str, Sequence[_Text]], fields: Sequence[str]) -> None:
+        runs = [str(run) for run in results["run"]]
+        # A page has runs of all releases, of which most are as they were: JSON is made of those in the files of a release.
+        self.csv, self.json = (self._made(written, ending, results, runs, files) for written, ending in ((csv_rows, _CSV), (json_rows, _JSON)))
+        self.of_page, self.of_release = _places(runs, results, fields), _places(runs, results, ("system", "release"))
+
+    @staticmethod
+    def _made(
+        written: Callable[[pd.DataFrame], list[bytes]], ending: str, results: pd.DataFrame, runs: Sequence[str], files: Mapping[str, Sequence[_Text]]
+    ) -> dict[int, bytes]:
+        needed = {run for run in set(runs) if any(text.file.ending == ending and text.needs(run) for text in files[run])}
+        places = [place for place, run in enumerate(runs) if run in needed]
+        return dict(zip(places, written(results.iloc[places]), strict=True))
+
+
+def _text(rows: _Rows | None, run: str, file: _File) -> bytes:
+    """Return the rows of a run that belong to a file, as text."""
+    if rows is None:
+        raise ValueError(run)
+    texts, places = (rows.json, rows.of_release) if file.ending == _JSON else (rows.csv, rows.of_page)
+    return b"".join(texts[place] for place in places.get((run, file.rows_with or ()), []))
+
+
+def _groups(runs: Sequence[str]) -> Iterator[list[str]]:
     for start in range(0, len(runs), _RUNS_AT_ONCE):
-        yield frozenset(runs[start : start + _RUNS_AT_ONCE])
+        yield list(runs[start : start + _RUNS_AT_ONCE])
 
 
-def _places(results: pd.DataFrame, fields: Sequence[str]) -> dict[Values, list[int]]:
-    """Return the places of the rows that have the same values."""
-    places: dict[Values, list[int]] = {}
-    for place, values in enumerate(zip(*values_of_rows(results, fields), strict=True)):
-        places.setdefault(values, []).append(place)
+def _places(runs: Sequence[str], results: pd.DataFrame, fields: Sequence[str]) -> dict[tuple[str, Values], list[int]]:
+    """Return the places of the rows of each run that have the same values."""
+    places: dict[tuple[str, Values], list[int]] = {}
+    for place, (run, *values) in enumerate(zip(runs, *values_of_rows(results, fields), strict=True)):
+        places.setdefault((run, tuple(values)), []).append(place)
     return places
-
-
-class _Packed:
-    """A compressed text that grows by rows."""
-
-    def __init__(self) -> None:
-        self._buffer = io.BytesIO()
-        self._file = gzip.GzipFile(fileobj=self._buffer, mode="wb", compresslevel=_LEVEL, mtime=0)
-
-    def add(self, rows: Sequence[bytes], head: bytes = b"") -> None:
-        """Add rows, and before the first ones the head."""
-        if rows:
-            self._file.write(b"".join(rows if self._file.tell() else [head, *rows]))
-
-    def content(self) -> bytes:
-        """Return the whole text, compressed."""
-        self._file.close()
-        return self._buffer.getvalue()
 
 
 def _inside(into: Sources, name: str) -> str:
@@ -181,11 +226,11 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
             file.system if file.system != NOT_STATED else null(),
             file.release if file.release != NOT_STATED else versions.get(file.system) or null(),
             count_of(file.numbers),
-            _links(file),
+            _link(file),
         ]
         for file in files
     ]
-    table = plain_table("Numbers by release", ("system", "release", "numbers", "files"), rows)
+    table = plain_table("Numbers by release", ("system", "release", "numbers", "file"), rows)
     return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
 
 
@@ -202,9 +247,8 @@ def _versions(view: View) -> dict[str, Html]:
     }
 
 
-def _links(file: ReleaseFile) -> Html:
-    forms = ((_CSV, "CSV"), (_JSON, "JSON lines"))
-    return join((tag("a", words, href=f"root:{file.name}{ending}", download=True) for ending, words in forms), ", ")
+def _link(file: ReleaseFile) -> Html:
+    return tag("a", "JSON lines", href=f"root:{file.name}{_JSON}", download=True)
 
 
 def all_downloads() -> Html:
@@ -215,7 +259,7 @@ def all_downloads() -> Html:
         "All numbers of this site: ",
         whole,
         ", or by release as ",
-        tag("a", "CSV and JSON lines", href="doc:downloads"),
+        tag("a", "JSON lines", href="doc:downloads"),
         ".",
         class_="tl-download",
     )

@@ -13,7 +13,7 @@ from tacholog.evidence import is_there
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
-from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import by_line, printed_at, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import size
@@ -22,8 +22,9 @@ from tacholog.view.results import ResultRow
 SHOWN_LINES = 5000
 LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
 _PLACES = 100  # lines of a withheld range that links can lead to, beside its first one
-WHOLE_CHARACTERS = 800  # of one line; a longer one, such as a histogram, is cut
+WHOLE_CHARACTERS = 800  # of one line; a longer one is cut
 SHOWN_CHARACTERS = 240  # of a line that is cut
+BARE_CHARACTERS = 160  # of a line of a result without a number to link to, such as a histogram: a site has thousands of them
 LINKED_CHARACTERS = 2000  # of a line that is cut, if a number stands on it
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
@@ -148,13 +149,18 @@ def _withheld(first: int, last: int) -> Html:
 
 
 def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
-    numbers = additions.numbers.get(number, {})
-    shown = text if len(text) <= WHOLE_CHARACTERS else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
+    numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
+    is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
+    link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
+    row_class = None if is_plain else f"tl-{kind}"
+    is_bare = kind == "record" and not numbers
+    whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
+    if not numbers and not label and len(text) <= whole:  # as most lines
+        return tag("li", link, tag("code", visible(text)), id=f"L{number}", class_=row_class)
+    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
-    link = tag("a", str(number), href=f"#L{number}", aria_label=f"Line {number}, {_CLASSES[kind]}")
-    label = additions.labels.get(number)
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=f"tl-{kind}")
+    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
 
 
 def _characters(text: str, numbers: Mapping[str, list[ResultRow]]) -> int:

@@ -159,7 +159,7 @@ def _test_context(shown: View, first: Portion, test: str) -> dict[str, Any] | No
         return None
     histograms = {histogram.run for histogram in shown.histograms}
     further = ["distribution"] if test == "latency" and any(run.run in histograms for member in series for run in member.runs) else []
-    further += ["intervals"] if interval_figures(of_test.intervals(), lambda curve: first.has_run(curve.results[0].run)) else []
+    further += ["intervals"] if interval_figures(of_test.interval_series(), lambda curve: first.has_run(curve.results[0].run)) else []
     return {
         "name": test,
         "title": TEST_TITLES[test],

@@ -6,7 +6,9 @@ import filecmp
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -55,7 +57,7 @@ def prepared(
         known = msgspec.json.decode(memory.read_bytes(), type=_Prepared)
     except (OSError, msgspec.DecodeError):
         known = None
-    if known == _Prepared(inputs, _files_of(work)):
+    if known is not None and known.inputs == inputs and known.files == _files_of(work):
         return open_saved(work / "dataset")
     memory.unlink(missing_ok=True)
     data = prepare(roots, work, settings, progress, reading)
@@ -65,11 +67,12 @@ def prepared(
 
 def _files_of(work: Path) -> str:
     digest = hashlib.sha256()
-    below = (Path(inner, file) for folder in ("dataset", "shown") for inner, _, files in os.walk(work / folder) for file in files)
-    for path in (*sorted(below, key=os.fspath), work / COMPLAINTS):
-        if path.is_file():
-            found = path.stat()
-            digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    below = (f"{inner}/{file}" for folder in ("dataset", "shown") for inner, _, files in os.walk(work / folder) for file in files)
+    for path in (*sorted(below), os.fspath(work / COMPLAINTS)):
+        with suppress(OSError):
+            found = os.stat(path)  # noqa: PTH116 - there are thousands, and to make a `Path` of each takes as long as to ask for it
+            if stat.S_ISREG(found.st_mode):
+                digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 

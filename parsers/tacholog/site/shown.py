@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tacholog.compare.bands import FOLDER as BANDS
+from tacholog.dataset.frames import Dataset
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
 from tacholog.view.views import View, view_of
@@ -13,7 +14,7 @@ from tacholog.view.views import View, view_of
 BAND_FILES = f"{BANDS}/*.csv"
 _KINDS = ("*.parquet", "*.json", "*.toml", BAND_FILES)
 State = tuple[tuple[str, int], ...]
-_given: dict[tuple[Path, State], View] = {}
+_given: dict[tuple[Path, State], tuple[Dataset, View]] = {}
 
 
 def state_of(folder: Path) -> State:
@@ -21,10 +22,10 @@ def state_of(folder: Path) -> State:
     return tuple((file.name, file.stat().st_mtime_ns) for file in sorted(file for kind in _KINDS for file in folder.glob(kind)))
 
 
-def keep(folder: Path, view: View) -> None:
+def keep(folder: Path, data: Dataset, view: View) -> None:
     """Note what is in a dataset that was just saved: opening it again would take longer than all else in a small build."""
     _given.clear()
-    _given[folder.resolve(), state_of(folder)] = view
+    _given[folder.resolve(), state_of(folder)] = data, view
 
 
 def opened(folder: Path, state: State) -> View:
@@ -33,7 +34,18 @@ def opened(folder: Path, state: State) -> View:
     Raises:
         TachologError: the folder holds no dataset.
     """
-    return _given.get((folder.resolve(), state)) or _opened(folder, state)
+    known = _given.get((folder.resolve(), state))
+    return known[1] if known else _opened(folder, state)
+
+
+def dataset_in(folder: Path, state: State) -> Dataset:
+    """Return the tables of a dataset; one that is opened for them comes without its distributions.
+
+    Raises:
+        TachologError: the folder holds no dataset.
+    """
+    known = _given.get((folder.resolve(), state))
+    return known[0] if known else open_saved(folder, distributions=False)
 
 
 @lru_cache(maxsize=1)

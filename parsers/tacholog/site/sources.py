@@ -17,7 +17,8 @@ class Sources:
     def __init__(self, folder: Path) -> None:
         """``folder`` may hold the files of the last build."""
         self.folder = folder
-        self._made: set[Path] = set()
+        self._made: set[str] = set()
+        self._folders: set[Path] = set()
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file if its content differs. Sphinx reads files again by their modification time."""
@@ -46,16 +47,18 @@ class Sources:
     def tidy(self) -> None:
         """Delete every file that was not written since this object was made."""
         for folder, _, files in os.walk(self.folder, topdown=False):
-            for path in (Path(folder, file) for file in files):
-                if path not in self._made and path.is_file():
+            for path in (Path(folder, file) for file in files if f"{folder}/{file}" not in self._made):
+                if path.is_file():
                     path.unlink()
             if Path(folder) != self.folder and not any(Path(folder).iterdir()):
                 Path(folder).rmdir()
 
     def _claim(self, name: str) -> Path:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._made.add(path)
+        if path.parent not in self._folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._folders.add(path.parent)
+        self._made.add(f"{self.folder}/{name}")  # as `os.walk` names it
         return path
 
 

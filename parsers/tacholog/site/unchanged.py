@@ -56,7 +56,7 @@ def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> Inputs:
     data = _digest([code, msgspec.json.encode(shown).decode(), *_variable(_KEY), *(line for root in roots for line in _below(root))])
     static = site_dir() / STATIC
     prose = [line for folder in (templates_dir(), site_dir()) for line in _below(folder, but=static)]
-    logo = [_file(Path(settings.logo))] if settings.logo else []
+    logo = [_file(settings.logo)] if settings.logo else []
     pages = _digest([code, msgspec.json.encode(settings).decode(), *_variable(_PLOTLY), *prose, *logo])
     return Inputs(code, data, pages, {path.relative_to(static).as_posix(): _content(path) for path in sorted(static.rglob("*")) if path.is_file()})
 
@@ -77,14 +77,15 @@ def _content(path: Path) -> str:
 
 
 def _below(folder: Path, but: Path | None = None) -> Iterator[str]:
+    left_out = None if but is None else os.fspath(but)
     for inner, names, files in os.walk(folder):
-        names[:] = sorted(name for name in names if name != "__pycache__" and Path(inner, name) != but)
-        yield from (_file(Path(inner, file)) for file in sorted(files))
+        names[:] = sorted(name for name in names if name != "__pycache__" and f"{inner}/{name}" != left_out)
+        yield from (_file(f"{inner}/{file}") for file in sorted(files))
 
 
-def _file(path: Path) -> str:
+def _file(path: str) -> str:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - there are thousands, and to make a `Path` of each takes as long as to ask for it
     except OSError:
         return f"{path} cannot be read"
     return f"{path} {found.st_size} {found.st_mtime_ns}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
@@ -106,4 +107,4 @@ def _code_of(module: str) -> Iterator[str]:
         yield str(error)
         return
     if spec and spec.origin:
-        yield from (_file(path) for path in sorted(Path(spec.origin).parent.glob("*.py")))
+        yield from (_file(os.fspath(path)) for path in sorted(Path(spec.origin).parent.glob("*.py")))

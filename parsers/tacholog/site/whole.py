@@ -13,7 +13,7 @@ import msgspec
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.dataset.complaints import saved_complaints
-from tacholog.dataset.frames import Dataset
+from tacholog.dataset.frames import Dataset, without_distributions
 from tacholog.dataset.logs import Progress
 from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
@@ -57,7 +57,8 @@ def build_whole(
     remove_stamp(site)
     data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
-    keep(work / "dataset", view)
+    data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
+    keep(work / "dataset", data, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)

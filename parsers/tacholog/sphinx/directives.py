@@ -17,10 +17,10 @@ from tacholog.render.figures.figures import FIGURES, Figure
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
 from tacholog.render.home.page import machines_at_home
-from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.remarks import remarks
 from tacholog.render.tables import definitions, logs, summary, tables
-from tacholog.render.tables.beside import beside
+from tacholog.render.tables.beside import Slice, beside
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
@@ -36,8 +36,9 @@ from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
 from tacholog.site.output.log_pages import linked_lines
+from tacholog.site.output.parts import Part
 from tacholog.site.script import shell_script
-from tacholog.sphinx.perf import OPTIONS, Perf
+from tacholog.sphinx.perf import OPTIONS, Perf, places_of
 from tacholog.sphinx.store import view
 from tacholog.view.evidence import evidence
 from tacholog.view.numerals import NOT_STATED
@@ -140,7 +141,7 @@ class PerfPlot(Perf):
             curves = distributions_of(self.series(part, wanted, wanted.test or "latency"), part.histograms)
             return self.html(plot(curves, self.anchor(wanted), self.links)) if curves else []
         if self.subject == "intervals":
-            shown = interval_figures(part.intervals(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
+            shown = interval_figures(part.interval_series(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
             return self._each(shown, self.anchor(wanted))
         make = FIGURES.get(self.subject)
         if make is None and self.subject != "cost":
@@ -365,8 +366,17 @@ class PerfBeside(PerfOverview):
     """``{perf-beside}``: several systems that one campaign measured with one tool. The body is that of the overview."""
 
     def made(self, part: View, pages: PageIndex, wanted: Selection) -> Html:
-        """Return a table for each size."""
-        return beside(part, pages, self.links, self.anchor(wanted) or "beside")
+        """Return a table for each size, the first one open. The others are loaded when somebody opens them, and are pages of their own too."""
+
+        def fold(of: Slice, content: Html) -> Html:
+            heading = tag("h2", of.title)
+            if not self.config.tacholog_parts:
+                return folded(heading, content)
+            document = Path(self.env.docname).name
+            kept = Part(self.part_name(f"{document}-{of.name}"), {"": str(content)}, f"{self.title}: {of.title}")
+            return self.folded(kept, heading, *places_of(content), class_="tl-fold")
+
+        return beside(part, pages, self.links, self.anchor(wanted) or "beside", fold)
 
 
 class PerfCompare(PerfOverview):

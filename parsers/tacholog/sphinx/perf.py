@@ -150,12 +150,16 @@ class Perf(SphinxDirective):
             return None
 
         def fold(words: str, content: Html) -> Html:
-            title = next((found.astext() for found in self.state.document.findall(nodes.title)), Path(self.env.docname).name)
-            part = Part(self.part_name(f"{Path(self.env.docname).name}-{name}"), {"": str(content)}, f"{title}: {words}")
+            part = Part(self.part_name(f"{Path(self.env.docname).name}-{name}"), {"": str(content)}, f"{self.title}: {words}")
             summary = tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label")
             return self.folded(part, summary, *places_of(content), class_=class_)
 
         return fold
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return next((found.astext() for found in self.state.document.findall(nodes.title)), Path(self.env.docname).name)
 
     @property
     def subject(self) -> str:

@@ -115,11 +115,11 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
     """Leave out conditions that are not needed to tell all series apart, so that labels are short."""
     names = [name for name, _ in full[0]] if full else []
     used = set(names)
-    for name in reversed(names):
+    for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
         # What is unknown adds no words, so it cannot tell series apart either. Only of a label is it said.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
-        if name in (*_SHOWN_LAST, *_REPEATS_VERSION) and len(distinct) == len(full):
+        if len(distinct) == len(full):
             used = fewer
     return used
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 CONDITIONS = Conditions.__struct_fields__
-_MARKS = "marks"  # pandas would ask each of them whether it is missing
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -77,30 +78,37 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The latency distribution behind one record: a row of ``histograms``.
 
-    ``numbers`` are those of all bins, eight bytes each, where the dataset has them. A run of perftest has thousands of bins, which take six times as
-    much memory as objects.
+    ``packed`` holds the bins, compressed; it is empty if there are none. A run of perftest has thousands of bins: 53 kB as numbers, of which packed
+    5 kB are left, and pages draw the bins of few runs.
     """
 
     run: str
     log: str
     line: int
     payload_bytes: int | None = None
-    numbers: memoryview = memoryview(b"")
+    packed: bytes = b""
 
     def bins(self) -> Iterator[tuple[int, int, int]]:
         """Yield the bins in ascending order: ``(lower_ns, upper_ns, count)``."""
-        numbers = iter(self.numbers.cast("q") if self.numbers else ())
-        return zip(numbers, numbers, numbers, strict=True)
+        words = memoryview(zlib.decompress(self.packed) if self.packed else b"").cast("q")
+        steps, widths, counts = (words[start : start + len(words) // 3] for start in (0, len(words) // 3, 2 * len(words) // 3))
+        lower = 0
+        for step, width, count in zip(steps, widths, counts, strict=True):
+            lower += step
+            yield lower, lower + width, count
 
 
-class ResultRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ResultRow(msgspec.Struct, frozen=True, gc=False):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
 
-    A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them.
+    A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. Its fields may be
+    given by place, because `results` makes them of whole columns: by name took three times as long.
     """
 
     run: RunRow
     log: str
+    metric: str
+    statistic: str
     line: int | None = None
     last_line: int | None = None
     scope: str = "summary"
@@ -110,8 +118,6 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     conditions: Conditions = Conditions()
     payload_bytes: int | None = None
     payload_bytes_high: int | None = None
-    metric: str
-    statistic: str
     value: float | None = None
     unit: str = ""
     bound: str = "="
@@ -154,16 +160,18 @@ def histograms(data: Dataset) -> list[HistogramRow]:
     if frame.empty:
         return []
     found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
-    return [msgspec.convert({**row, "numbers": _numbers(bins)}, HistogramRow, strict=False) for row, bins in found]
+    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=_packed(bins)) for row, bins in found]
 
 
-def _numbers(bins: Any) -> memoryview:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
+def _packed(bins: Any) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
+    """Return bins as steps from one to the next, widths and counts: these are small numbers, so that little is left of them."""
     import numpy as np
 
     if not len(bins):
-        return memoryview(b"")
-    joined = bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins)
-    return np.ascontiguousarray(joined, dtype=np.int64).reshape(-1).data.cast("B")
+        return b""
+    joined = np.asarray(bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins), dtype=np.int64).reshape(-1, 3)
+    lower, upper, count = joined.T
+    return zlib.compress(np.concatenate([np.diff(lower, prepend=0), upper - lower, count]).tobytes(), 1)
 
 
 def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
@@ -185,21 +193,33 @@ def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[Resul
         # The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
         shared: dict[Any, Any] = {}
         columns[name] = [shared.setdefault(value, value) for value in columns[name]]
-    columns["marks"] = [*map(tuple, columns["marks"])]
+    columns["marks"] = _marks(frame["marks"])
     columns["run"] = [known[str(run)] for run in _column(frame["run"])]
     columns["conditions"] = _conditions(frame)
-    return (ResultRow(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
+    in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
+    return map(ResultRow, *in_order)
 
 
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
-_OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions"))
-_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow)}
+_SEVERAL = 2
+_OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
 
 def _filled(name: str, column: list[Any]) -> list[Any]:
     """Return a column with the default of its field where nothing is known."""
-    default = _DEFAULTS[name]
-    return column if default in (None, msgspec.NODEFAULT) else [default if value is None else value for value in column]
+    default = _DEFAULTS.get(name)
+    return column if default is None else [default if value is None else value for value in column]
+
+
+def _marks(column: pd.Series) -> list[tuple[str, ...]]:
+    """Return the marks of each row. Rows share them, and each set of marks is looked at once."""
+    known: dict[int, tuple[str, ...]] = {}
+    values = column.tolist()
+    for value in values:
+        if id(value) not in known:
+            known[id(value)] = tuple(value.tolist() if hasattr(value, "tolist") else value)  # an array, which is how lists come back from Parquet
+    return [known[id(value)] for value in values]
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
@@ -211,6 +231,8 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
     alike = np.zeros(len(frame), dtype=np.int64)
     for name in names:
         codes, words = pd.factorize(frame[name])
+        if len(words) + int(len(codes) > 0 and codes.min() < 0) < _SEVERAL:
+            continue  # as most: nobody states it, or all say the same
         alike = pd.factorize(alike * (len(words) + 1) + codes + 1)[0]
     _, firsts = np.unique(alike, return_index=True)
     columns = [_column(frame[name].iloc[firsts]) for name in names]
@@ -236,8 +258,6 @@ def _column(column: pd.Series) -> list[Any]:
         words = [*column.cat.categories.tolist(), None]  # the code of a missing word is -1
         return [words[code] for code in column.cat.codes.tolist()]
     values = column.tolist()
-    if column.name == _MARKS:
-        return [_plain(value) for value in values]
     for place in column.isna().to_numpy().nonzero()[0].tolist():
         values[place] = None
     return [_plain(value) for value in values] if column.dtype == object else values

@@ -13,13 +13,14 @@ from math import log
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.statistics import cluster_split
+from tacholog.compare.statistics import MIN_CLUSTER, cluster_split
 from tacholog.dataset.medians import median_place
 from tacholog.schema.metrics import METRICS
 from tacholog.view.results import ResultRow
 
 MARK = "two_groups"
 LEAST_GAP = 0.1  # of the value below the gap; with 10 % noise from run to run one row of 100 shows a gap that chance made
+_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # whatever the last place of a logarithm is
 _LEAST_STEPS = 2  # of the last printed place: fewer may be rounding
 _NOT_RANKED = ("std",)
 
@@ -40,8 +41,10 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     Args:
         results: numbers of one metric and one statistic, one or more a run.
     """
+    if len(results) < MIN_RUNS or METRICS[results[0].metric].better is None or results[0].statistic in _NOT_RANKED:
+        return ()
     found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
-    if len(found) < len(results) or len(found) < MIN_RUNS or METRICS[results[0].metric].better is None or results[0].statistic in _NOT_RANKED:
+    if len(found) < len(results):
         return ()
     found.sort(key=lambda one: one[0])
     split = _split(tuple(value for value, _ in found))
@@ -55,7 +58,10 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _split(values: tuple[float, ...]) -> int | None:
-    """A page asks for the same cells many times."""
+    """Return how many of the sorted values are in the lower group. A page asks for the same cells many times, and in most no gap is wide enough."""
+    inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
+    if all(values[place + 1] <= values[place] * _SURELY_NO_GAP for place in inner):
+        return None
     return cluster_split(values, log(1 + LEAST_GAP))
 
 

@@ -6,7 +6,6 @@ groups; percentiles are never pooled. Every value shown is that of a run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -134,7 +133,7 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     def _most_stated(self) -> Mapping[tuple[str, int | None], int]:
         """By metric and size, how often all runs together should state a statistic: each run as often as the one that it states most often."""
         found = ((metric, at, statistics) for metric, sizes in self._by_size.items() for at, statistics in sizes.items())
-        return {(metric, at): _most_stated(statistics.values()).total() for metric, at, statistics in found}
+        return {(metric, at): _most_stated(statistics.values()) for metric, at, statistics in found}
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -202,13 +201,13 @@ def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -
 def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
     """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
-    keys: dict[tuple[object, ...], SeriesKey] = {}
+    known: dict[tuple[object, ...], list[ResultRow]] = {}  # by what is short: a key has some sixty parts, and looking it up asks for the hash of each
     for result in results:
         short = (result.run.run, result.side, result.participant, id(result.conditions))
-        key = keys.get(short)
-        if key is None:
-            key = keys[short] = _key(result)
-        groups.setdefault(key, []).append(result)
+        group = known.get(short)
+        if group is None:
+            group = known[short] = groups.setdefault(_key(result), [])
+        group.append(result)
     return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=_version)}
 
 
@@ -265,16 +264,18 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
     return natural(str(dict(key)["system_version"] or ""))
 
 
-def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> Counter[str]:
-    """Return how often each run states the statistic of a metric that it states most often: as often it should state every other."""
-    most: Counter[str] = Counter()
+def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:
+    """Return how often all runs together state the statistic of a metric that each states most often: as often they should state every other."""
+    most: dict[str, int] = {}
     for results in statistics:
-        most |= _stated(results)
-    return most
-
-
-def _stated(results: Sequence[ResultRow]) -> Counter[str]:
-    return Counter(result.run.run for result in results if result.value is not None)
+        stated: dict[str, int] = {}
+        for result in results:
+            if result.value is not None:
+                name = result.run.run
+                count = stated[name] = stated.get(name, 0) + 1
+                if count > most.get(name, 0):
+                    most[name] = count
+    return sum(most.values())
 
 
 def _cell(results: Sequence[ResultRow], wanted: int) -> Cell:

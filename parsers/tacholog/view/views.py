@@ -15,7 +15,7 @@ from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
-from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike
+from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, series_of
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -164,9 +164,13 @@ class View(msgspec.Struct, frozen=True, dict=True):
         """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at a rate of its own, are none."""
         return [result for result in self.results if result.scope == "interval" and result.test != "sustain"]
 
+    def interval_series(self) -> list[Series]:
+        """Return the series of single intervals. Each portion of a page asks for them."""
+        return self.once("interval series", lambda: series_of(self.intervals()))
+
     def trials(self) -> list[ResultRow]:
-        """Return the numbers of the trials of searches."""
-        return [result for result in self.results if result.scope == "interval" and result.test == "sustain"]
+        """Return the numbers of the trials of searches. Each portion of a page asks for them."""
+        return self.once("trials", lambda: [result for result in self.results if result.scope == "interval" and result.test == "sustain"])
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
         """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tacholog.dataset.versions import detection_digest
+from tacholog.dataset.work.entries import ReadLog
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise
 from tacholog.errors import TachologError
@@ -65,7 +66,7 @@ class _Sent:
     def __init__(self, future: Any, read_here: Any) -> None:  # noqa: ANN401 - a future of Dask, and a function
         self._future, self._read_here = future, read_here
 
-    def result(self) -> list[bytes]:
+    def result(self) -> list[ReadLog]:
         """Wait for the entries. If the cluster gives up, the logs are read here.
 
         Raises:
@@ -77,12 +78,13 @@ class _Sent:
             return list(self._read_here())
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
-        return list(entries)
+        return [ReadLog(content) for content in entries]
 
 
 def read_on_worker(request: bytes) -> tuple[str, list[bytes]]:
     """Read logs on a worker. Return the version of what reads there, and the entries."""
-    return detection_digest(), _pool().submit(_decode(request), lambda _place, _count: None).result()
+    found = _pool().submit(_decode(request), lambda _place, _count: None).result()
+    return detection_digest(), [log.content for log in found]
 
 
 @functools.cache

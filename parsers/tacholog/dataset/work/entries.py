@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _BIN_WIDTH = 3
 _WORD_BYTES = 8
+_WIDTHS = frozenset((1, 2, 4, _WORD_BYTES))
+_MANY_NUMBERS = 1 << 12  # Of fewer, it takes longer to find out how small they are than to keep them.
 _CODES = [NumberArrays._fields.index(name) for name in ("record", "name", "bound", "marks")]
 _SHAPE = RecordArrays._fields.index("shape")
 
@@ -86,7 +88,8 @@ class _Encoded(msgspec.Struct, array_like=True):
     records: int
     numbers: int
     bins: int
-    words: bytes
+    widths: bytes  # How many bytes a value of each column takes; nothing: eight in all of them.
+    words: memoryview  # A part of the entry's bytes: they would be in memory twice.
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -101,10 +104,46 @@ def encoded(entry: LogEntry) -> bytes:
     import numpy as np
 
     columns = entry.columns
-    words = b"".join(np.ascontiguousarray(array, dtype="<i8").data for array in (columns.record_words, columns.number_words, entry.bins))
+    parts: list[Integers] = [columns.record_words, columns.number_words]
+    widths = b""
+    if columns.number_words.shape[1] >= _MANY_NUMBERS:
+        parts = [_narrowed(column) for words in parts for column in words]
+        widths = bytes(column.itemsize for column in parts)
+    words = b"".join(np.ascontiguousarray(part).data for part in (*parts, entry.bins))
     shapes = [msgspec.Raw(_encode(shape)) for shape in columns.shapes]
     counts = columns.record_words.shape[1], columns.number_words.shape[1], len(entry.bins)
-    return _encode(_Encoded(entry.head, shapes, columns.names, *counts, words))
+    return _encode(_Encoded(entry.head, shapes, columns.names, *counts, widths, memoryview(words)))
+
+
+def _narrowed(column: Integers) -> Integers:
+    """Return a column in as few bytes a value as hold it. Most columns are the same in all rows, or count up to a small number."""
+    import numpy as np
+
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    return column.astype(next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max))
+
+
+class ReadLog(NamedTuple):
+    """What was read of a log: its entry as bytes, and the entry itself where it was read in this process."""
+
+    content: bytes
+    own: LogEntry | None = None
+
+    def entry(self) -> LogEntry:
+        """Return the entry.
+
+        Raises:
+            DamagedEntry: another process sent bytes that are none.
+        """
+        return self.own or checked(self.content)
+
+
+def read_here(entry: LogEntry) -> ReadLog:
+    """Return what this process read: just what another process would have sent, but its numbers need not be read from their bytes again."""
+    content = encoded(entry)
+    found, columns = _decode(content), entry.columns
+    shapes = [_shape(raw) for raw in found.shapes]
+    return ReadLog(content, LogEntry(found.head, Columns(shapes, found.names, columns.record_words, columns.number_words), entry.bins))
 
 
 def decoded(content: bytes) -> LogEntry:
@@ -120,20 +159,42 @@ def decoded(content: bytes) -> LogEntry:
         shapes = [_shape(raw) for raw in found.shapes]
     except (msgspec.DecodeError, ValueError) as error:
         raise DamagedEntry(str(error)) from error
-    sizes = RECORD_WIDTH * found.records, NUMBER_WIDTH * found.numbers, _BIN_WIDTH * found.bins
-    if min(sizes) < 0 or len(found.words) != _WORD_BYTES * sum(sizes):
+    widths = found.widths or _WORD_BYTES.to_bytes() * (RECORD_WIDTH + NUMBER_WIDTH)
+    if min(found.records, found.numbers, found.bins) < 0 or len(widths) != RECORD_WIDTH + NUMBER_WIDTH or not _WIDTHS.issuperset(widths):
+        raise DamagedEntry("its columns are none")
+    end = found.records * sum(widths[:RECORD_WIDTH]) + found.numbers * sum(widths[RECORD_WIDTH:])
+    if len(found.words) != end + _WORD_BYTES * _BIN_WIDTH * found.bins:
         raise DamagedEntry("its columns are not of the size that it says")
-    words = np.frombuffer(found.words, dtype="<i8")
-    end = sizes[0] + sizes[1]
-    columns = words[:end].astype(np.int64)  # A copy, which can be changed.
-    records = columns[: sizes[0]].reshape(RECORD_WIDTH, found.records)
-    numbers = columns[sizes[0] :].reshape(NUMBER_WIDTH, found.numbers)
+    records, numbers = _widened(found, widths) if found.widths else _as_they_are(found, end)
     # Another copy: a dataset keeps the distributions, and as a part of the same array they would keep all columns of the log with them.
-    bins = words[end:].astype(np.int64).reshape(found.bins, _BIN_WIDTH)
+    bins = np.frombuffer(found.words[end:], dtype="<i8").astype(np.int64).reshape(found.bins, _BIN_WIDTH)
     entry = LogEntry(found.head, Columns(shapes, found.names, records, numbers), bins)
     if sum(histogram.bins for histogram in found.head.histograms) != found.bins:
         raise DamagedEntry("its distributions are not of the size that it says")
     return entry
+
+
+def _as_they_are(found: _Encoded, end: int) -> tuple[Integers, Integers]:
+    """Return the columns of the records and those of the numbers, all of which have eight bytes a value."""
+    import numpy as np
+
+    columns = np.frombuffer(found.words[:end], dtype="<i8").astype(np.int64)  # A copy, which can be changed.
+    of_records = RECORD_WIDTH * found.records
+    return columns[:of_records].reshape(RECORD_WIDTH, found.records), columns[of_records:].reshape(NUMBER_WIDTH, found.numbers)
+
+
+def _widened(found: _Encoded, widths: bytes) -> tuple[Integers, Integers]:
+    """Return the columns of the records and those of the numbers, which have fewer bytes a value."""
+    import numpy as np
+
+    records = np.empty((RECORD_WIDTH, found.records), dtype=np.int64)
+    numbers = np.empty((NUMBER_WIDTH, found.numbers), dtype=np.int64)
+    start = 0
+    for column, width in zip((*records, *numbers), widths, strict=True):
+        end = start + width * len(column)
+        column[:] = np.frombuffer(found.words[start:end], dtype=f"<i{width}")
+        start = end
+    return records, numbers
 
 
 def checked(content: bytes) -> LogEntry:

@@ -13,7 +13,7 @@ import msgspec
 from tacholog.dataset.cache import Cache, Kind, key_of
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
-from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded
+from tacholog.dataset.work.entries import DamagedEntry, LogEntry, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
@@ -137,10 +137,10 @@ class Fetching:
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
         for chunk, promise in window.reading:
-            contents = promise.result()
-            for log, content in zip(chunk, contents, strict=True):
-                log.found = checked(content)
-            self._keep(chunk, contents)
+            read = promise.result()
+            for log, one in zip(chunk, read, strict=True):
+                log.found = one.entry()
+            self._keep(chunk, [one.content for one in read])
         logs = iter(window.logs)
         for run in window.runs:
             yield run, [log.found for log in (next(logs) for _ in run.manifest.logs) if log.found is not None]

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 import tacholog
+from tacholog.dataset.work.entries import ReadLog
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
 from tacholog.dataset.work.worker import LENGTH_BYTES, Answer, send
 
@@ -62,14 +63,14 @@ class Pool:
             process.close()
         self._processes.clear()
 
-    def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[bytes]:
-        entries: list[bytes] = []
+    def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[ReadLog]:
+        entries: list[ReadLog] = []
         attempts = 0
         while len(entries) < len(tasks):
             first = len(entries)
             try:
                 for entry in self._process().read(tasks[first:], lambda place, count, first=first: heard(first + place, count)):  # type: ignore[misc]
-                    entries.append(entry)
+                    entries.append(ReadLog(entry))
                     attempts = 0
             except (_Died, OSError) as error:
                 if self._is_closed:
@@ -77,7 +78,7 @@ class Pool:
                 self._replace()
                 attempts += 1
                 if attempts >= _ATTEMPTS or isinstance(error, _Hung):
-                    entries.append(lost(tasks[len(entries)], str(error)))
+                    entries.append(ReadLog(lost(tasks[len(entries)], str(error))))
                     attempts = 0
         return entries
 

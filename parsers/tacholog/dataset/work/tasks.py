@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from tacholog.dataset.logs import Limits, lost_log, open_named, read_log
-from tacholog.dataset.work.entries import encoded
+from tacholog.dataset.work.entries import LogEntry, ReadLog, encoded, read_here
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import UNREADABLE
@@ -45,8 +45,8 @@ class LogTask(msgspec.Struct, frozen=True, array_like=True):
 class Promise(Protocol):
     """Logs that are being read."""
 
-    def result(self) -> list[bytes]:
-        """Wait for their entries, and return them as bytes, in order."""
+    def result(self) -> list[ReadLog]:
+        """Wait for what was read of them, in order."""
 
 
 class Readers(Protocol):
@@ -59,15 +59,15 @@ class Readers(Protocol):
         """Read no more."""
 
 
-def do(task: LogTask, heard: Callable[[int], object]) -> bytes:
-    """Read a log, and return its entry as bytes."""
+def do(task: LogTask, heard: Callable[[int], object]) -> LogEntry:
+    """Read a log, and return its entry."""
     manifest = msgspec.json.decode(task.manifest, type=Manifest)
     entry = manifest.logs[task.place]
     try:
         with io.BytesIO(task.content) if task.content is not None else open_named(Path(task.folder), entry.file, task.named_by_user) as stream:
-            return encoded(read_log(stream, manifest, entry, task.limits, heard))
+            return read_log(stream, manifest, entry, task.limits, heard)
     except (UnreadableInput, OSError) as error:
-        return encoded(lost_log(entry, UNREADABLE, str(error)))
+        return lost_log(entry, UNREADABLE, str(error))
 
 
 def lost(task: LogTask, reason: str) -> bytes:
@@ -79,10 +79,10 @@ def lost(task: LogTask, reason: str) -> bytes:
 class InThisProcess:
     """Reads logs in this process, one after the other."""
 
-    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[bytes]]:
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[ReadLog]]:
         """Read these logs now."""
-        done: Future[list[bytes]] = Future()
-        done.set_result([do(task, lambda count, place=place: heard(place, count)) for place, task in enumerate(tasks)])  # type: ignore[misc]
+        done: Future[list[ReadLog]] = Future()
+        done.set_result([read_here(do(task, lambda count, place=place: heard(place, count))) for place, task in enumerate(tasks)])  # type: ignore[misc]
         return done
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import IO
 
 import msgspec
 
+from tacholog.dataset.work.entries import encoded
 from tacholog.dataset.work.tasks import LogTask, do
 
 LENGTH_BYTES = 8
@@ -47,7 +48,7 @@ def main() -> None:
 
     while (request := receive(sys.stdin.buffer)) is not None:
         for place, task in enumerate(decode(request)):
-            say(Answer(place, entry=do(task, lambda count, place=place: say(Answer(place, count)))))  # type: ignore[misc]
+            say(Answer(place, entry=encoded(do(task, lambda count, place=place: say(Answer(place, count))))))  # type: ignore[misc]
 
 
 if __name__ == "__main__":

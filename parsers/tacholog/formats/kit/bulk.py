@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacholog.formats.kit.digits import numbers_of
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.kit.numbers import VALUE_LIMIT
 from tacholog.schema.records import Bound, Record
@@ -164,10 +165,7 @@ class _RunText:
     @property
     def cells(self) -> NDArray[np.float64]:
         if self._cells is None:
-            import numpy as np
-
-            text = self.text.translate(_table(self.bulk.letters)).decode("ascii")
-            self._cells = np.fromstring(text, dtype=np.float64, sep=" ").reshape(self.count, -1)
+            self._cells = numbers_of(self.text.translate(_table(self.bulk.letters)), self.count)
         return self._cells
 
     def text_of(self, place: int) -> str:

@@ -21,7 +21,7 @@ _NOTE = "Each line is one run: the one with the middle median. It ends where few
 
 def distribution_of(series: Series, histograms: Sequence[HistogramRow]) -> Figure | None:
     """Return latency over percentile, one line for each size. Each line is one run, the one with the middle median: runs are not pooled."""
-    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.numbers}
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
     traces = [trace for slot, at in enumerate(spread(series.sizes())) if (trace := _trace(series, at, slot, by_record))]
     if not traces:
         return None
@@ -36,7 +36,7 @@ def distributions_of(series: Sequence[Series], histograms: Sequence[HistogramRow
     """Return the percentile curves of several series in one figure: colour tells the series, dash tells the size. Of a single series, all sizes."""
     if len(series) == 1:
         return distribution_of(series[0], histograms)
-    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.numbers}
+    by_record = {(histogram.run, histogram.log, histogram.line): histogram for histogram in histograms if histogram.packed}
     sizes = _ends_of(series)
     traces = [
         msgspec.structs.replace(trace, name=member.label, slot=member.slot, style=size(at), dash=dash)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tacholog.render.figures.axes import count_axis, number_axis, time_axis
 from tacholog.render.figures.distribution import spread
@@ -12,7 +12,7 @@ from tacholog.render.hover import details_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Series, series_of
+from tacholog.view.series import Series
 
 _LEAST = 3  # two intervals show no course
 _MANY = 40
@@ -25,9 +25,9 @@ _DRAWN = (
 )
 
 
-def interval_figures(results: Sequence[ResultRow], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
-    """Return a figure for each wanted series that has a run with enough intervals, with the slot of the series."""
-    found = ((curve.slot, _figure(curve)) for curve in series_of(results) if wanted(curve))
+def interval_figures(curves: Iterable[Series], wanted: Callable[[Series], bool] = lambda _: True) -> list[tuple[int, Figure]]:
+    """Return a figure for each wanted series of single intervals that has a run with enough of them, with the slot of the series."""
+    found = ((curve.slot, _figure(curve)) for curve in curves if wanted(curve))
     return [(slot, figure) for slot, figure in found if figure]
 
 

@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from tacholog.render.html import Html, folded, join, tag
+from tacholog.render.html import Html, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.tables import CellWriter, Links, Marks, column_decimals, marks_of_cells, scroller
 from tacholog.schema.metrics import METRICS
-from tacholog.view.beside import COLUMNS, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
+from tacholog.view.beside import COLUMNS, SIZES, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
 from tacholog.view.numerals import size as size_words
 from tacholog.view.numerals import unit_shown
 from tacholog.view.page_index import PageIndex
 from tacholog.view.series import Cell
 from tacholog.view.views import View
 
+ROWS_AT_ONCE = 60  # of a table; a row has some 25 elements
 _NONE = "No campaign measured several systems with one tool."
 
 
-def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
-    """Return a table for each size of the newest session that measured several systems with one tool: the first open, the others folded."""
+class Slice(NamedTuple):
+    """Rows of a size that stand in one table: the size, which of several tables of that size it is, its title, and the rows."""
+
+    size: int
+    number: int
+    title: str
+    rows: Sequence[BesideRow]
+
+    @property
+    def name(self) -> str:
+        """The end of its id."""
+        return f"{self.size}-{self.number + 1}" if self.number else str(self.size)
+
+
+Fold = Callable[[Slice, Html], Html]  # returns what leads to a table that is folded
+
+
+def beside(view: View, pages: PageIndex, links: Links, anchor: str, fold: Fold) -> Html:
+    """Return the first rows of the smallest size of the newest session that measured several systems with one tool, and folded all others."""
     session = session_of_several(view)
     if session is None:
         return tag("p", _NONE, class_="tl-null")
@@ -29,15 +48,36 @@ def beside(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     # No rule marks the processor time, so it takes no part in what all have in common.
     marked = (cells for row in rows for (metric, _), cells in row.cells.items() if metric != "cpu_per_message")
     shared = marks_of_cells(cell for cells in marked for cell in cells.values())
+    slices = list(_slices(rows))
+    if not slices:
+        return tag("p", f"The newest such campaign measured none of {', '.join(map(size_words, SIZES))}.", class_="tl-null")
+    first, *others = slices
+    heading = tag("h2", first.title, id=f"{anchor}-{first.name}")
+    shown = tag("section", heading, _marked_table(first, shared, links, anchor))
+    folds = [fold(one, tag("section", _marked_table(one, shared, links, f"{anchor}-{one.name}"), id=f"{anchor}-{one.name}")) for one in others]
+    return join([remarks(part.runs.values()), shown, *folds])
+
+
+def _slices(rows: Sequence[BesideRow]) -> Iterator[Slice]:
+    """Yield tables that a page can hold, whatever the number of systems is: those of each size."""
+    for size in sizes_of(rows):
+        of_size = at_size(rows, size)
+        for number, start in enumerate(range(0, len(of_size), ROWS_AT_ONCE)):
+            some = of_size[start : start + ROWS_AT_ONCE]
+            which = f", rows {start + 1} to {start + len(some)}" if len(of_size) > ROWS_AT_ONCE else ""
+            yield Slice(size, number, f"Messages of {size_words(size)}{which}", some)
+
+
+def _marked_table(of: Slice, shared: Sequence[str], links: Links, anchor: str) -> Html:
+    """Return a table between what all of its numbers have in common and the notes on its marks."""
     seen = dict.fromkeys(shared)
-    write = CellWriter(links, anchor, Marks(seen, shared), None)
-    tables = [_table(at_size(rows, size), size, write, f"{anchor}-{size}", is_open=place == 0) for place, size in enumerate(sizes_of(rows))]
-    return join([remarks(part.runs.values()), shared_marks_note(shared, anchor), *tables, mark_notes(seen, anchor)])
+    table = _table(of, CellWriter(links, anchor, Marks(seen, shared), None))
+    return join([shared_marks_note(shared, anchor), table, mark_notes(seen, anchor)])
 
 
-def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str, *, is_open: bool) -> Html:
+def _table(of: Slice, write: CellWriter) -> Html:
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
-    found: list[list[Cell | None]] = [[row.cells.get((metric, statistic), {}).get(size) for metric, statistic, _ in COLUMNS] for row in rows]
+    found: list[list[Cell | None]] = [[row.cells.get((metric, statistic), {}).get(of.size) for metric, statistic, _ in COLUMNS] for row in of.rows]
     places = [column_decimals([cell for cells in found if (cell := cells[at])], unit) for at, unit in enumerate(units)]
     body = [
         tag(
@@ -48,7 +88,7 @@ def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str,
                 for cell, unit, place in zip(cells, units, places, strict=True)
             ),
         )
-        for row, cells in zip(rows, found, strict=True)
+        for row, cells in zip(of.rows, found, strict=True)
     ]
     heads = [tag("th", heading, tag("span", unit.sign, class_="tl-unit"), scope="col") for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
     table = tag(
@@ -57,9 +97,7 @@ def _table(rows: Sequence[BesideRow], size: int, write: CellWriter, anchor: str,
         tag("tbody", *body),
         class_="tl-table tl-rows",
     )
-    words = f"Messages of {size_words(size)}"
-    heading, shown = tag("h2", words, id=anchor), scroller(words, table)
-    return tag("section", *((heading, shown) if is_open else (folded(heading, shown),)))
+    return scroller(of.title, table)
 
 
 def _name(row: BesideRow) -> Html:

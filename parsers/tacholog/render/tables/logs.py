@@ -24,9 +24,8 @@ RUNS_AT_ONCE = 20  # on a page that can fold the others; a row has some 20 eleme
 _FEW = 5  # more than that are not worth a click
 _MOST_PROBLEMS = 500
 _REDACTED = (
-    "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c, user-1, address-1 and path-1 stand for names that the "
-    "owner of this site does not show; within a run, each stands for one original. […] stands for words that are not known to be public. Lines that "
-    "no format recognises are withheld. Every number of a result and every line number is unchanged."
+    "This log is redacted, here and in the file for download. Pseudonyms such as host-3fa94c and user-1 stand for names, […] for words that are not "
+    "known to be public; lines that no format recognises are withheld. Numbers of results and line numbers are unchanged."
 )
 
 

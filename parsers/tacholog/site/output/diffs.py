@@ -19,10 +19,9 @@ from tacholog.compare.result import Report
 from tacholog.compare.sides import of_labels, of_release
 from tacholog.dataset.cache import Kind, key_of, open_cache
 from tacholog.dataset.frames import Dataset
-from tacholog.dataset.saved import open_saved
 from tacholog.dataset.versions import code_digest
 from tacholog.runs.labels import has_labels
-from tacholog.site.shown import BAND_FILES, State, opened
+from tacholog.site.shown import BAND_FILES, State, dataset_in, opened
 from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
 
@@ -81,9 +80,9 @@ def files_beside(folder: Path) -> list[bytes]:
 
 
 @lru_cache(maxsize=1)
-def dataset_of(folder: Path, _state: State) -> Dataset:
+def dataset_of(folder: Path, state: State) -> Dataset:
     """Return the dataset with current names. ``state`` is a part of the cache key, so a changed dataset is opened again."""
-    return renamed(open_saved(folder, distributions=False), find_renames([folder]))
+    return renamed(dataset_in(folder, state), find_renames([folder]))
 
 
 def _compared(folder: Path, state: State, which: tuple[str | None, str, str], policy: Policy, labels: Labels) -> Report:

@@ -16,10 +16,11 @@ _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _BLANK = re.compile(r"\s*\n\s*")
+_VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
 class PageFrame:
-    """A page that was split at its content. The page has to lie in a folder of the site, not at its top."""
+    """A page that was split at its content. It was written into a folder of the site, not at its top."""
 
     def __init__(self, page: Path) -> None:
         """``page`` is the page without content.
@@ -32,12 +33,12 @@ class PageFrame:
         _, end, after = rest.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
-        self._before, self._after = _squeezed(before), _squeezed(after)
+        self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
         self.digest = hashlib.sha256(f"{len(self._before)} {self._before}{self._after}".encode()).hexdigest()
 
     def page(self, document: str, title: str, body: str) -> str:
         """Return a whole page. Addresses in ``body`` are those of the page already; ``document`` says how deep the page lies."""
-        up = "../" * document.count("/")
+        up = "../" * document.count("/") or "./"
         head = _moved(self._before, up).replace(FRAME_TITLE, esc(title))
         return f"{head}{_BODY}{body}{_END}{_moved(self._after, up)}"
 
@@ -46,6 +47,12 @@ class PageFrame:
         _, mark, rest = page.partition(_BODY)
         body, end, _ = rest.rpartition(_END)
         return body if mark and end else None
+
+
+def _once(pattern: re.Pattern[str], text: str) -> str:
+    """Return text without what stands in it again: Sphinx and the theme each write the same element."""
+    first = pattern.search(text)
+    return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 
 
 def _moved(text: str, up: str) -> str:

@@ -28,6 +28,8 @@ from tacholog.view.run_digests import digest
 _CALL = "tachologPart("
 _SCRIPT = re.compile(r'tachologPart\("[^"]+", "([^"]+)"\);\n')
 _MOST_BYTES = 2**28  # of the pieces of one script
+_DRAWN_FROM = re.compile(r'<script type="application/json" class="tl-spec">[^<]*</script>')
+_FIGURE = re.compile(r'<figure(?= class="tl-figure")')
 
 
 class Part(msgspec.Struct):
@@ -107,15 +109,17 @@ def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterabl
             if not is_current:
                 into.write(f"{name}.js", script_of(part.name, pieces))
             if part.title:
-                maker.write(name, key, part.title, _page_body(document, part.title, pieces[""]), into)
+                maker.write(name, key, part.title, _page_body(document, part, pieces[""]), into)
 
 
-def _page_body(document: str, title: str, content: str) -> str:
+def _page_body(document: str, part: Part, content: str) -> str:
     link = tag("a", "The main page of these results", href=f"{Path(document).name}.html")
     back = tag("p", link, " says how all of this was measured, and on which machines.", class_="tl-note")
     if "<h2" not in content:  # the end of a list that stands deep in its page: here its headings follow the title
         content = content.replace("<h4 ", "<h2 ").replace("</h4>", "</h2>")
-    return f"{heading(title)}{back}{content}"
+    # What a script draws a figure from is in the script of the part, compressed. Readers without scripts see the drawing.
+    content = _FIGURE.sub(f'<figure data-part="{part.name}.js"', _DRAWN_FROM.sub("", content))
+    return f"{heading(part.title)}{back}{content}"
 
 
 def _beside(document: str, name: str) -> str:

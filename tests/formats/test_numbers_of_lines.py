@@ -1,0 +1,65 @@
+"""The numbers of many lines at once are those that reading each of them alone gives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacholog.formats.kit.digits import numbers_of
+
+# As in a run of lines: up to 15 digits with a dot or without, and other characters have become blanks.
+WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)
+WITH_A_DOT = st.tuples(WHOLE, st.integers(0, 15)).map(lambda pair: f"{pair[0][: pair[1]]}.{pair[0][pair[1] :]}")
+
+
+def fixed(digits: str, places: int) -> str:
+    digits = digits.rjust(places + 1, "0")
+    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}"
+
+
+@st.composite
+def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
+    """Rows of numbers. Most columns have as many places in each row, as tools print them; some do not."""
+    places = draw(st.lists(st.sampled_from([None, 0, 1, 2, 3, 6, 14, -1]), min_size=1, max_size=5))
+
+    def word(count: int | None) -> str:
+        if count is None:
+            return draw(WHOLE)
+        return draw(WITH_A_DOT | WHOLE) if count < 0 else fixed(draw(st.from_regex(r"[0-9]{1,14}", fullmatch=True)), count)
+
+    return [[word(count) for count in places] for _ in range(draw(st.integers(1, 6)))]
+
+
+@settings(deadline=None, max_examples=500)
+@given(rows_of_words(), st.integers(1, 9))
+def test_each_number_is_the_float_that_is_nearest_to_it(rows: list[list[str]], gap: int) -> None:
+    text = "".join(" " * gap + (" " * gap).join(row) + "  " for row in rows)
+
+    assert numbers_of(text.encode(), len(rows), least_rows=1).tolist() == [[float(word) for word in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "numbers"),
+    [
+        ("16 0.3 ", 1, [[16.0, 0.3]]),
+        ("  1.005  12.500 ", 2, [[1.005], [12.5]]),
+        ("123456789012345 9 ", 1, [[123456789012345.0, 9.0]]),
+        ("12345678.9012345 ", 1, [[12345678.9012345]]),
+        ("5. .5 ", 1, [[5.0, 0.5]]),
+        ("1.5 2.25 ", 2, [[1.5], [2.25]]),
+        ("1.5 22 ", 2, [[1.5], [22.0]]),
+        ("22 1.5 ", 2, [[22.0], [1.5]]),
+        ("12345678901234567890 ", 1, [[12345678901234567890.0]]),
+        ("0.000000000000001 ", 1, [[1e-15]]),
+        ("00000000 000000001 ", 1, [[0.0, 1.0]]),
+    ],
+)
+def test_numbers_of_any_shape_are_read(text: str, rows: int, numbers: list[list[float]]) -> None:
+    assert numbers_of(text.encode(), rows, least_rows=1).tolist() == numbers
+    assert numbers_of(text.encode(), rows).tolist() == numbers
+
+
+def test_numbers_that_do_not_fill_their_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="cannot reshape"):
+        numbers_of(b"1 2 3 ", 2)

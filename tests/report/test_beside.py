@@ -1,0 +1,96 @@
+"""The page that sets several systems side by side holds one table; other sizes and further rows are parts and pages of their own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.report.conftest import NATIVE, Page, add_run
+from tests.report.test_label_pages import dead_links
+from tests.unpacked import pieces_of
+
+from tacholog.dataset.load import load
+from tacholog.render.html import Html
+from tacholog.render.tables.beside import ROWS_AT_ONCE, Slice, beside
+from tacholog.render.tables.tables import Links
+from tacholog.runs.manifest import Manifest
+from tacholog.site.build import build_site
+from tacholog.site.verification.site import verify_site
+from tacholog.view.page_index import page_index
+from tacholog.view.views import view_of
+
+pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def add_systems(root: Path, count: int, log: str = NATIVE.read_text()) -> None:
+    """Add a run of each of so many systems to one session. It has messages of 64 and of 1024 bytes."""
+    for number in range(count):
+        manifest = Manifest(system=f"System {number:03d}", tool="perftest", host="desk", session="one campaign", logs=())
+        add_run(root, f"run-{number:03d}", log, manifest)
+
+
+def shown_and_folded(root: Path) -> tuple[str, list[tuple[Slice, str]]]:
+    """The HTML of the page, and that of each folded table."""
+    folded: list[tuple[Slice, str]] = []
+
+    def fold(of: Slice, content: Html) -> Html:
+        folded.append((of, str(content)))
+        return Html()
+
+    return str(beside(view_of(load([root])), page_index([]), Links("logs"), "beside", fold)), folded
+
+
+def test_the_page_holds_the_first_rows_of_the_smallest_size_and_folds_the_others(tmp_path: Path) -> None:
+    add_systems(tmp_path, ROWS_AT_ONCE + 5)
+
+    page, folded = shown_and_folded(tmp_path)
+
+    assert page.count("<tr") == 1 + 60
+    assert [(of.title, html.count("<tr")) for of, html in folded] == [
+        ("Messages of 64\u00a0B, rows 61 to 65", 1 + 5),
+        ("Messages of 1\u00a0KiB, rows 1 to 60", 1 + 60),
+        ("Messages of 1\u00a0KiB, rows 61 to 65", 1 + 5),
+    ]
+
+
+def test_a_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> None:
+    add_systems(tmp_path, 2)
+
+    [(_, html)] = shown_and_folded(tmp_path)[1]
+
+    linked = set(re.findall(r'href="#([^"]+)"', html))
+    assert linked
+    assert linked <= set(re.findall(r' id="([^"]+)"', html))
+
+
+def test_of_sizes_that_are_not_usual_the_page_says_so(tmp_path: Path) -> None:
+    log = NATIVE.read_text().replace("payload_bytes=64 ", "payload_bytes=65 ").replace("payload_bytes=1024 ", "payload_bytes=1025 ")
+    add_systems(tmp_path, 2, log)
+
+    page, folded = shown_and_folded(tmp_path)
+
+    assert "measured none of 64\u00a0B, 1\u00a0KiB, 64\u00a0KiB, 1\u00a0MiB" in page
+    assert folded == []
+
+
+@pytest.mark.site
+def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None:
+    add_systems(tmp_path / "data", 2)
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    shown, other = Page(site / "side-by-side.html"), Page(site / "side-by-side-1024.html")
+    [anchor] = [found for found in shown.ids if found.endswith("-1024")]
+    assert sum(tag == "table" for tag, _ in shown.tags) == 1
+    assert "side-by-side-1024.html" in shown.links
+    assert anchor in other.ids  # old links to the size open it
+    assert "Side by side: Messages of 1\u00a0KiB" in other.text
+    assert "System 001" in other.text
+    assert "System 001" in pieces_of(site / "side-by-side-1024.js")[""]
+    pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+    assert dead_links(site, pages) == []
+    assert verify_site(site).findings == ()
