@@ -22,6 +22,7 @@
 #include <string>
 #include <utility>
 
+#include "adapters/farewell.hpp"
 #include "core/fd.hpp"
 #include "core/helper_program.hpp"
 #include "transports/transport.hpp"
@@ -93,14 +94,7 @@ public:
     /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
     /// ever if that has died or dies then. So the process ends without.
     static void end_without_farewell() {
-        static const int registered = ::on_exit(
-            [](int status, void*) {
-                kept().reset();
-                std::fflush(nullptr);
-                ::_exit(status);
-            },
-            nullptr);
-        static_cast<void>(registered);
+        tacholog::end_without_farewell([] { kept().reset(); });
     }
 
     static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }

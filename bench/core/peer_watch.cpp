@@ -36,6 +36,7 @@ void PeerWatch::work() {
         if (watched.front().revents != 0) return;
         gone = std::find_if(watched.begin() + 1, watched.end(), is_gone);
     }
+    hung_up_ = true;
     int came = 0;
     do came = ::poll(watched.data(), 1, to_come_back_ms);
     while (came < 0 && errno == EINTR);

@@ -19,6 +19,9 @@ class PeerWatch {
 public:
     /// `give_up` is called on the thread, with the peer's name. It does not return.
     PeerWatch(std::span<const Control> peers, std::function<void(const std::string& peer)> give_up);
+    /// Whether a peer that was watched has hung up, ever since this process began.
+    static bool somebody_has_hung_up() { return hung_up_; }
+
     PeerWatch(const PeerWatch&) = delete;
     PeerWatch& operator=(const PeerWatch&) = delete;
     /// Waits for ever if `give_up` has been called meanwhile: the process is about to end.
@@ -27,6 +30,7 @@ public:
 private:
     void work();
 
+    static inline std::atomic<bool> hung_up_{false};  // here, because adapters know this header alone
     std::span<const Control> peers_;
     std::function<void(const std::string& peer)> give_up_;
     Fd over_;

@@ -277,8 +277,8 @@ struct Transport {
     /// Whether each size needs a process of its own, as the library can be started only once in a process.
     bool fresh_process_for_each_size = false;
     /// Whether a call of its library may wait for ever when the other side has been killed: for a lock in shared
-    /// memory, say. Three seconds after that, this process then ends without the library. Not for those of fresh
-    /// processes.
+    /// memory, say. Three seconds after that, this process then ends without the library. An end of a library that
+    /// crashes there can ask `PeerWatch::somebody_has_hung_up`. Not for those of fresh processes.
     bool may_wait_for_the_dead = false;
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.

@@ -32,6 +32,7 @@ public:
         if (!loans_) copied_.clear();
         // Without it, what is on its way goes with the history. A reader that is gone takes nothing.
         if (writer_ != nullptr && reliable_ && !left()) writer_->wait_for_acknowledgments(duration(Patience{1000}));
+        if (writer_ != nullptr) participant_->stay_if_a_peer_was_killed(matched() > 0);
     }
 
     Result<void> open(const Topic& topic, const Meeting& meeting) {
@@ -121,7 +122,9 @@ public:
           loans_(value_of(topic.settings, buffers.name) == "loan"),
           max_bytes_(topic.max_bytes) {}
     ~FastddsSubscriber() override {
-        if (reader_ != nullptr) set_.detach_condition(reader_->get_statuscondition());
+        if (reader_ == nullptr) return;
+        set_.detach_condition(reader_->get_statuscondition());
+        participant_->stay_if_a_peer_was_killed(matched() > 0);
     }
 
     Result<void> open(const Topic& topic, const Meeting& meeting, std::string endpoint) {
@@ -299,6 +302,7 @@ extern const Transport fastdds_shm{
     .adjust = adjust,
     .way = Way::local,
     .ready = ready_shm,
+    .may_wait_for_the_dead = true,
 };
 
 extern const Transport fastdds_udp{

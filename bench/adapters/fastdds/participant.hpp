@@ -25,8 +25,10 @@
 #include <memory>
 #include <utility>
 
+#include "adapters/farewell.hpp"
 #include "adapters/sides.hpp"
 #include "core/fd.hpp"
+#include "core/peer_watch.hpp"
 #include "core/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
@@ -277,6 +279,7 @@ public:
     static Result<std::unique_ptr<Participant>> create(const Topic& topic, const Meeting& meeting) {
         quiet();
         std::unique_ptr<Participant> made{new Participant};
+        made->over_ = meeting.over;
         auto* factory = dds::DomainParticipantFactory::get_instance();
         made->participant_ = factory->create_participant(domain_of(topic), participant_qos(topic, meeting));
         if (made->participant_ == nullptr) return Error{"create a participant of Fast DDS for " + topic.name};
@@ -292,6 +295,15 @@ public:
         if (participant_ == nullptr) return;
         participant_->delete_contained_entities();
         dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
+    }
+
+    /// To be called before its end with whether a peer is still matched. If that peer's process is gone, it was killed.
+    /// Over shared memory 2.9 then closes a port while a thread of its own makes it anew, and crashes now and then: so
+    /// the participant stays, and the process ends without it.
+    void stay_if_a_peer_was_killed(bool is_matched) {
+        if (!is_matched || over_ != Over::shm || !PeerWatch::somebody_has_hung_up()) return;
+        participant_ = nullptr;
+        end_without_farewell();
     }
 
     dds::DomainParticipant* operator->() const { return participant_; }
@@ -313,6 +325,7 @@ private:
         static_cast<void>(done);
     }
 
+    Over over_ = Over::shm;
     dds::DomainParticipant* participant_ = nullptr;
     dds::Topic* topic_ = nullptr;
 };
