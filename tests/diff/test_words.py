@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as html_module
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import DiffRow, Report
+from tacholog.compare.result import DiffRow, Report, to_json
 from tacholog.compare.sides import find, of_release
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
+from tacholog.render.diff.comment import comment
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.moved import by_transport, moved_most
 from tacholog.render.diff.page import brief, html
@@ -122,6 +124,67 @@ def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side,
     assert "CPU model: Made-up CPU" in show(report)
     assert "machine: not stated" in show(unknown)
     assert "1 row does not compare: 1 on a machine that is not stated" in show(unknown)
+
+
+def on(machine: str, side: Dataset) -> Dataset:
+    """A side that was measured on the machine with this id, which is like all others but for its id."""
+    (host,) = side.hosts.values()
+    return msgspec.structs.replace(side, runs=side.runs.assign(host=machine), hosts={machine: host})
+
+
+@pytest.mark.parametrize("show", [*SHOWN, comment])
+def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason(side: Side, show: Callable[[Report], str]) -> None:
+    old, new = np.full((2, 6), 10_000.0), np.array([[20_000.0] * 6, [10_000.0] * 6])
+    blocks = on("host-1", side(old, range(6))), on("host-2", side(new, range(6, 12), session="second"))
+    shown = show(compare(*blocks, Policy()))
+
+    said = "Not the same machine: 2 of the 2 rows with values on both sides compare Machine (host-1) (old) with Machine (host-2) (new)."
+    assert plainly(shown).index(said) < plainly(shown).index("latency p50, ")
+    assert "another machine, which may explain it (machine: Machine (host-1) -> Machine (host-2))" in plainly(shown)
+
+
+def plainly(shown: str) -> str:
+    """A text without what HTML and Markdown do to signs."""
+    return html_module.unescape(shown).replace("\\", "")
+
+
+def test_one_machine_is_named_once_and_gives_no_warning(side: Side) -> None:
+    values = np.full((1, 6), 10_000.0)
+    report = compare(on("host-1", side(values, range(6))), on("host-1", side(values * 2, range(6, 12), session="second")), Policy())
+
+    assert (report.old.hosts, report.new.hosts) == (("Machine",), ("Machine",))
+    assert "Not the same machine" not in text(report)
+    assert "another machine" not in text(report)
+
+
+def test_json_names_both_machines_of_one_kind_in_each_row_and_on_each_side(side: Side) -> None:
+    values = np.full((1, 6), 10_000.0)
+    report = compare(on("host-1", side(values, range(6))), on("host-2", side(values * 2, range(6, 12), session="second")), Policy())
+    found = msgspec.json.decode(to_json(report))
+
+    assert found["rows"][0]["differences"] == [{"field": "host", "old": "Machine (host-1)", "new": "Machine (host-2)"}]
+    assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
+
+
+def test_better_rows_of_one_machine_are_said_to_be_no_rows_of_two(side: Side, noise: NDArray[np.float64]) -> None:
+    kinds = {"labels": ['{"label.kind": "a"}'] * 12}
+    pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, **kinds)), on("host-1", side(noise[1], NEW_TURNS, **kinds))]
+    blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
+    report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
+
+    assert report.counts["better"] == 4
+    assert "None of the rows that are better or worse is among them." in text(report)
+
+
+def both(*sides: Dataset) -> Dataset:
+    """Two sides as one."""
+    runs, results = (
+        pd.concat([getattr(side, table).assign(run=[f"{place}-{run}" for run in getattr(side, table)["run"]]) for place, side in enumerate(sides)])
+        for table in ("runs", "results")
+    )
+    hosts = {name: host for side in sides for name, host in side.hosts.items()}
+    types = {"run": "string"}
+    return msgspec.structs.replace(sides[0], runs=runs.astype(types), results=results.astype(types), hosts=hosts)
 
 
 def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:

@@ -14,7 +14,7 @@ from tacholog.render.diff.apart import APART, apart_words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.moved import by_transport
-from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.notes import machine_words, marked, warnings
 from tacholog.render.diff.picture import picture
 from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.shapes import swatch
@@ -138,6 +138,7 @@ def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST)
         "counts": [(verdict, swatch(verdict), title, count) for verdict, title, count in _counts(report) if verdict not in APART],
         "transports": transports,
         "columns": [(verdict, swatch(verdict), MEANINGS[verdict].title) for verdict, _, _ in (transports[0].counts if transports else ())],
+        "machines": machine_words(report),
         "warnings": warnings(report),
         "blocks": [block for block in blocks if block.section.verdict not in APART],
         "apart": [block for block in blocks if block.section.verdict in APART],
