@@ -200,7 +200,7 @@
     const id = location.hash.length > 1 && decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
-    await openAround(target);
+    await openAround(target.querySelector(":scope > details") ?? target); // what a section folds is all that it has
     const found = document.getElementById(id);
     if (found && found !== target) await openAround(found); // what was loaded has folded parts of its own
     if (found && (found !== target || found.matches(".tl-each"))) found.scrollIntoView();

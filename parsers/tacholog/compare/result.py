@@ -265,8 +265,9 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One side of the comparison: its name, and what it holds.
 
-    ``hosts`` are the names of its machines; where several machines of the report share a name, each has its id behind it. ``labels`` holds the values
-    of each label that a run of the side has.
+    ``systems`` and ``versions`` are of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the names of
+    its machines; where several machines of the report share a name, each has its id behind it. ``labels`` holds the values of each label that a run
+    of the side has.
     """
 
     name: str

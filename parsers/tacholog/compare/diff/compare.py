@@ -25,6 +25,7 @@ from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, machine_names, profiles_of
 from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.sides import control_runs
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
@@ -344,16 +345,19 @@ def _settings(policy: Policy) -> Settings:
 
 
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
-    def distinct(column: str) -> tuple[str, ...]:
-        return tuple(sorted({str(value) for value in dataset.runs[column].dropna()}))
+    controls = dataset.runs["run"].isin(control_runs(dataset))
+    measured = dataset if controls.all() else msgspec.structs.replace(dataset, runs=dataset.runs[~controls])  # a control has a version of its own
+
+    def distinct(column: str, of: Dataset = dataset) -> tuple[str, ...]:
+        return tuple(sorted({str(value) for value in of.runs[column].dropna()}))
 
     times = distinct("start_time")
     return Input(
         name=name,
         runs=len(dataset.runs),
         numbers=int((dataset.results["scope"] == "summary").sum()),
-        systems=distinct("system"),
-        versions=distinct("system_version"),
+        systems=distinct("system", measured),
+        versions=distinct("system_version", measured),
         releases=distinct("release"),
         tools=distinct("tool"),
         hosts=tuple(machines[host] for host in distinct("host")),

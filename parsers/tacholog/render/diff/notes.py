@@ -25,6 +25,7 @@ _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "c
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+_NO_MACHINE = f"a machine that is {NOT_STATED}"
 _ENOUGH = 8  # controls that see a host whose effect varies between rows: by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
@@ -99,7 +100,7 @@ def machine_words(report: Report) -> list[str]:
     if not found:
         return []
     which = Counter((one.old, one.new) for _, one in found).most_common()
-    named = "; ".join(f"{old or f'a machine that is {NOT_STATED}'} (old) with {new or f'a machine that is {NOT_STATED}'} (new)" for (old, new), _ in which[:_NAMED])
+    named = "; ".join(f"{old or _NO_MACHINE} (old) with {new or _NO_MACHINE} (new)" for (old, new), _ in which[:_NAMED])
     more = f"; and {len(which) - _NAMED} more pairs of machines" if len(which) > _NAMED else ""
     called = sum(row.verdict in ("worse", "better") for row, _ in found)
     rows = f"{len(found)} of the {len(both)} rows with values on both sides compare" if len(both) > 1 else "The row compares"
