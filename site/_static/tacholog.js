@@ -208,6 +208,9 @@
 
   document.addEventListener("toggle", (event) => { if (event.target.open) fill(event.target); }, true); // this event does not bubble
 
+  // What a phone folds is open in the page, so that it is there without this script.
+  if (matchMedia("(max-width: 600px)").matches) document.querySelectorAll("details.tl-folds-on-phone").forEach((fold) => { fold.open = false; });
+
   addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
     new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
