@@ -337,3 +337,13 @@ def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> N
 
     assert found
     assert all(inner <= outer for inner, outer in found)
+
+
+@pytest.mark.parametrize(("screen", "scripts", "is_open"), [("phone", True, False), ("phone", False, True), ("light", True, True)])
+def test_a_phone_folds_what_is_not_needed_first_and_only_a_script_does_so(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
+    with opened("index.html", screen, scripts=scripts) as page:
+        folds = page.locator("details.tl-folds-on-phone").evaluate_all("(all) => all.map((fold) => fold.open)")
+
+        assert len(folds) > 4
+        assert set(folds) == {is_open}
+        assert page.locator("details.tl-use").first.get_attribute("open") is not None
