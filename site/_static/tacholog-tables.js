@@ -1,4 +1,4 @@
-// Adds sorting, filtering and copying to every table. The address of the page keeps sort and filter. Without this script, the tables have the same content.
+// Adds sorting, filtering and copying to every table, and one filter to all rows of a comparison of releases. The address of the page keeps sort and filter. Without this script, the tables have the same content.
 "use strict";
 
 (() => {
@@ -62,6 +62,42 @@
     return String(a).localeCompare(String(b), "en", { numeric: true });
   }
 
+  // Words to look for. A number and its unit are one; a number is found only where it begins, so that 64 does not find 1.64 or 164.
+  const WANTED = /\d[\d.]* (?:[kmg]ib|b|[nµm]?s|%)(?= |$)|\S+/g;
+
+  function finds(wanted, content) {
+    for (let at = content.indexOf(wanted); at >= 0; at = content.indexOf(wanted, at + 1)) {
+      if (!/^\d/.test(wanted) || !/[\d.]/.test(content[at - 1] ?? "")) return true;
+    }
+    return false;
+  }
+
+  // Adds a filter to `tools`. `groups` are lists of rows that belong together, each with words of its own; `changed` hears whether there is a filter.
+  function addFilter(tools, key, groups, changed) {
+    const label = document.createElement("label");
+    const input = document.createElement("input");
+    input.type = "search";
+    input.value = remembered(key);
+    label.append("Filter ", input);
+    const count = document.createElement("span");
+    count.setAttribute("role", "status");
+    tools.append(label, count);
+    const filter = () => {
+      const wanted = clean(input.value).toLowerCase().match(WANTED) ?? [];
+      let shown = 0;
+      for (const { rows, words: own } of groups) {
+        const content = clean([...rows.map((row) => row.textContent), own].join(" ")).toLowerCase();
+        const isShown = wanted.every((word) => finds(word, content));
+        for (const row of rows) row.hidden = !isShown;
+        shown += isShown;
+      }
+      count.textContent = wanted.length ? `${shown} of ${groups.length} rows` : "";
+      changed(wanted.length > 0);
+    };
+    input.addEventListener("input", () => { filter(); remember(key, input.value.trim()); });
+    filter();
+  }
+
   class Table {
     constructor(scroller, tools, key) {
       this.key = key;
@@ -109,17 +145,7 @@
 
     makeTools(tools) {
       if (this.given.length >= FILTERED_FROM && !this.table.matches(".tl-beside")) { // nobody searches for a size
-        const label = document.createElement("label");
-        const input = document.createElement("input");
-        input.type = "search";
-        input.value = remembered(`${this.key}.filter`);
-        label.append("Filter ", input);
-        this.count = document.createElement("span");
-        this.count.setAttribute("role", "status");
-        tools.append(label, this.count);
-        const filter = () => this.filter(input.value);
-        input.addEventListener("input", () => { filter(); remember(`${this.key}.filter`, input.value.trim()); });
-        filter();
+        addFilter(tools, `${this.key}.filter`, this.given.map((row) => ({ rows: [row], words: "" })), () => window.tachologKeys?.refresh(this.table));
       }
       const button = document.createElement("button");
       button.type = "button";
@@ -130,18 +156,6 @@
         setTimeout(() => { button.textContent = "Copy as CSV"; }, 1500);
       });
       tools.append(button);
-    }
-
-    filter(text) {
-      const wanted = clean(text).toLowerCase().split(" ").filter(Boolean);
-      let shown = 0;
-      for (const row of this.given) {
-        const content = clean(row.textContent).toLowerCase();
-        row.hidden = !wanted.every((word) => content.includes(word));
-        shown += !row.hidden;
-      }
-      this.count.textContent = wanted.length ? `${shown} of ${this.given.length} rows` : "";
-      window.tachologKeys?.refresh(this.table);
     }
 
     csv() {
@@ -157,7 +171,30 @@
     }
   }
 
+  // A comparison has a table for each verdict. Its one filter looks through the rows of all, and knows their verdicts. A row and what is said of it
+  // below it are shown or hidden together. What is folded opens where a row is found, and is as it was when the filter is empty again.
+  function filterReport(report) {
+    const tables = [...report.querySelectorAll("table.rows")];
+    const groups = tables.flatMap((table) => {
+      const verdict = table.closest(".apart, section").querySelector(".h").textContent;
+      const rows = [...table.tBodies[0].rows];
+      return rows.filter((row) => !row.matches(".why")).map((row) => ({
+        rows: row.nextElementSibling?.matches(".why") ? [row, row.nextElementSibling] : [row],
+        words: verdict,
+      }));
+    });
+    if (groups.length < FILTERED_FROM) return;
+    const folds = [...report.querySelectorAll("details:has(table.rows)")];
+    let before; // which of them were open
+    addFilter(report.querySelector(":scope > .tl-tools"), `${report.id}.filter`, groups, (isFiltered) => {
+      if (isFiltered) before ??= folds.map((fold) => fold.open);
+      folds.forEach((fold, place) => { fold.open = isFiltered ? fold.querySelector(".rows > tbody > tr:not([hidden])") !== null : before?.[place] ?? fold.open; });
+      if (!isFiltered) before = undefined;
+    });
+  }
+
   function start(root) {
+    root.querySelectorAll(".tl-diff:has(> .tl-tools)").forEach(filterReport);
     const count = new Map();
     for (const scroller of root.querySelectorAll(".tl-scroll")) {
       const tools = scroller.previousElementSibling;

@@ -210,13 +210,16 @@
     const id = location.hash.length > 1 && decodeURIComponent(location.hash.slice(1));
     const target = id && document.getElementById(id);
     if (!target) return;
-    await openAround(target);
+    await openAround(target.querySelector(":scope > details") ?? target); // what a section folds is all that it has
     const found = document.getElementById(id);
     if (found && found !== target) await openAround(found); // what was loaded has folded parts of its own
     if (found && (found !== target || found.matches(".tl-each"))) found.scrollIntoView();
   }
 
   document.addEventListener("toggle", (event) => { if (event.target.open) fill(event.target); }, true); // this event does not bubble
+
+  // What a phone folds is open in the page, so that it is there without this script.
+  if (matchMedia("(max-width: 600px)").matches) document.querySelectorAll("details.tl-folds-on-phone").forEach((fold) => { fold.open = false; });
 
   addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));

@@ -280,6 +280,20 @@ def test_a_percentile_is_found_however_it_is_written(opened: Opener, query: str)
     assert "Tacholog perftest over shm" in found
 
 
+@pytest.mark.parametrize("query", ["0.4.0", "v0.4.0", "0.3.0 0.4.0", "perftest 0.4"])
+def test_a_version_is_found_and_not_taken_for_another_number(opened: Opener, query: str) -> None:
+    with opened(f"search.html?q={quote_plus(query)}") as page:
+        found = results(page)
+
+    assert "Tacholog perftest: 0.3.0 \u2192 0.4.0" in found
+    assert "Tacholog perftest: 0.1.0 \u2192 0.2.0" not in found
+
+
+def test_a_version_of_two_numbers_is_found_behind_its_name(opened: Opener) -> None:
+    with opened("search.html?q=ecal+5.12") as page:
+        assert results(page)[0].startswith("eCAL: ecal-5.")
+
+
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
 def test_how_a_side_waits_is_found_by_the_words_that_people_use(opened: Opener, query: str) -> None:
     with opened(f"search.html?q={quote_plus(query)}") as page:
@@ -323,3 +337,13 @@ def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> N
 
     assert found
     assert all(inner <= outer for inner, outer in found)
+
+
+@pytest.mark.parametrize(("screen", "scripts", "is_open"), [("phone", True, False), ("phone", False, True), ("light", True, True)])
+def test_a_phone_folds_what_is_not_needed_first_and_only_a_script_does_so(opened: Opener, screen: str, scripts: bool, is_open: bool) -> None:
+    with opened("index.html", screen, scripts=scripts) as page:
+        folds = page.locator("details.tl-folds-on-phone").evaluate_all("(all) => all.map((fold) => fold.open)")
+
+        assert len(folds) > 4
+        assert set(folds) == {is_open}
+        assert page.locator("details.tl-use").first.get_attribute("open") is not None

@@ -10,9 +10,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
-from tests.browser.conftest import open_folds, unfold
+from tests.browser.conftest import ROOT, open_folds, unfold
+
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
+from tacholog.compare.sides import find_all
+from tacholog.render.diff.page import html
 
 Opener = Callable[..., AbstractContextManager[Page]]
+DIFF = "diffs/tacholog-perftest-0.3.0-to-0.4.0.html"
 
 pytestmark = [
     pytest.mark.browser,
@@ -57,6 +63,73 @@ def test_sort_and_filter_are_in_the_address_and_come_back(opened: Opener) -> Non
         assert page.locator(".tl-table tbody tr:visible").all_inner_texts() == rows
         assert all("perftest" in row for row in rows)
         assert page.get_by_role("status").first.inner_text().startswith(f"{len(rows)} of ")
+
+
+def found_rows(page: Page) -> list[str]:
+    names = page.locator(".tl-diff table.rows > tbody > tr:not(.why):visible > th").all_inner_texts()
+    return [name.replace("\u00a0", " ") for name in names]
+
+
+def test_one_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verdict(opened: Opener) -> None:
+    with opened(DIFF) as page:
+        folds = page.locator(".tl-diff section > details")
+        before = folds.evaluate_all("(all) => all.map((fold) => fold.open)")
+        page.get_by_label("Filter").fill("better uds p99")
+        one, below = found_rows(page), page.locator(".tl-diff tr.why:visible").all_inner_texts()
+        page.get_by_label("Filter").fill("uds 64 KiB p50")
+        several = found_rows(page)
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        again = found_rows(page)
+        said = page.locator(".tl-diff > .tl-tools [role=status]").inner_text()
+        page.get_by_label("Filter").fill("")
+
+        assert one == ["latency p99, uds, copy, 64 KiB"]
+        assert [text.startswith("14 % better pair by pair") for text in below] == [True]
+        assert len(several) > 1
+        assert all("uds" in name and "64 KiB" in name and "p50" in name for name in several)
+        assert again == several
+        assert said.startswith(f"{len(several)} of ")
+        assert folds.evaluate_all("(all) => all.map((fold) => fold.open)") == before
+        assert sum(before) == 1
+
+
+def test_a_number_is_found_only_where_it_begins(opened: Opener) -> None:
+    with opened(DIFF) as page:
+        page.get_by_label("Filter").fill("4 KiB")
+        names = found_rows(page)
+
+        assert names
+        assert not [name for name in names if "64 KiB" in name]
+
+
+def test_a_comparison_of_releases_is_whole_without_scripts(opened: Opener) -> None:
+    with opened(DIFF, scripts=False) as page:
+        for summary in page.locator(".tl-diff summary").all():
+            if not summary.evaluate("(summary) => summary.parentElement.open"):
+                summary.click()
+
+        assert page.locator(".tl-diff table.rows > tbody > tr:visible").count() == page.locator(".tl-diff table.rows > tbody > tr").count() > 200
+        assert not page.locator(".tl-tools:visible").count()
+
+
+def test_a_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
+    with opened(DIFF) as page:
+        page.locator(".tl-diff .counts li.inconclusive a").click()
+
+        assert page.locator("section.inconclusive table.rows").first.is_visible()
+
+
+def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_path: Path) -> None:
+    old, new = find_all(["0.3.0", "0.4.0"], [ROOT / "data"])
+    (tmp_path / "diff.html").write_text(html(compare(old, new, Policy(), ("0.3.0", "0.4.0"))), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 375, "height": 800})
+    page.goto((tmp_path / "diff.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.close()
 
 
 def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener) -> None:

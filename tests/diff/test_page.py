@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,6 +67,27 @@ def test_worse_is_open_and_no_change_is_folded(compared: Compared, noise: NDArra
     page = html(compared(noise[0], noise[1] * np.array([[1.1], [1.0], [1.0], [1.0]])))
 
     assert page.index('id="worse"') < page.index('id="no_change"')
+    assert page.count("<details open>") == 1
+
+
+def test_what_changed_is_open_and_all_else_is_folded_under_its_name(side: Side, noise: NDArray[np.float64]) -> None:
+    factor = np.array([[1.1], [0.8], [1.0], [1.0]])
+    old, new = side(noise[0], OLD_TURNS), side(noise[1] * factor, NEW_TURNS)
+    page = html(compare(old, msgspec.structs.replace(new, results=new.results.assign(transport=["shm", "shm", "shm", "udp"] * 12)), Policy()))
+
+    assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page) == [
+        ("worse", " open"),
+        ("better", " open"),
+        ("no_change", ""),
+        ("apart", ""),
+        ("runs", ""),
+    ]
+
+
+def test_where_nothing_changed_what_comes_first_is_open(side: Side, noise: NDArray[np.float64]) -> None:
+    page = html(compare(side(noise[0], range(12)), side(noise[1] * 2, range(12, 24), session="second"), Policy()))
+
+    assert re.findall(r'<section id="(\w+)"[^>]*>\n<details( open)?>', page)[0] == ("unreplicated_diff", " open")
     assert page.count("<details open>") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as html_module
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import DiffRow, Report
+from tacholog.compare.result import DiffRow, Report, to_json
 from tacholog.compare.sides import find, of_release
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
+from tacholog.render.diff.comment import comment
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.moved import by_transport, moved_most
 from tacholog.render.diff.page import brief, html
@@ -30,6 +32,7 @@ Side = Callable[..., Dataset]
 Compared = Callable[..., Report]
 SHOWN = (text, markdown, html)
 OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
+KIND = '{"kind": "a"}'
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
@@ -76,7 +79,8 @@ def test_a_sentence_leads_with_the_medians_and_not_with_the_tail(checkout: Path)
     report = compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy())
 
     assert conclusion(report).startswith(
-        "12 rows better (latency over tcp, udp and uds: p50 by 5.8 to 35 %, p99 by 9.4 to 23 %, p99.9 by 41 %), none worse; no change in 10. "
+        "12 rows better (latency over tcp and udp: p50 by 5.8 to 35 %, p99 by 9.4 to 23 %; over uds: p50 by 20 to 26 %, p99 by 18 to 23 %, "
+        "p99.9 by 41 %), none worse; no change in 10. "
     )
 
 
@@ -124,6 +128,94 @@ def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side,
     assert "1 row does not compare: 1 on a machine that is not stated" in show(unknown)
 
 
+def on(machine: str, side: Dataset) -> Dataset:
+    """A side that was measured on the machine with this id, which is like all others but for its id."""
+    (host,) = side.hosts.values()
+    return msgspec.structs.replace(side, runs=side.runs.assign(host=machine), hosts={machine: host})
+
+
+@pytest.mark.parametrize("show", [*SHOWN, comment])
+def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason(side: Side, show: Callable[[Report], str]) -> None:
+    old, new = np.full((2, 6), 10_000.0), np.array([[20_000.0] * 6, [10_000.0] * 6])
+    blocks = on("host-1", side(old, range(6))), on("host-2", side(new, range(6, 12), session="second"))
+    shown = show(compare(*blocks, Policy()))
+
+    said = "Not the same machine: 2 of the 2 rows with values on both sides compare Machine (host-1) (old) with Machine (host-2) (new)."
+    assert plainly(shown).index(said) < plainly(shown).index("latency p50, ")
+    assert "another machine, which may explain it (machine: Machine (host-1) -> Machine (host-2))" in plainly(shown)
+
+
+def plainly(shown: str) -> str:
+    """A text without what HTML and Markdown do to signs."""
+    return html_module.unescape(shown).replace("\\", "")
+
+
+def test_one_machine_is_named_once_and_gives_no_warning(side: Side) -> None:
+    values = np.full((1, 6), 10_000.0)
+    report = compare(on("host-1", side(values, range(6))), on("host-1", side(values * 2, range(6, 12), session="second")), Policy())
+
+    assert (report.old.hosts, report.new.hosts) == (("Machine",), ("Machine",))
+    assert "Not the same machine" not in text(report)
+    assert "another machine" not in text(report)
+
+
+def test_json_names_both_machines_of_one_kind_in_each_row_and_on_each_side(side: Side) -> None:
+    values = np.full((1, 6), 10_000.0)
+    report = compare(on("host-1", side(values, range(6))), on("host-2", side(values * 2, range(6, 12), session="second")), Policy())
+    found = msgspec.json.decode(to_json(report))
+
+    assert found["rows"][0]["differences"] == [{"field": "host", "old": "Machine (host-1)", "new": "Machine (host-2)"}]
+    assert (found["old"]["hosts"], found["new"]["hosts"]) == (["Machine (host-1)"], ["Machine (host-2)"])
+
+
+def test_better_rows_of_one_machine_are_said_to_be_no_rows_of_two(side: Side, noise: NDArray[np.float64]) -> None:
+    pairs = [on("host-1", side(noise[0] * 2, OLD_TURNS, labels=KIND)), on("host-1", side(noise[1], NEW_TURNS, labels=KIND))]
+    blocks = [on("host-2", side(noise[0], range(12))), on("host-1", side(noise[1], range(24, 36), session="second"))]
+    report = compare(both(pairs[0], blocks[0]), both(pairs[1], blocks[1]), Policy())
+
+    assert report.counts["better"] == 4
+    assert "None of the rows that are better or worse is among them." in text(report)
+
+
+def test_a_row_is_not_named_by_a_version_that_only_one_of_its_sides_has(side: Side) -> None:
+    """A tool that measures itself has another version on each side."""
+    values, options = np.full((1, 12), 10_000.0) + 10.0 * np.arange(12), {"paired": '{"warmup_s": 0.2}', "alone": '{"warmup_s": 0.4}'}
+    old = side(values, OLD_TURNS, tool_version="0.3.0")
+    new = side(values * 0.8, NEW_TURNS, tool_version="0.4.0")
+    later = side(values, range(24, 36), tool_version="0.4.0", session="second")
+    sides = [with_options(old, options["paired"]), both(with_options(new, options["paired"]), with_options(later, options["alone"]))]
+
+    names = {row.verdict: dict(row.key.apart) for row in compare(sides[0], sides[1], Policy()).rows}
+
+    assert names == {"better": {"options": '{"warmup_s": 0.2}'}, "added": {"options": '{"warmup_s": 0.4}'}}
+
+
+def with_options(side: Dataset, options: str) -> Dataset:
+    """A side whose runs were made with these options."""
+    return msgspec.structs.replace(side, runs=side.runs.assign(options=pd.Series([options] * len(side.runs), dtype="string")))
+
+
+def test_the_version_of_a_control_is_none_of_a_side(side: Side) -> None:
+    values = np.full((1, 6), 10_000.0)
+    control = side(values, range(6), labels='{"control": "yes"}', system_version="0.4.0", transport="inter-thread")
+    old, new = (both(side(values, range(6), system_version=version), control) for version in ("0.3.0", "0.4.0"))
+
+    report = compare(old, new, Policy())
+
+    assert (report.old.versions, report.new.versions) == (("0.3.0",), ("0.4.0",))
+
+
+def both(*sides: Dataset) -> Dataset:
+    """Two sides as one."""
+    runs, results = (
+        pd.concat([getattr(side, table).assign(run=[f"{place}-{run}" for run in getattr(side, table)["run"]]) for place, side in enumerate(sides)])
+        for table in ("runs", "results")
+    )
+    hosts = {name: host for side in sides for name, host in side.hosts.items()}
+    types = {"run": "string"}
+    return msgspec.structs.replace(sides[0], runs=runs.astype(types), results=results.astype(types), hosts=hosts)
+
+
 def test_the_result_is_said_in_a_sentence(compared: Compared, noise: NDArray[np.float64]) -> None:
     report = compared(noise[0], noise[1] * np.array([[1.2], [0.7], [1.0], [1.0]]))
 
@@ -145,7 +237,7 @@ def test_the_sentence_names_each_transport_and_the_table_counts_the_rows_of_each
 
     report = compare(measured(OLD_TURNS, 1.0, 1.0), measured(NEW_TURNS, 0.9, 0.8), Policy())
 
-    assert conclusion(report) == "3 rows better (latency over shm and udp: p50 by 20 %, p99 by 10 %), none worse; no change in 5."
+    assert conclusion(report) == "3 rows better (latency over udp: p50 by 20 %; over shm: p99 by 10 %), none worse; no change in 5."
     assert [(line.name, *(cell for cell in line.counts), line.apart) for line in by_transport(report)] == [
         ("shm", ("worse", 0, ""), ("better", 1, "p99, 32\u00a0B, 10 %"), ("no_change", 3, ""), 0),
         ("udp", ("worse", 0, ""), ("better", 2, "p50 by 20 %"), ("no_change", 2, ""), 0),

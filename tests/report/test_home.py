@@ -243,6 +243,49 @@ def test_a_floor_names_a_newer_release_only_where_its_number_is_lower(shift: flo
     assert expected is None or expected in table
 
 
+BELOW = tuple(value - 100.0 for value in SIX)
+OVERLAPPING = tuple(value - 3.0 for value in SIX)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "values", "said"),
+    [
+        ("block", BELOW, "shm, sleeps , which is slower: it waits until the kernel wakes it"),
+        ("busy-poll", BELOW, "shm, polls , which is slower"),
+        ("block", OVERLAPPING, "shm, sleeps , about the same: their ranges overlap"),
+        ("block", SLOWER, "shm, sleeps"),
+    ],
+)
+def test_a_floor_that_a_library_is_below_says_why(waiting: str, values: tuple[float, ...], said: str) -> None:
+    found = words_of(shown(Measured("shm", waiting=waiting).latency(*SIX), library("Lib", "lib", waiting=waiting).latency(*values)))
+
+    assert f"floor 703 ns {said} " in found
+    assert ("slower" in found, "about the same" in found) == ("slower" in said, "about the same" in said)
+
+
+def test_a_library_that_takes_less_processor_time_than_the_floor_may_send_several_messages_together() -> None:
+    floor = [*Measured("shm").rate(*SIX), *Measured("shm").rate(*SIX, metric="cpu_per_message")]
+    lib = [*library("Lib", "lib").rate(*SIX), *library("Lib", "lib").rate(*BELOW, metric="cpu_per_message")]
+
+    assert "shm, sleeps , which takes more: it sends each message alone" in words_of(shown(floor, lib))
+
+
+def test_what_a_phone_folds_is_open_in_the_page(site_of_many: str) -> None:
+    folds = re.findall(r"<details([^>]*)><summary>([^<]*)", site_of_many)
+
+    assert [words for attributes, words in folds if "tl-folds-on-phone" in attributes] == [
+        "3 more panels",
+        *("State, 1\u00a0KiB", "Tiles, 64\u00a0KiB", "Frames, 1\u00a0MiB", "Images, 4\u00a0MiB"),
+    ]
+    assert all(attributes.endswith(" open") for attributes, _ in folds if "tl-folds-on-phone" in attributes)
+
+
+@pytest.fixture
+def site_of_many() -> str:
+    """A machine with seven systems and two sizes."""
+    return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefg" for at in (64, 1024)))
+
+
 def test_the_steadiest_has_the_lowest_99_percent_and_need_not_be_the_fastest() -> None:
     fast, steady = Measured("fast"), Measured("steady")
     (found,) = machines_of(
@@ -499,7 +542,7 @@ def test_the_latest_comparison_is_that_of_the_newest_release_though_an_older_one
     assert latest([run("1", "01")]) is None
 
 
-def test_all_machines_but_the_two_newest_are_folded_under_their_names_and_caveats() -> None:
+def test_all_machines_but_the_newest_are_folded_under_their_names_and_caveats() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(
         *(Measured(name, host=f"m{day}", began=f"2026-01-0{day}T00:00:00Z").latency(*SIX) for name in "ab" for day in (1, 2, 3)), hosts=hosts
@@ -509,7 +552,8 @@ def test_all_machines_but_the_two_newest_are_folded_under_their_names_and_caveat
     assert re.search(
         r'<summary><span class="stat-label">First</span> <code>m1</code> <span class="tl-caveat">virtual machine</span></summary><section', folded
     )
-    assert html.count('<section class="tl-at-home"') - folded.count('<section class="tl-at-home"') < 3
+    assert html.count('<details class="tl-release"><summary><span class="stat-label">') == 2
+    assert html.index('id="x-0"') < html.index('<details class="tl-release">') < html.index('id="x-1"')
 
 
 def test_figures_of_machines_that_a_document_does_not_state_are_listed_last() -> None:

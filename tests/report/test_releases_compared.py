@@ -21,6 +21,8 @@ from tacholog.compare.sides import find, of_release
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.render.tables.history import why_it_begins
+from tacholog.render.tables.releases import releases_table
+from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Host, read_host, read_manifest, write
 from tacholog.site.build import build_site
 from tacholog.view.history import lines, releases_of
@@ -100,6 +102,22 @@ def test_what_cannot_be_compared_is_a_warning(tmp_path: Path, releases: Path, te
 
 
 @pytest.mark.site
+def test_the_version_of_a_control_is_not_said_to_be_measured_as_a_release(releases: Path, checkout: Path) -> None:
+    release(releases, checkout, "1.12", 4)
+    control = {"labels": {"control": "yes"}, "release": "1.12", "start_time": "2026-11-04T13:00:00Z", "system_version": "9.9.9"}
+    release(releases, checkout, "control", 4, **control)
+
+    page = re.sub(r"<[^>]*>", "\n", str(releases_table(view_of(load([releases])), Links("logs"))))
+    said = [line for line in page.splitlines() if "perftest 0.1.0" in line or "9.9.9" in line]
+
+    assert said[:3] == [
+        "Measured: Tacholog perftest 0.1.0",
+        "Controls, which no release changes: Tacholog perftest 9.9.9",
+        "Measured: Tacholog perftest 0.1.0",
+    ]
+    assert sum("9.9.9" in line for line in said) == 1
+
+
 def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Path, releases: Path) -> None:
     site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")
 
 
 class Profile(NamedTuple):
-    """The part of a run's description that a diff compares. ``machine`` is the machine's name."""
+    """The part of a run's description that a diff compares. ``machine`` is the machine's name (`machine_names`)."""
 
     host: str | None
     machine: str | None
@@ -36,15 +37,28 @@ class Profile(NamedTuple):
     labels: str | None
 
 
-def profiles_of(dataset: Dataset) -> list[Profile]:
-    """The profile of each run, in the order of ``runs``."""
+def machine_names(*sides: Dataset) -> dict[str, str]:
+    """The name of each machine that a run of any side was measured on, by its id.
+
+    Names say the processor, so machines of one kind share a name. Two machines then have their ids behind it: a reader must see that they are two.
+    """
+    hosts = {str(host) for side in sides for host in side.runs["host"].dropna()}
+    known = {host: side.hosts[host].name for side in sides for host in hosts if host in side.hosts}
+    shared = Counter(known.get(host, host) for host in hosts)
+    names = {host: known.get(host, host) for host in hosts}
+    return {host: f"{name} ({host})" if shared[name] > 1 else name for host, name in names.items()}
+
+
+def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> list[Profile]:
+    """The profile of each run, in the order of ``runs``; ``names`` are those of `machine_names`, by default of the dataset alone."""
+    names = machine_names(dataset) if names is None else names
     return [
-        _profile(run, dataset.hosts)
+        _profile(run, dataset.hosts, names)
         for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "labels", "manifest"]).to_dict("records")
     ]
 
 
-def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
+def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host], names: Mapping[str, str]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)
@@ -54,7 +68,7 @@ def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host]) -> Profile:
     options, settings = split_options(stated)
     return Profile(
         host=host,
-        machine=found.name if found else host,
+        machine=names.get(host or ""),
         tool=tool,
         harness_major=version.split(".")[0] if version else None,
         options=options_words(options) if options else None if stated is None else "none",

@@ -263,7 +263,12 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One side of the comparison: its name, and what it holds. ``labels`` holds the values of each label that a run of the side has."""
+    """One side of the comparison: its name, and what it holds.
+
+    ``systems`` and ``versions`` are of what was measured: controls, which no release changes, have versions of their own. ``hosts`` are the names of
+    its machines; where several machines of the report share a name, each has its id behind it. ``labels`` holds the values of each label that a run
+    of the side has.
+    """
 
     name: str
     runs: int

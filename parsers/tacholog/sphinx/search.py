@@ -2,8 +2,8 @@
 
 The stem of a word is found once for all pages, which have most words in common.
 
-A percentile is one word, however it is written: `p999` is found by p99.9, 99.9 %, 99.9th and 99.9. Sphinx itself splits words at the dot,
-and leaves out numbers.
+A percentile is one word, however it is written: `p999` is found by p99.9, 99.9 %, 99.9th and 99.9. So is the version of a release: `v0_4_0` is
+found by 0.4.0, v0.4.0 and 0.4. Sphinx itself splits words at the dot, and leaves out numbers.
 
 Sphinx keeps the words of pages that are gone or were changed: a word that stands on no page any more is taken out of it.
 Otherwise, a name that the owner of a site hides today would stay in the index for ever.
@@ -25,6 +25,9 @@ _START, _END = "Search.setIndex(", ")"
 _WORDS = ("terms", "titleterms")
 _PERCENTILE = re.compile(r"(?<![\w.])(?:p(\d\d(?:\.\d{1,4})?)|(\d\d(?:\.\d{1,4})?)(?:\s?%|th))(?!\w)")  # the search page has the same pattern
 
+# Of two parts only behind a name (ecal-5.12): other numbers with one dot are measurements.
+_VERSION = re.compile(r"(?<![\w.])v?(\d{1,9}(?:\.\d{1,9}){2,3}|(?<=[A-Za-z]-)\d{1,9}\.\d{1,9})(?!\.?\w)")
+
 
 class English(SearchEnglish):
     """English as Sphinx knows it; stems are remembered."""
@@ -40,8 +43,10 @@ class English(SearchEnglish):
         return self._stems[word]
 
     def split(self, input: str) -> list[str]:  # noqa: A002  # the name is Sphinx's
-        """Return the words of a text, and those for the percentiles in it."""
-        return [*super().split(input), *(f"p{(of_p or of_sign).replace('.', '')}" for of_p, of_sign in _PERCENTILE.findall(input))]
+        """Return the words of a text, and those for the percentiles and versions in it."""
+        percentiles = (f"p{(of_p or of_sign).replace('.', '')}" for of_p, of_sign in _PERCENTILE.findall(input))
+        versions = (f"v{version.replace('.', '_')}" for version in _VERSION.findall(input))
+        return [*super().split(input), *percentiles, *versions]
 
 
 def setup(app: Sphinx) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,8 +23,9 @@ from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, lower_is_better, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
-from tacholog.compare.profiles import Profile, profiles_of
+from tacholog.compare.profiles import Profile, machine_names, profiles_of
 from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.sides import control_runs
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
@@ -74,7 +75,8 @@ def compare(
         measured: the band of one build on this machine, if somebody measured it.
     """
     policy = _across_libraries(policy, old, new)
-    profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side)]
+    machines = machine_names(old, new)
+    profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
     order = _run_orders(old, "old") + _run_orders(new, "new")
     known: dict[Profile, int] = {}
     codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
@@ -91,7 +93,7 @@ def compare(
         _controls(data, control_pairs, findings, (profiles, order, common.codes), policy) if is_same_control(old, new) else Controls(other=True)
     )
     findings = findings._replace(host_change=np.log1p(controls.change) if controls and controls.moved and controls.change is not None else None)
-    sides = _input(old, names[0]), _input(new, names[1])
+    sides = _input(old, names[0], machines), _input(new, names[1], machines)
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
@@ -342,20 +344,23 @@ def _settings(policy: Policy) -> Settings:
     )
 
 
-def _input(dataset: Dataset, name: str) -> Input:
-    def distinct(column: str) -> tuple[str, ...]:
-        return tuple(sorted({str(value) for value in dataset.runs[column].dropna()}))
+def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
+    controls = dataset.runs["run"].isin(control_runs(dataset))
+    measured = dataset if controls.all() else msgspec.structs.replace(dataset, runs=dataset.runs[~controls])  # a control has a version of its own
+
+    def distinct(column: str, of: Dataset = dataset) -> tuple[str, ...]:
+        return tuple(sorted({str(value) for value in of.runs[column].dropna()}))
 
     times = distinct("start_time")
     return Input(
         name=name,
         runs=len(dataset.runs),
         numbers=int((dataset.results["scope"] == "summary").sum()),
-        systems=distinct("system"),
-        versions=distinct("system_version"),
+        systems=distinct("system", measured),
+        versions=distinct("system_version", measured),
         releases=distinct("release"),
         tools=distinct("tool"),
-        hosts=tuple(dataset.hosts[host].name if host in dataset.hosts else host for host in distinct("host")),
+        hosts=tuple(machines[host] for host in distinct("host")),
         labels=_label_values(dataset),
         published=bool(dataset.runs["published"].any()),
         first=times[0] if times else None,

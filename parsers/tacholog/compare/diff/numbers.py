@@ -37,7 +37,9 @@ LOSS = "loss"
 CONDITIONS = tuple(
     name for name, condition in comparable.CONDITIONS.items() if "diff" in condition.comparisons and name in RESULTS and name not in SETTING
 )
-OF_RUN = ("host", "tool", "tool_version", "options")  # what a run was made on and with, which tells rows apart where their conditions do not
+# What a run was made on and with, which tells rows apart where their conditions do not. The version of the tool comes last: a tool that measures
+# itself has another one on each side, so that it names a row by one of its two sides.
+OF_RUN = ("host", "tool", "options", "tool_version")
 REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")

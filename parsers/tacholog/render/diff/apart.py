@@ -72,11 +72,16 @@ def _without_size(key: RowKey) -> RowKey:
 
 
 def _conditions(differences: Iterable[Difference]) -> str:
-    """Return in words which conditions differ, or are not stated on a side."""
+    """Return in words which conditions differ, or are not stated on a side.
+
+    Two machines that are known to have the same hardware are a reason only where nothing else differs: other rows are compared across them.
+    """
     differences = list(differences)
-    machine = [one for one in differences if one.field in _OF_MACHINE]
+    alike = [one for one in differences if one.field == "host" and None not in (one.old, one.new)]
+    rest = [one for one in differences if one not in alike]
+    machine = [one for one in rest if one.field in _OF_MACHINE] or ([] if rest else alike)
     if machine:
         return "on a machine that is not stated" if all(None in (one.old, one.new) for one in machine) else "on another machine"
-    names = [(_NOUNS.get(one.field) or condition_title(one), None in (one.old, one.new)) for one in differences]
+    names = [(_NOUNS.get(one.field) or condition_title(one), None in (one.old, one.new)) for one in rest]
     words = " and ".join(dict.fromkeys(f"{name} not stated" if unknown else f"different {name}" for name, unknown in names))
     return f"with {words}" if words else ""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from tacholog.compare.result import Report
 from tacholog.render.diff.loss import LossLine, loss_lines
 from tacholog.render.diff.meanings import counts, headline
-from tacholog.render.diff.notes import host_words, warnings
+from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.sections import DiffLine, line_of
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.markdown import escape
@@ -28,6 +28,7 @@ def comment(report: Report) -> str:
     rows = {verdict: [row for row in report.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
     lines = [f"### {escape(report.old.name)} → {escape(report.new.name)}: {escape(headline(report))}", "", escape(conclusion(report))]
     host = host_words(report)[:_MOST_HOST] if report.controls is not None and report.controls.moved else []
+    host = [*machine_words(report), *host]
     if host:  # whoever reads only what is not folded must not blame the release for it
         lines += ["", *(f"> {escape(words)}" for words in host)]
     shown = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]

@@ -13,7 +13,6 @@ from tacholog.render.diff.meanings import MEANINGS, REASONS
 from tacholog.render.diff.words import percent
 from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.refusals import difference_words
 from tacholog.view.row_names import row_name
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
@@ -90,7 +89,7 @@ def _remarks(loss: Loss) -> Iterator[str]:
     if loss.old is None or loss.new is None:
         yield from words.elsewhere(loss.old, loss.differences)
     else:
-        yield from map(difference_words, loss.differences)
+        yield from (words.different(loss.verdict, one) for one in loss.differences)
 
 
 def _holds_zero(loss: Loss) -> bool:

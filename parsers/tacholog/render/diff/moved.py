@@ -94,16 +94,31 @@ def _measured(row: DiffRow) -> str:
 
 
 def where_and_how_much(rows: Sequence[DiffRow]) -> str:
-    """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over shm and udp: p50 by 6 %``."""
+    """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over udp: p50 by 6 %; over shm: ...``.
+
+    Only transports of which the same statistics moved are named together: otherwise it would read as if each statistic had moved over each of them.
+    """
     metrics: dict[str, list[DiffRow]] = {}
     for row in rows:
         metrics.setdefault(METRICS[row.key.metric].words.lower(), []).append(row)
-    return "; ".join(f"{metric}{_over(members)}: {how_much(members)}" for metric, members in metrics.items())
+    return "; ".join(f"{metric}{_moved_over(members)}" for metric, members in metrics.items())
 
 
-def _over(rows: Sequence[DiffRow]) -> str:
-    *names, last = sorted({row.key.transport or f"transport {NOT_STATED}" for row in rows})
-    return f" over {', '.join(names)}{' and ' if names else ''}{last}" if names or rows[0].key.transport else ""
+def _moved_over(rows: Sequence[DiffRow]) -> str:
+    """Return which statistics moved over which transports, those first whose medians or means moved."""
+    over: dict[str | None, list[DiffRow]] = {}
+    for row in sorted(rows, key=lambda row: row.key.transport or ""):
+        over.setdefault(row.key.transport, []).append(row)
+    alike: dict[frozenset[str], list[str | None]] = {}
+    for transport, members in sorted(over.items(), key=lambda found: not any(band_of(row.key.statistic) == "centre" for row in found[1])):
+        alike.setdefault(frozenset(row.key.statistic for row in members), []).append(transport)
+    parts = (f"{_over(transports)}: {how_much([row for transport in transports for row in over[transport]])}" for transports in alike.values())
+    return ";".join(parts)
+
+
+def _over(transports: Sequence[str | None]) -> str:
+    *names, last = (transport or f"transport {NOT_STATED}" for transport in transports)
+    return f" over {', '.join(names)}{' and ' if names else ''}{last}" if transports != [None] else ""
 
 
 def how_much(rows: Sequence[DiffRow], *, with_metric: bool = False) -> str:

@@ -25,6 +25,7 @@ _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "c
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
 _CONDITION = {code: name for name, code in CODES.items()}
 SAME_BUILD_USED = "Thresholds are at least as wide as the band of one build with itself on this machine, measured in"
+_NO_MACHINE = f"a machine that is {NOT_STATED}"
 _ENOUGH = 8  # controls that see a host whose effect varies between rows: by simulation, see docs/significance.md
 _BLOCKS = "The sides did not take turns: the controls show that the host was not the same during both, but neither when it changed nor why."
 UNPAIRED = (
@@ -87,6 +88,26 @@ def warnings(report: Report) -> list[str]:
     sessions = report.settings.same_build_sessions
     found += [*_unpaired(report), *_layout(report), *host_words(report)]
     return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
+
+
+def machine_words(report: Report) -> list[str]:
+    """Whether rows compare runs of two machines, which these are, and whether any of these rows is called better or worse.
+
+    Machines are compared by their hardware, not by their name, so a release on one virtual machine is compared with the next one on another.
+    """
+    both = [row for row in report.rows or report.losses if row.old and row.new and row.verdict != "not_comparable"]
+    found = [(row, one) for row in both for one in row.differences if one.field == "host"]
+    if not found:
+        return []
+    which = Counter((one.old, one.new) for _, one in found).most_common()
+    named = "; ".join(f"{old or _NO_MACHINE} (old) with {new or _NO_MACHINE} (new)" for (old, new), _ in which[:_NAMED])
+    more = f"; and {len(which) - _NAMED} more pairs of machines" if len(which) > _NAMED else ""
+    called = sum(row.verdict in ("worse", "better") for row, _ in found)
+    rows = f"{len(found)} of the {len(both)} rows with values on both sides compare" if len(both) > 1 else "The row compares"
+    verdicts = ""
+    if report.counts["worse"] or report.counts["better"]:
+        verdicts = f" {called or 'None'} of the rows that are better or worse {'is' if called == 1 or not called else 'are'} among them."
+    return [f"Not the same machine: {rows} {named}{more}. The stated hardware is the same, but the machine may explain a difference.{verdicts}"]
 
 
 def host_words(report: Report) -> list[str]:

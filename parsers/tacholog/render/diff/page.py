@@ -14,7 +14,7 @@ from tacholog.render.diff.apart import APART, apart_words
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import MEANINGS
 from tacholog.render.diff.moved import by_transport
-from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.notes import machine_words, marked, warnings
 from tacholog.render.diff.picture import picture
 from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.shapes import swatch
@@ -31,7 +31,8 @@ _MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
 _MOST_IN_PART = 100  # runs, and rows with loss, in a part of a page
 _ELEMENTS_IN_PART = 4_100  # of its rows, runs and picture together: a browser lays out 5000 at once, and the frame of the page has 300
 _LEAST_ROWS = 10  # of each verdict, whatever they cost
-_FOLDED = ("no_change", "unreplicated_same")
+_OPEN = ("worse", "better")
+_FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobody needs to look at them
 
 
 class DiffCell(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST)
     found: Iterable[Section] = sections(report, only, limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6))
     if most != _MOST:
         found = _bounded(found, 6 * min(len(report.runs), most) + 5 * len(losses))
-    blocks = [_block(section, limit) for section in found]
+    blocks = [_block(section, limit, is_open=_is_open(section, place)) for place, section in enumerate(found)]
     is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
     transports = by_transport(report)
     moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
@@ -138,11 +139,13 @@ def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST)
         "counts": [(verdict, swatch(verdict), title, count) for verdict, title, count in _counts(report) if verdict not in APART],
         "transports": transports,
         "columns": [(verdict, swatch(verdict), MEANINGS[verdict].title) for verdict, _, _ in (transports[0].counts if transports else ())],
+        "machines": machine_words(report),
         "warnings": warnings(report),
         "blocks": [block for block in blocks if block.section.verdict not in APART],
         "apart": [block for block in blocks if block.section.verdict in APART],
         "apart_words": apart_words(report),
         "losses": losses,
+        "loss_open": any(line.verdict in _OPEN for line in losses),
         "loss_says": LOSS_SAYS if report.losses else "",
         "loss_sentence": loss_sentence(report),
         "curves": [curve_words(curve) for curve in report.curves],
@@ -169,7 +172,12 @@ def _counts(report: Report) -> list[tuple[Verdict, str, int]]:
     return [(verdict, MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
 
 
-def _block(section: Section, limit: int) -> DiffBlock:
+def _is_open(section: Section, place: int) -> bool:
+    """Whether rows are seen at once: what changed, or else what comes first. The other verdicts are folded under their names and counts."""
+    return section.verdict in _OPEN or (place == 0 and section.verdict not in _FOLDED)
+
+
+def _block(section: Section, limit: int, *, is_open: bool) -> DiffBlock:
     shown = section.lines
     plotted = section.verdict in _PLOTTED
     span = diff_plot.reach([line.row for line in shown])
@@ -181,7 +189,7 @@ def _block(section: Section, limit: int) -> DiffBlock:
     return DiffBlock(
         section=section,
         sentence=_with_code(section.sentence),
-        folded=section.verdict in _FOLDED,
+        folded=not is_open,
         axis=diff_plot.axis(span) if plotted else None,
         cells=cells[: limit or None],
         more=cells[limit:] if limit else (),

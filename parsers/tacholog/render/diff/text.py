@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tacholog.compare.result import Report
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import counts, headline
-from tacholog.render.diff.notes import marked, warnings
+from tacholog.render.diff.notes import machine_words, marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
 from tacholog.render.markdown import escape as _escape
@@ -66,7 +66,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     if "same_runs" not in report.warnings:
         yield f"{headline(report)}."
     yield conclusion(report)
-    yield from (f"! {warning}" for warning in warnings(report))
+    yield from (f"! {warning}" for warning in (*machine_words(report), *warnings(report)))
     for section in sections(report, only, limit):
         if section.verdict in FOLDED and not only:
             continue
@@ -133,7 +133,7 @@ def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
         yield f"- a comparison of configurations, across: {_escape(across_words(report))}"
     yield ""
     yield _escape(conclusion(report))
-    for warning in warnings(report):
+    for warning in (*machine_words(report), *warnings(report)):
         yield ""
         yield f"> **Note** {_escape(warning)}"
     for section in sections(report, only, limit):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import log, log1p
 
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, Difference, DiffRow, Side
+from tacholog.compare.result import OPEN, Difference, DiffRow, Side, Verdict
 from tacholog.compare.statistics import modes
 from tacholog.render.diff.meanings import REASONS, THRESHOLD_SOURCES
 from tacholog.schema.marks import MARKS
@@ -50,11 +50,17 @@ def interval(row: DiffRow) -> str:
 
 def remark(row: DiffRow) -> str:
     """The remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
-    machines = [difference_words(found) for found in row.differences if found.field == "host" and row.old and row.new]
+    machines = [different(row.verdict, found) for found in row.differences if found.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
     found = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
     return BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
+
+
+def different(verdict: Verdict, found: Difference) -> str:
+    """What is not the same on both sides of a row. Two machines are a possible reason of values that differ without proof."""
+    said = difference_words(found)
+    return f"another machine, which may explain it ({said})" if found.field == "host" and verdict == "unreplicated_diff" else said
 
 
 def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:

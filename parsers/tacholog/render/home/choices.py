@@ -11,7 +11,7 @@ from tacholog.render.tables.tables import Links, linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
 from tacholog.view.home.choices import CRITERIA, Choice, Choices, Column, Criterion
-from tacholog.view.home.machines import differing_labels_of, how
+from tacholog.view.home.machines import SLEEPS, differing_labels_of, how, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.ranking_groups import Compared
@@ -49,7 +49,6 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, Non
     bodies = [
         tag(
             "tbody",
-            tag("tr", tag("th", f"{use}, {size(at)}", colspan=1 + len(heads), scope="rowgroup"), class_="tl-use"),
             *(
                 tag(
                     "tr",
@@ -66,13 +65,21 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, Non
         )
         for place, (at, use) in enumerate(found.rows)
     ]
-    head = tag(
-        "thead", tag("tr", tag("th", "message", scope="col", class_="tl-text"), *(_head(column, words[column.reach]) for column in found.columns))
-    )
-    table = tag("table", head, *bodies, class_="tl-table tl-words tl-choices")
-    scroller = tag("div", table, class_="tl-scroll", role="region", aria_label="Which transport for which message", tabindex=0)
+    head = tag("tr", tag("th", "criterion", scope="col", class_="tl-text"), *(_head(column, words[column.reach]) for column in found.columns))
+    two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
+    widths = tag("colgroup", tag("col", class_="tl-names"), *(tag("col", class_="tl-two" if answers else None) for answers in two))
+    tables = [
+        _of_use(f"{use}, {size(at)}", tag("table", widths, tag("thead", head), body, class_="tl-table tl-words tl-choices"), is_first=place == 0)
+        for place, ((at, use), body) in enumerate(zip(found.rows, bodies, strict=True))
+    ]
     shown = [choice for answers in chosen.values() for choice in answers]
-    return join([scroller, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
+    return join([*tables, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
+
+
+def _of_use(words: str, table: Html, *, is_first: bool) -> Html:
+    """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
+    region = tag("div", table, class_="tl-scroll", role="region", aria_label=words, tabindex=0)
+    return tag("details", tag("summary", words), region, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
 
 class _Writer:
@@ -114,11 +121,22 @@ class _Writer:
             return NOTHING
         member, cell = choice.floor
         name = tag("span", f"{member.transport}, {how(member)}", class_="stat-label")
-        floor = join(["floor ", linked_number(cell, unit, self._links, brief=True), " ", name])
+        floor = join(["floor ", linked_number(cell, unit, self._links, brief=True), " ", name, _below_floor(choice, member, unit)])
         if choice.newer is None:
             return floor
         newer, lower = choice.newer
         return join([floor, tag("span", f", {version_of(newer)}: ", class_="stat-label"), linked_number(lower, unit, self._links, brief=True)])
+
+
+def _below_floor(choice: Choice, floor: Compared, unit: str) -> str:
+    """Return why a number is below its floor, as far as the way of the floor says it: a reader takes it for a mistake otherwise."""
+    if choice.beside_floor == "level":
+        return ", about the same: their ranges overlap"
+    if choice.beside_floor == "above":
+        return ""
+    if unit != METRICS["latency"].unit or choice.cell.shown.metric != "latency":
+        return ", which takes more: it sends each message alone"
+    return ", which is slower: it waits until the kernel wakes it" if waits(floor) == SLEEPS else ", which is slower"
 
 
 def _head(column: Column, words: str) -> Html:
@@ -181,4 +199,5 @@ def _floor_words(found: Choices) -> Html:
     if not releases:
         return NOTHING
     named = tag("span", ", ".join(releases), class_="stat-label")
-    return join(["Floor: the best transport of ", named, " itself, without a library, of the same campaign. A library that batches can need less. "])
+    words = " itself, without a library, of the same campaign. A library is below it where it looks for messages before the kernel wakes it, "
+    return join(["Floor: the best transport of ", named, words, "or sends several together. "])

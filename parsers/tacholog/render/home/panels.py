@@ -23,6 +23,7 @@ WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
 _LATENCY, _RATE = (42, 136), (250, 294)  # from left to right
 _NAMES = 74  # for the names beside the lines, where there is only one plot
+_FIRST = 4  # panels that a phone shows at once: elsewhere, whole rows of four or of two
 _LINE = 11.0  # of text, in the units of the drawing
 _MOST_TICKS = 5
 _MOST_NAMES = 5  # with more of them, lines of one transport share a name
@@ -91,7 +92,17 @@ def panels(machine: Machine, slots: Mapping[str, int], anchor: str) -> Html:
         tag("div", _head(panel, plots, bare), _drawing(panel, plots, _floors_of(panel, plots, bare), ghosts, f"{anchor}-{place}"), class_="tl-panel")
         for place, panel in enumerate(shown)
     ]
-    return tag("figure", _legend(machine.series, bare), hidden, tag("div", *drawn, class_="tl-panels"), class_="tl-small-multiples")
+    return tag("figure", _legend(machine.series, bare), hidden, _rows(drawn), class_="tl-small-multiples")
+
+
+def _rows(drawn: Sequence[Html]) -> Html:
+    """Return the panels. On a phone, a script folds all but the first: below each other, a dozen are three screens high."""
+    first, rest = (drawn[:_FIRST], drawn[_FIRST:]) if len(drawn) > _FIRST + 1 else (drawn, ())
+    shown = tag("div", *first, class_="tl-panels")
+    if not rest:
+        return shown
+    words = tag("summary", f"{len(rest)} more panels")
+    return join([shown, tag("details", words, tag("div", *rest, class_="tl-panels"), class_="tl-more-panels tl-folds-on-phone", open=True)])
 
 
 def names_of(machines: Iterable[Machine]) -> dict[str, int]:

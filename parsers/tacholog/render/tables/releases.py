@@ -16,6 +16,7 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.logs import raw_name
 from tacholog.render.tables.plain import null, plain_table
 from tacholog.render.tables.tables import Links, badge
+from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.runs.manifest import RUN_FILE
 from tacholog.view.history import Compare, neighbours, releases_of
 from tacholog.view.names import build_words
@@ -138,8 +139,9 @@ def _runs(release: Release, view: View, links: Links) -> Html:
     runs = release.runs
     if links.logs is None:
         return tag("span", str(len(runs)), data_v=len(runs), class_="stat-count")
+    measured, controls = ([run for run in runs if (CONTROL in labels_of(run.labels)) is kind] for kind in (False, True))
     facts = (
-        ("Measured", _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs)),
+        *((name, _systems(of)) for name, of in (("Measured", measured), ("Controls, which no release changes", controls)) if of),
         ("Transports", _listed(_transports(runs, view)) or NOT_STATED),
         ("Builds", _listed(build_words(run.build) for run in runs if run.build) or NOT_STATED),
         ("Numbers", grouped(sum(len(view.by_run.get(run.run, ())) for run in runs))),
@@ -151,6 +153,10 @@ def _runs(release: Release, view: View, links: Links) -> Html:
         found.append(tag("div", "and ", left, " more, which the files of the release on the page of downloads name"))
     summary = tag("summary", f"{len(runs)} run{'s' if len(runs) != 1 else ''}", class_="stat-count")
     return tag("details", summary, *about, *found, class_="tl-each", data_v=len(runs))
+
+
+def _systems(runs: Iterable[RunRow]) -> str:
+    return _listed(f"{run.system or NOT_STATED} {run.system_version or ''}".strip() for run in runs)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from tacholog.view.rankings import best_measured
 from tacholog.view.series import LOSS, Cell
 
 Criterion = Literal["fastest", "steadiest", "cheapest"]
+BesideFloor = Literal["above", "level", "below"]
 CRITERIA: tuple[Criterion, ...] = ("fastest", "steadiest", "cheapest")
 REACHES = ("process", "host", "network")
 USES = ((64, "Control messages"), (1024, "State"), (1 << 16, "Tiles"), (1 << 20, "Frames"), (4 << 20, "Images"))
@@ -46,6 +47,14 @@ class Choice(msgspec.Struct, frozen=True):
     is_firm: bool
     floor: tuple[Compared, Cell] | None = None
     newer: tuple[Compared, Cell] | None = None
+
+    @property
+    def beside_floor(self) -> BesideFloor:
+        """Whether the number is ``above`` its floor, ``below`` it in all runs, or below it with ranges of the runs that overlap (``level``)."""
+        if self.floor is None or self.cell.value is None or (floor := self.floor[1]).value is None or self.cell.value >= floor.value:
+            return "above"
+        is_apart = self.cell.high is None or floor.low is None or self.cell.high < floor.low
+        return "below" if is_apart else "level"
 
 
 class Ranked(msgspec.Struct, frozen=True):

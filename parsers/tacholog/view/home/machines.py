@@ -19,7 +19,8 @@ from tacholog.view.rankings import best_measured, of_last_releases
 from tacholog.view.views import View, manifest_of
 
 ACROSS = (LABELS,)
-_WAITING = {"busy-poll": "polls", "block": "sleeps", "spin-then-block": "polls, then sleeps"}
+SLEEPS = "sleeps"  # until the kernel says that a message is there
+_WAITING = {"busy-poll": "polls", "block": SLEEPS, "spin-then-block": "polls, then sleeps"}
 _LEAST = 2  # transports of an own machine, so that there is a choice; sizes of a published document, so that there is a line
 _ALIKE = "one by one"  # rates of batches say nothing of messages one by one
 
