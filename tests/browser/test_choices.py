@@ -291,7 +291,10 @@ def test_a_version_is_found_and_not_taken_for_another_number(opened: Opener, que
 
 def test_a_version_of_two_numbers_is_found_behind_its_name(opened: Opener) -> None:
     with opened("search.html?q=ecal+5.12") as page:
-        assert results(page)[0].startswith("eCAL: ecal-5.")
+        found = results(page)
+
+    assert "eCAL: ecal-5.11 \u2192 ecal-5.12" in found
+    assert "eCAL: ecal-5.4.0 \u2192 ecal-5.5.0" not in found
 
 
 @pytest.mark.parametrize("query", ["polling", "busy-poll", "CPU sleeps"])
