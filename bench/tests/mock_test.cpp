@@ -274,6 +274,8 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
     const auto log = run_mock(std::string{"--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 "
                                           "--set faults=corrupt-answer=9:each"} +
                               GetParam());
+    if (number(log, "latency", "lost") != 0 && log.find("generator limited") != std::string::npos)
+        GTEST_SKIP() << "overloaded host: an answer came after the publisher had stopped to wait for it";
 
     const auto probes = (number(log, "throughput", "sent") + 1) / 2;
     EXPECT_EQ(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
