@@ -186,7 +186,7 @@
     if (groups.length < FILTERED_FROM) return;
     const folds = [...report.querySelectorAll("details:has(table.rows)")];
     let before; // which of them were open
-    addFilter(report.querySelector(":scope > .tl-tools"), `${report.id}.filter`, groups, (isFiltered) => {
+    addFilter(report.querySelector(":scope > .tl-of-report"), `${report.id}.filter`, groups, (isFiltered) => {
       if (isFiltered) before ??= folds.map((fold) => fold.open);
       folds.forEach((fold, place) => { fold.open = isFiltered ? fold.querySelector(".rows > tbody > tr:not([hidden])") !== null : before?.[place] ?? fold.open; });
       if (!isFiltered) before = undefined;
@@ -194,7 +194,7 @@
   }
 
   function start(root) {
-    root.querySelectorAll(".tl-diff:has(> .tl-tools)").forEach(filterReport);
+    root.querySelectorAll(".tl-diff:has(> .tl-of-report)").forEach(filterReport);
     const count = new Map();
     for (const scroller of root.querySelectorAll(".tl-scroll")) {
       const tools = scroller.previousElementSibling;
