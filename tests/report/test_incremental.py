@@ -13,6 +13,7 @@ from tests.report.conftest import FIRST, NATIVE, SECOND, add_run, rti, write_dat
 
 from tacholog.dataset.cache import VARIABLE
 from tacholog.errors import TachologError
+from tacholog.resources import templates_dir
 from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.output_folder import only_one_build
@@ -84,6 +85,28 @@ def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, 
     host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
     build_site([data], folder / "site", folder)
     assert differing(content(folder / "site"), cold(data, folder / "second", monkeypatch)) == []
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("changed", ["a template", "the code"])
+def test_pages_are_made_again_when_what_makes_them_changed(folder: Path, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    templates, page = shutil.copytree(templates_dir(), folder / "templates"), folder / "site/diffs/rti-connext-dds-1.0-to-1.1.html"
+    for module in ("tacholog.render.templates", "tacholog.site.unchanged", "tacholog.site.whole"):
+        monkeypatch.setattr(f"{module}.templates_dir", lambda: templates)
+    build_site([folder / "data"], folder / "site", folder)
+    assert "Called otherwise" not in page.read_text()
+
+    rows = templates / "diff_rows.html.jinja"
+    if changed == "a template":
+        rows.write_text(rows.read_text().replace(">Old<", ">Called otherwise<"))
+    else:
+        monkeypatch.setattr("tacholog.site.unchanged._installed", lambda: ["another version"])
+    trees = folder / "doctrees/diffs/rti-connext-dds-1.0-to-1.1.doctree"
+    made = trees.stat().st_mtime_ns
+    build_site([folder / "data"], folder / "site", folder)
+
+    assert trees.stat().st_mtime_ns != made
+    assert ("Called otherwise" in page.read_text()) == (changed == "a template")
 
 
 @pytest.mark.site

@@ -19,7 +19,7 @@ from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.render.diff.text import github
 from tacholog.render.templates import myst_templates
-from tacholog.resources import site_dir
+from tacholog.resources import site_dir, templates_dir
 from tacholog.site.downloads import write_downloads
 from tacholog.site.output.diffs import comparison
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
@@ -70,7 +70,7 @@ def build_whole(
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
     documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
-    _run_sphinx(sources.folder, site, work, feeds)
+    _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]))
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
     parts = part_names(work / _PARTS, documents)
     write_feeds(site, feeds, settings)
@@ -142,7 +142,12 @@ def _write_latest(into: Sources, dataset: Path, view: View) -> None:
     into.write(LATEST_DIFF.removeprefix("downloads/"), github(report))
 
 
-def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed]) -> None:
+def _templates_of_directives() -> list[bytes]:
+    """Return the templates that directives fill in. Those of pages need no notice: a page whose text changed is read again."""
+    return [path.read_bytes() for path in sorted(templates_dir().glob("*.html.jinja"))]
+
+
+def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], made_by: str) -> None:
     from sphinx.cmd.build import build_main
 
     # Sphinx counts pages as done even if it warned about them or had no time to write them. After a failed build its cache is deleted.
@@ -157,6 +162,7 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed]) -> 
     unfinished.touch()
     folders = ["-d", str(trees), str(source), str(site)]
     settings = {"tacholog_dataset": str((work / "dataset").resolve()), "tacholog_logs": LOGS, "tacholog_csp": "1"}
+    settings["tacholog_made_by"] = made_by
     settings["tacholog_parts"] = str((work / _PARTS).resolve())
     settings["tacholog_feeds"] = json.dumps([(feed.file, feed.title) for feed in feeds])
     settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())

@@ -38,6 +38,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
+    # What the directives make stands in Sphinx's cache: another digest of code and templates, and all pages are read again.
+    app.add_config_value("tacholog_made_by", None, "env", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_other_pages", None, "", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
