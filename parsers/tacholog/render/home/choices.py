@@ -79,7 +79,7 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, Non
 def _of_use(words: str, table: Html, *, is_first: bool) -> Html:
     """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
     region = tag("div", table, class_="tl-scroll", role="region", aria_label=words, tabindex=0)
-    return tag("details", tag("summary", words), region, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
+    return tag("details", tag("summary", words, class_="stat-size"), region, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
 
 class _Writer:

@@ -101,7 +101,7 @@ def _rows(drawn: Sequence[Html]) -> Html:
     shown = tag("div", *first, class_="tl-panels")
     if not rest:
         return shown
-    words = tag("summary", f"{len(rest)} more panels")
+    words = tag("summary", tag("span", str(len(rest)), class_="stat-count"), " more panels")
     return join([shown, tag("details", words, tag("div", *rest, class_="tl-panels"), class_="tl-more-panels tl-folds-on-phone", open=True)])
 
 
