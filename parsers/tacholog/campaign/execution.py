@@ -83,6 +83,8 @@ class _Execution:
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
         self._running: dict[str, Running] = {}
+        # How each process had ended when all were last looked at. Only `_look` asks them: what it has not seen yet wakes the next sleep.
+        self._seen: dict[str, Ended | None] = {}
         self._started: dict[str, float] = {}
         self._ended: dict[str, Ended] = {}
         self._early: dict[str, float] = {}  # when a process was seen to have ended that should have waited to be stopped
@@ -93,10 +95,10 @@ class _Execution:
             for step in self._steps.values():
                 self._start(step)
                 self._wait_until_ready(step)
+            self._check_ends()
             while self._unfinished():
                 self._sleep()
                 self._check_ends()
-            self._check_ends()
         except _Failed as failure:
             return failure
         return None
@@ -127,6 +129,14 @@ class _Execution:
         except CannotStart as error:
             raise _Failed(name, f"cannot be started: {error}") from error
         self._started[name] = time.monotonic()
+        self._look()
+
+    def _look(self) -> None:
+        """See which processes have ended."""
+        self._seen = {name: running.poll() for name, running in self._running.items()}
+
+    def _left(self) -> list[Running]:
+        return [self._running[name] for name, end in self._seen.items() if end is None]
 
     def _wait_until_ready(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
@@ -138,7 +148,7 @@ class _Execution:
             if ready.seconds is None and self._running[name].is_ready(ready):
                 return
             self._check_ends()
-            if ready.seconds is None and self._running[name].poll() and not self._running[name].is_ready(ready):
+            if ready.seconds is None and self._seen[name] and not self._running[name].is_ready(ready):
                 raise _Failed(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
             if time.monotonic() >= give_up:
                 break
@@ -148,15 +158,16 @@ class _Execution:
 
     def _unfinished(self) -> list[str]:
         """Return the processes that have to end by themselves and still run."""
-        return [name for name, running in self._running.items() if self._steps[name].process.ends == "itself" and not running.poll()]
+        return [name for name, end in self._seen.items() if self._steps[name].process.ends == "itself" and not end]
 
     def _check_ends(self) -> None:
         """Raise what went wrong so far: a process that ended badly, one that takes too long, or a server that ended long before its clients."""
+        self._look()
         if self._first_bad():
             self._sleep_until_all_ended(_SETTLE_S)
         bad = self._first_bad()
         if bad is not None:
-            raise _Failed(bad, _how(self._running[bad].poll()), quote=": ")
+            raise _Failed(bad, _how(self._seen[bad]), quote=": ")
         now = time.monotonic()
         for name, (limit, what) in self._limits().items():
             if now >= limit:
@@ -164,29 +175,27 @@ class _Execution:
 
     def _first_bad(self) -> str | None:
         """Return the first process, in the order of the starts, that ended by itself with an error, or was lost."""
-        ended = ((name, running.poll()) for name, running in self._running.items())
-        return next((name for name, end in ended if end and (end.exit_status != 0 or end.by == "lost")), None)
+        return next((name for name, end in self._seen.items() if end and (end.exit_status != 0 or end.by == "lost")), None)
 
     def _limits(self) -> dict[str, tuple[float, str]]:
         """Return until when each process may go on as it does, and what is wrong after that."""
         limits = {}
         last_end = self._begin + self._deadline_s
-        for name, running in self._running.items():
+        for name, end in self._seen.items():
             process = self._steps[name].process
-            if process.ends == "itself" and not running.poll():
+            if process.ends == "itself" and not end:
                 own_end = self._started[name] + process.deadline_s if process.deadline_s else last_end
                 seconds = process.deadline_s if process.deadline_s and own_end < last_end else self._deadline_s
                 limits[name] = (min(own_end, last_end), f"stopped by the harness: not done within its deadline of {seconds:g} s{self._hint(name)}")
-            elif process.ends == "stopped" and running.poll():
+            elif process.ends == "stopped" and end:
                 seen = self._early.setdefault(name, time.monotonic())
                 limits[name] = (seen + _EARLY_S, "ended by itself, with exit code 0, long before the processes that it serves")
         return limits
 
     def _hint(self, name: str) -> str:
         """Return what to do if a process seems to be a server: it still runs although all others have ended, and some were started after it."""
-        others = [running for other, running in self._running.items() if other != name]
         is_last = next(reversed(self._running)) == name
-        if is_last or not all(running.poll() for running in others):
+        if is_last or not all(end for other, end in self._seen.items() if other != name):
             return ""
         return ', although all others had ended; if it serves them, add ends = "stopped" to its process'
 
@@ -194,13 +203,13 @@ class _Execution:
         """Sleep until there is news of a process, or until a limit is reached. Nothing is polled, so that nothing disturbs the measurement."""
         limits = [limit for limit, _ in self._limits().values()]
         left_s = max(0.0, min(limits, default=time.monotonic() + _POLL_S) - time.monotonic())
-        watched = [running for running in self._running.values() if running.poll() is None]
-        select.select(watched, [], [], left_s if timeout_s is None else min(timeout_s, left_s))
+        select.select(self._left(), [], [], left_s if timeout_s is None else min(timeout_s, left_s))
 
     def _sleep_until_all_ended(self, seconds: float) -> None:
         give_up = time.monotonic() + seconds
-        while (left := [running for running in self._running.values() if not running.poll()]) and (left_s := give_up - time.monotonic()) > 0:
+        while (left := self._left()) and (left_s := give_up - time.monotonic()) > 0:
             select.select(left, [], [], left_s)
+            self._look()
 
     def stop_all(self) -> None:
         """Ask all processes to end, the last that was started first."""

@@ -1,0 +1,67 @@
+"""How the harness waits for processes: an end is seen at once, in whatever moment it comes."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.waiting import until
+
+from tacholog.campaign.execution import ProcessStep, run_steps
+from tacholog.campaign.machines.local import LocalMachine, LocalRunning
+from tacholog.campaign.machines.machine import Ended, HostEntry, Job
+from tacholog.campaign.processes import Process
+
+DEADLINE_S = 60
+# It fails as soon as it is told to, and by itself after a second: the harness may have looked less often than the test chose.
+FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"
+
+
+class EndsBeforeALook(LocalRunning):
+    """A process that ends just before the harness looks at it for the n-th time."""
+
+    looks = 0
+    ends_before = 0
+
+    def poll(self) -> Ended | None:
+        """Let the process end first, if it is time."""
+        self.looks += 1
+        if self.looks == self.ends_before:
+            (self.job.folder / "go").write_text("")
+            until(lambda: select.select([self], [], [], 0)[0], "the process ended")
+        return super().poll()
+
+
+class Here(LocalMachine):
+    """This machine, where one process ends in a moment that the test chooses."""
+
+    def __init__(self, ends_before: int) -> None:
+        """Take the number of the look before which the process named ``first`` ends."""
+        super().__init__("", HostEntry(), {})
+        self.ends_before = ends_before
+
+    def start(self, job: Job) -> LocalRunning:
+        """Start a process."""
+        if job.name != "first":
+            return super().start(job)
+        running = EndsBeforeALook(self, job, job.program, job.argv)
+        running.ends_before = self.ends_before
+        running.wait_for_start()
+        return running
+
+
+@pytest.mark.parametrize("look", range(1, 6))
+@pytest.mark.parametrize("others", [{}, {"second": "sleep 300"}], ids=["alone", "beside a process that goes on"])
+def test_an_end_is_seen_at_once_in_whatever_moment_it_comes(tmp_path: Path, look: int, others: Mapping[str, str]) -> None:
+    machine = Here(look)
+    commands = {"first": FAILS_WHEN_TOLD, **others}
+    processes = [Process(name=name, role="both", command=("sh", "-c", text), log=f"{name}.log") for name, text in commands.items()]
+    steps = [ProcessStep(process, machine, machine.find("sh"), process.log_file, process.errors_file) for process in processes]
+    begin = time.monotonic()
+    outcome = run_steps(steps, tmp_path, DEADLINE_S)
+
+    assert (outcome.status, outcome.reason) == ("failed", "first: exit code 3")
+    assert time.monotonic() - begin < DEADLINE_S
