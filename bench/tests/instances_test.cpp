@@ -145,9 +145,16 @@ protected:
     std::string transport() const { return " --transport " + std::string{GetParam()->name}; }
 };
 
-/// Of seven instances that are written in turn, so many messages reach as many: on a busy machine they may be fewer.
-std::uint64_t reached_by(std::uint64_t messages) {
-    return std::min<std::uint64_t>(7, messages);
+/// Seven instances are written in turn, so each is written at least a seventh of all times. One is not heard only if
+/// all of its messages were lost: a transport that loses on a busy machine may lose those.
+void expect_heard(const std::string& log, const std::string& kind, const std::string& received_as) {
+    const auto received = number(log, kind, received_as);
+    const auto lost = number(log, kind, "lost");
+    const auto written = std::min<std::uint64_t>(7, received + lost);
+    const auto heard = number(log, kind, "instances_heard");
+
+    EXPECT_LE(heard, std::min<std::uint64_t>(7, received)) << log;
+    EXPECT_LE((written - heard) * std::max<std::uint64_t>(1, (received + lost) / 7), lost) << log;
 }
 
 TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
@@ -158,7 +165,7 @@ TEST_P(KeyedOver, EveryInstanceIsHeardInMessagesOfTheSmallestSize) {
     const auto log = perftest.out();
     EXPECT_EQ(number(log, "config", "instances"), 7U);
     EXPECT_EQ(number(log, "throughput", "instances"), 7U);
-    EXPECT_EQ(number(log, "throughput", "instances_heard"), reached_by(number(log, "throughput", "received"))) << log;
+    expect_heard(log, "throughput", "received");
     EXPECT_EQ(number(log, "throughput", "corrupted"), 0U);
     if (GetParam()->reliability == Reliability::best_effort) return;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
@@ -172,7 +179,7 @@ TEST_P(KeyedOver, EveryInstanceIsAnsweredInRoundTrips) {
         EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
         const auto log = perftest.out();
         EXPECT_EQ(number(log, "latency", "instances"), 7U) << log;
-        EXPECT_EQ(number(log, "latency", "instances_heard"), reached_by(number(log, "latency", "samples"))) << log;
+        expect_heard(log, "latency", "samples");
         EXPECT_EQ(number(log, "latency", "corrupted"), 0U) << log;
         EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
         if (GetParam()->reliability == Reliability::reliable) {
@@ -188,7 +195,7 @@ TEST_P(KeyedOver, EveryInstanceIsHeardOneWay) {
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     const auto log = perftest.out();
-    EXPECT_EQ(number(log, "latency", "instances_heard"), reached_by(number(log, "latency", "samples"))) << log;
+    expect_heard(log, "latency", "samples");
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
     EXPECT_GT(number(log, "latency", "samples"), 0U) << log;
 }
