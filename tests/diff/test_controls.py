@@ -225,3 +225,20 @@ def test_what_runs_record_of_other_programs_and_of_the_processor_are_candidates(
     shown = text(compare(sides[0], sides[1], Policy()))
 
     assert f"What else differs between the environments, as candidates: {candidates}." in shown
+
+
+def test_a_row_that_the_other_side_has_as_a_control_only_is_not_there_under_other_conditions() -> None:
+    generator = np.random.default_rng(11)
+    old, new = 10_000 * np.exp(iid(generator, (2, 1 + CONTROLS, PAIRS)))
+    sides = [with_controls(values[:1], values[1:], places) for values, places in zip((old, new), turns(PAIRS), strict=True)]
+    also = make_side(new[1:], turns(PAIRS)[1], transport="inter-thread")  # the new release measured inter-thread for itself, too
+    for table in (also.runs, also.results):
+        table["run"] = "inter-thread/" + table["run"]
+    runs, results = (pd.concat([getattr(side, name) for side in (sides[1], also)], ignore_index=True) for name in ("runs", "results"))
+
+    report = compare(sides[0], msgspec_replace(sides[1], runs, results), Policy())
+
+    added = [row for row in report.rows if row.verdict == "added"]
+    assert (len(report.rows), len(added)) == (1 + CONTROLS, CONTROLS)
+    assert [row.differences for row in added] == [()] * CONTROLS
+    assert "control" not in "".join(map(remark, added))

@@ -13,7 +13,7 @@ import numpy as np
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.changed import is_same_build, is_same_control, soft_differences
 from tacholog.compare.comparable import MACHINE, Judgement, judge
-from tacholog.compare.diff.controls import chosen, controls_of, host_change, is_control, losses_within_host, within_host
+from tacholog.compare.diff.controls import are_controls, chosen, controls_of, host_change, is_control, losses_within_host, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, CellPairs, match
@@ -252,13 +252,15 @@ def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Pol
 
 
 def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
-    """The pairs; a cell without a partner gets the other side's first cell of the same row, if there is one."""
+    """The pairs; a cell without a partner gets the other side's first cell of the same row, if there is one. A control is no such partner."""
     cells, (old, new) = data.cells, pairs
-    first = np.full((2, int(cells.row.max(initial=0)) + 1), NONE)
+    control = are_controls(data, np.arange(len(cells.row))).astype(int)
+    first = np.full((2, 2, int(cells.row.max(initial=0)) + 1), NONE)
     for side in (False, True):
         there = np.flatnonzero(cells.new == side)[::-1]
-        first[int(side), cells.row[there]] = there
-    return CellPairs(np.where(old == NONE, first[0, cells.row[new]], old), np.where(new == NONE, first[1, cells.row[old]], new))
+        first[int(side), control[there], cells.row[there]] = there
+    of_old, of_new = first[0, control[new], cells.row[new]], first[1, control[old], cells.row[old]]
+    return CellPairs(np.where(old == NONE, of_old, old), np.where(new == NONE, of_new, new))
 
 
 def _stated(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[Profile]) -> dict[str, Any]:

@@ -49,11 +49,13 @@ class HostChange(NamedTuple):
 
 def is_control(data: Numbers, pairs: CellPairs) -> Flags:
     """Which pairs of cells are controls: those whose runs have the label."""
+    return are_controls(data, np.where(pairs.old >= 0, pairs.old, pairs.new))
+
+
+def are_controls(data: Numbers, cell: Integers) -> Flags:
+    """Which of these cells are of controls."""
     column = data.columns.get(CONTROL)
-    if column is None:
-        return np.zeros(len(pairs.old), bool)
-    cell = np.where(pairs.old >= 0, pairs.old, pairs.new)
-    return np.asarray(column.codes[cell] > 0)
+    return np.zeros(len(cell), bool) if column is None else np.asarray(column.codes[cell] > 0)
 
 
 def chosen(pairs: CellPairs, which: Flags) -> CellPairs:
