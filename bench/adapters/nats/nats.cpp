@@ -56,7 +56,10 @@ public:
     Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
+    /// Closed first, which ends the thread that reads: before 3.6 the library crashes if that thread just hands on a
+    /// message to a subscription that is destroyed (nats.c, issue 637).
     ~Connection() {
+        if (connection_ != nullptr) ::natsConnection_Close(connection_);
         if (subscription_ != nullptr) ::natsSubscription_Destroy(subscription_);
         if (connection_ != nullptr) ::natsConnection_Destroy(connection_);
     }
