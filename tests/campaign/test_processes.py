@@ -115,10 +115,10 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
         ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
         (
             [
-                process("server", LOADS, 'ready = { output = "to block", deadline_s = 2 }', 'ends = "stopped"'),
+                process("server", LOADS, 'ready = { output = "to block", deadline_s = 5 }', 'ends = "stopped"'),
                 process("client", CLIENT),
             ],
-            "server: not ready within 2 s: it did not print 'to block'; its last line: loading",
+            "server: not ready within 5 s: it did not print 'to block'; its last line: loading",
         ),
         (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
@@ -135,9 +135,9 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
             "client: the program printed nothing to standard output; its last line: no such option",
         ),
         (
-            [process("server", SERVER, 'ready = { output = "listening" }', "results = false", "deadline_s = 1"), process("client", CLIENT)],
+            [process("server", SERVER, 'ready = { output = "listening" }', "results = false", "deadline_s = 5"), process("client", CLIENT)],
             (
-                "server: stopped by the harness: not done within its deadline of 1 s, although all others had ended; "
+                "server: stopped by the harness: not done within its deadline of 5 s, although all others had ended; "
                 'if it serves them, add ends = "stopped" to its process'
             ),
         ),
