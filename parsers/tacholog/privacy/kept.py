@@ -30,11 +30,13 @@ _Value = TypeVar("_Value")
 
 
 class KeptLog(msgspec.Struct, frozen=True):
-    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, the text, and its lines by class."""
+    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, and its lines by class.
+
+    The text is kept apart: nearly always, it lies in the folder of redacted logs already, and it is most of what is kept.
+    """
 
     name: str
     sha256: str
-    text: bytes
     shown: ShownLines
 
 
@@ -71,10 +73,24 @@ class RedactionCache:
         value = self._cache.get(Kind.PUBLISHED, [key]).get(key)
         return None if value is None else _decoded(value, KeptRun)
 
+    def text(self, sha256: str) -> bytes | None:
+        """Return the redacted text with this SHA-256."""
+        value = self._cache.get(Kind.PUBLISHED, [_text_key(sha256)]).get(_text_key(sha256))
+        return value if value is not None and hashlib.sha256(value).hexdigest() == sha256 else None
+
+    def keep_text(self, text: bytes) -> str:
+        """Keep a redacted text as `keep` does. Return its SHA-256."""
+        sha256 = hashlib.sha256(text).hexdigest()
+        self._keep(_text_key(sha256), text)
+        return sha256
+
     def keep(self, key: bytes, value: object) -> None:
         """Keep a value, at the latest when `flush` is called."""
-        self._new[key] = msgspec.msgpack.encode(value)
-        self._waiting += len(self._new[key])
+        self._keep(key, msgspec.msgpack.encode(value))
+
+    def _keep(self, key: bytes, value: bytes) -> None:
+        self._new[key] = value
+        self._waiting += len(value)
         if self._waiting > _AT_ONCE:
             self.flush()
 
@@ -82,6 +98,10 @@ class RedactionCache:
         """Write what waits."""
         self._cache.put(Kind.PUBLISHED, self._new)
         self._new, self._waiting = {}, 0
+
+
+def _text_key(sha256: str) -> bytes:
+    return key_of("redacted text", sha256)
 
 
 def _decoded(value: bytes, type_: type[_Value]) -> _Value | None:

@@ -180,8 +180,9 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
     without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
     key = run_key(str(row["manifest"]), logs, settings, redactor.machine)
     known = _known(root, logs, redaction.cache.run(key)) if key else None
-    if known is not None:
-        shown, unshown = _restored(known, target, redactor), dict[str, str]()
+    if known is not None and _restored(known, target, redaction.cache):
+        shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
+        redactor.go_on(known.numbers)
         text = known.manifest
         if manifest.labels:
             text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), manifest.labels, redactor))
@@ -189,7 +190,7 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
         shown, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
-            redaction.cache.keep(key, _to_keep(target, shown, text, redactor))
+            redaction.cache.keep(key, _to_keep(target, shown, text, redactor, redaction.cache))
     _tidy(target, {name for name, _ in shown.values()})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
     return _ShownRun(target, text.decode(), withheld, unshown)
@@ -221,24 +222,25 @@ def _known(root: Path, logs: list[Row], kept: KeptRun | None) -> KeptRun | None:
     return kept if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
-def _restored(kept: KeptRun, target: Path, redactor: Redactor) -> _Shown:
-    """Write the logs of a run as they were redacted before. A file that is there already is not written."""
+def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
+    """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
     target.mkdir(parents=True, exist_ok=True)
     for log in kept.logs.values():
         if logtext.sha256_of(target, log.name) != log.sha256:
+            text = cache.text(log.sha256)
+            if text is None:
+                return False
             part = target / ".part"
-            part.write_bytes(log.text)
+            part.write_bytes(text)
             part.replace(target / log.name)
         logtext.save_shown(target, log.name, log.shown)
-    redactor.go_on(kept.numbers)
-    return {name: (log.name, log.shown) for name, log in kept.logs.items()}
+    return True
 
 
-def _to_keep(target: Path, shown: _Shown, manifest: bytes, redactor: Redactor) -> KeptRun:
-    logs = {}
-    for name, (shown_name, lines) in shown.items():
-        text = (target / shown_name).read_bytes()
-        logs[name] = KeptLog(shown_name, hashlib.sha256(text).hexdigest(), text, lines)
+def _to_keep(target: Path, shown: _Shown, manifest: bytes, redactor: Redactor, cache: RedactionCache) -> KeptRun:
+    logs = {
+        name: KeptLog(shown_name, cache.keep_text((target / shown_name).read_bytes()), lines) for name, (shown_name, lines) in shown.items()
+    }
     return KeptRun(logs, manifest, redactor.numbers)
 
 
