@@ -238,9 +238,7 @@ def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
 
 
 def _to_keep(target: Path, shown: _Shown, manifest: bytes, redactor: Redactor, cache: RedactionCache) -> KeptRun:
-    logs = {
-        name: KeptLog(shown_name, cache.keep_text((target / shown_name).read_bytes()), lines) for name, (shown_name, lines) in shown.items()
-    }
+    logs = {name: KeptLog(shown_name, cache.keep_text((target / shown_name).read_bytes()), lines) for name, (shown_name, lines) in shown.items()}
     return KeptRun(logs, manifest, redactor.numbers)
 
 

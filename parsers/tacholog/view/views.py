@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -151,10 +152,10 @@ class View(msgspec.Struct, frozen=True, dict=True):
         """The runs, hosts and folders that could not be read at all."""
         return [problem for problem in self.problems if problem.run not in self.runs]
 
-    @property
-    def results(self) -> list[ResultRow]:
-        """Every number, in the order of runs."""
-        return [result for results in self.by_run.values() for result in results]
+    @cached_property
+    def results(self) -> Sequence[ResultRow]:
+        """Every number, in the order of runs. Pages ask for those of all runs again and again."""
+        return tuple(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
