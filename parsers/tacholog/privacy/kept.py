@@ -47,11 +47,15 @@ class KeptRun(msgspec.Struct, frozen=True):
         logs: the redacted logs by their names.
         manifest: the redacted manifest as JSON. Its labels may be others in the next build, because they are told apart from those of all runs.
         numbers: the numbers that names have got in the logs and the manifest: the texts of the tables go on counting.
+        without_results: the logs that hold no results, by the manifest.
+        has_labels: whether there are labels in the manifest.
     """
 
     logs: dict[str, KeptLog]
     manifest: bytes
     numbers: dict[str, dict[str, int]]
+    without_results: set[str]
+    has_labels: bool
 
 
 class RedactionCache:
