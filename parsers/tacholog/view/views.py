@@ -152,10 +152,10 @@ class View(msgspec.Struct, frozen=True, dict=True):
         """The runs, hosts and folders that could not be read at all."""
         return [problem for problem in self.problems if problem.run not in self.runs]
 
-    @cached_property
-    def results(self) -> Sequence[ResultRow]:
-        """Every number, in the order of runs. Pages ask for those of all runs again and again."""
-        return tuple(chain.from_iterable(self.by_run.values()))
+    @property
+    def results(self) -> list[ResultRow]:
+        """Every number, in the order of runs. It is put together each time: kept for each page, these lists would take a twentieth of the memory."""
+        return list(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
