@@ -154,7 +154,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def results(self) -> list[ResultRow]:
-        """Every number, in the order of runs. It is put together each time: kept for each page, these lists would take a twentieth of the memory."""
+        """Every number, in the order of runs. It is put together each time: kept for each page, these lists take memory."""
         return list(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
