@@ -21,6 +21,7 @@ from tacholog.compare.requirements.interval import attainable, median_interval, 
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.requirements.units import UNITS
+from tacholog.compare.sides import of_release
 from tacholog.dataset.frames import Dataset, frame
 from tacholog.errors import UnreadableInput
 from tacholog.render.requirements.badge import badges
@@ -28,6 +29,7 @@ from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import TABLES
 from tacholog.view.requirements import judged_releases, newest
+from tacholog.view.results import runs
 
 Side = Callable[..., Dataset]
 P50 = '[[require]]\nmetric = "latency"\nstatistic = "p50"\n'
@@ -277,7 +279,8 @@ def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history
     file = read_requirements(tmp_path / "requirements.toml")
 
     report = judge(newest(data), file, no_base)
-    history = [(one.release, one.report.results[0].verdict) for one in judged_releases(data, lambda part: judge(part, file, no_base))]
+    judged = judged_releases(runs(data).values(), lambda system, release: judge(of_release(data, release, system), file, no_base))
+    history = [(one.release, one.report.results[0].verdict) for one in judged]
 
     assert (report.releases, report.results[0].verdict) == (("0.10",), "passed")
     assert history == [("0.9", "failed"), ("0.10", "passed")]

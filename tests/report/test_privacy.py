@@ -8,6 +8,7 @@ import io
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
 import msgspec
@@ -97,6 +98,30 @@ def test_machines_that_share_a_name_keep_their_own_pseudonyms_and_another_that_i
     called = Redactor(names, machines[0]).text("Connecting to host node7")
     assert re.fullmatch("Connecting to host host-[0-9a-f]{6}", called)
     assert not any(machine in called for machine in machines)
+
+
+def test_a_pseudonym_does_not_depend_on_which_run_comes_first() -> None:
+    lines = (
+        ("host name=vm kernel=6.1", "host-0a1b2c"),
+        ("host name=vm kernel=6.1", "host-3d4e5f"),
+        ("host name=node7.example.org kernel=6.1", "host-0a1b2c"),
+        ("Connecting to host node7", "host-3d4e5f"),
+        ("Connecting to host node8", None),
+        ("Connecting to host node8.example.org", None),
+    )
+    shown = set()
+    for order in permutations(lines):
+        names = KnownNames(Privacy(), {})
+        for line, machine in order:
+            names.learn(line, machine)
+        shown.add(tuple(Redactor(names).text(line) for line, _ in lines))
+
+    (texts,) = shown
+    pseudonyms = [re.findall("host-[0-9a-f]{6}", text) for text in texts]
+    assert pseudonyms[0] == pseudonyms[1]
+    assert pseudonyms[0] not in (["host-0a1b2c"], ["host-3d4e5f"])  # A machine of neither run may be called so.
+    assert pseudonyms[2] == pseudonyms[3] == ["host-0a1b2c"]
+    assert pseudonyms[4] == pseudonyms[5] != pseudonyms[0]
 
 
 def test_an_everyday_word_is_replaced_only_where_it_is_said_to_be_a_name() -> None:

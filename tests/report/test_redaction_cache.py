@@ -145,3 +145,16 @@ def test_a_log_that_changed_since_it_was_read_is_not_shown_from_the_cache(tmp_pa
 
     assert not (Path(found.runs["root"][0]) / "some.log").exists()
     assert "the log changed while the site was built" in found.problems["reason"].str.cat()
+
+
+def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) -> None:
+    add(tmp_path / "data", "a", CHATTER)
+    first = shown(tmp_path / "data", tmp_path / "one")
+    with sqlite3.connect(own_cache / FILE) as database:
+        keys = [key for (key,) in database.execute('SELECT key FROM "published"')]
+    assert len(keys) == 4  # the names in the log, those in the manifest, the redacted text, and the run
+    for place, key in enumerate(keys):
+        with sqlite3.connect(own_cache / FILE) as database:
+            database.execute('DELETE FROM "published" WHERE key = ?', (key,))
+
+        assert shown(tmp_path / "data", tmp_path / f"two{place}") == first

@@ -30,11 +30,13 @@ _Value = TypeVar("_Value")
 
 
 class KeptLog(msgspec.Struct, frozen=True):
-    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, the text, and its lines by class."""
+    """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, and its lines by class.
+
+    The text is kept apart: nearly always, it lies in the folder of redacted logs already, and it is most of what is kept.
+    """
 
     name: str
     sha256: str
-    text: bytes
     shown: ShownLines
 
 
@@ -45,11 +47,15 @@ class KeptRun(msgspec.Struct, frozen=True):
         logs: the redacted logs by their names.
         manifest: the redacted manifest as JSON. Its labels may be others in the next build, because they are told apart from those of all runs.
         numbers: the numbers that names have got in the logs and the manifest: the texts of the tables go on counting.
+        without_results: the logs that hold no results, by the manifest.
+        has_labels: whether there are labels in the manifest.
     """
 
     logs: dict[str, KeptLog]
     manifest: bytes
     numbers: dict[str, dict[str, int]]
+    without_results: set[str]
+    has_labels: bool
 
 
 class RedactionCache:
@@ -71,10 +77,24 @@ class RedactionCache:
         value = self._cache.get(Kind.PUBLISHED, [key]).get(key)
         return None if value is None else _decoded(value, KeptRun)
 
+    def text(self, sha256: str) -> bytes | None:
+        """Return the redacted text with this SHA-256."""
+        value = self._cache.get(Kind.PUBLISHED, [_text_key(sha256)]).get(_text_key(sha256))
+        return value if value is not None and hashlib.sha256(value).hexdigest() == sha256 else None
+
+    def keep_text(self, text: bytes) -> str:
+        """Keep a redacted text as `keep` does. Return its SHA-256."""
+        sha256 = hashlib.sha256(text).hexdigest()
+        self._keep(_text_key(sha256), text)
+        return sha256
+
     def keep(self, key: bytes, value: object) -> None:
         """Keep a value, at the latest when `flush` is called."""
-        self._new[key] = msgspec.msgpack.encode(value)
-        self._waiting += len(self._new[key])
+        self._keep(key, msgspec.msgpack.encode(value))
+
+    def _keep(self, key: bytes, value: bytes) -> None:
+        self._new[key] = value
+        self._waiting += len(value)
         if self._waiting > _AT_ONCE:
             self.flush()
 
@@ -82,6 +102,10 @@ class RedactionCache:
         """Write what waits."""
         self._cache.put(Kind.PUBLISHED, self._new)
         self._new, self._waiting = {}, 0
+
+
+def _text_key(sha256: str) -> bytes:
+    return key_of("redacted text", sha256)
 
 
 def _decoded(value: bytes, type_: type[_Value]) -> _Value | None:

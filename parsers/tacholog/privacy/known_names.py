@@ -50,6 +50,7 @@ class KnownNames:
         self.hosts = {name.lower(): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated = frozenset(self.hosts)
         self.own: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
+        self._full: dict[str, set[str]] = {}  # by name, the names as they were written, of which it may be the short form
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
         self.originals: dict[str, list[str]] = {}  # of each label that is shown, in order of appearance
@@ -92,10 +93,24 @@ class KnownNames:
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
         """Add the name of a machine, and its short form."""
         for form in dict.fromkeys((name.lower(), name.lower().split(".")[0])):
-            if self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form):
-                self.hosts.setdefault(form, pseudonym or host_pseudonym(name))
-                if pseudonym and form not in self._stated:
-                    self.own.setdefault(pseudonym, set()).add(form)
+            is_name = self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form)
+            if is_name and form not in self._stated:
+                owned, full = self.own.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
+                if form not in owned or name.lower() not in full:
+                    owned.add(form)
+                    full.add(name.lower())
+                    self.hosts[form] = self._shown(form)
+
+    def _shown(self, form: str) -> str:
+        """Return the pseudonym that others see for a name. It depends on which names there are, not on their order: one run more changes no other.
+
+        A name that several machines have is the name of none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
+        """
+        owners = sorted(pseudonym for pseudonym, names in self.own.items() if form in names)
+        if owners:
+            return owners[0] if len(owners) == 1 else host_pseudonym(" ".join(owners))
+        longer = self._full[form] - {form}
+        return host_pseudonym(min(longer) if len(longer) == 1 else form)
 
     def hides(self, word: str) -> bool:
         """Whether a name is replaced at all."""

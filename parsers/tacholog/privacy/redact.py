@@ -176,20 +176,23 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
-    without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
     key = run_key(str(row["manifest"]), logs, settings, redactor.machine)
     known = _known(root, logs, redaction.cache.run(key)) if key else None
-    if known is not None:
-        shown, unshown = _restored(known, target, redactor), dict[str, str]()
-        text = known.manifest
-        if manifest.labels:
-            text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), manifest.labels, redactor))
+    if known is not None and _restored(known, target, redaction.cache):
+        shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
+        redactor.go_on(known.numbers)
+        text, without_results = known.manifest, known.without_results
+        if known.has_labels:
+            labels = msgspec.json.decode(str(row["manifest"]), type=Manifest).labels
+            text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), labels, redactor))
     else:
+        manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
+        without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
         shown, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
-            redaction.cache.keep(key, _to_keep(target, shown, text, redactor))
+            logs_kept = {log: KeptLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()}
+            redaction.cache.keep(key, KeptRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
     _tidy(target, {name for name, _ in shown.values()})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
     return _ShownRun(target, text.decode(), withheld, unshown)
@@ -221,25 +224,19 @@ def _known(root: Path, logs: list[Row], kept: KeptRun | None) -> KeptRun | None:
     return kept if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
-def _restored(kept: KeptRun, target: Path, redactor: Redactor) -> _Shown:
-    """Write the logs of a run as they were redacted before. A file that is there already is not written."""
+def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
+    """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
     target.mkdir(parents=True, exist_ok=True)
     for log in kept.logs.values():
         if logtext.sha256_of(target, log.name) != log.sha256:
+            text = cache.text(log.sha256)
+            if text is None:
+                return False
             part = target / ".part"
-            part.write_bytes(log.text)
+            part.write_bytes(text)
             part.replace(target / log.name)
         logtext.save_shown(target, log.name, log.shown)
-    redactor.go_on(kept.numbers)
-    return {name: (log.name, log.shown) for name, log in kept.logs.items()}
-
-
-def _to_keep(target: Path, shown: _Shown, manifest: bytes, redactor: Redactor) -> KeptRun:
-    logs = {}
-    for name, (shown_name, lines) in shown.items():
-        text = (target / shown_name).read_bytes()
-        logs[name] = KeptLog(shown_name, hashlib.sha256(text).hexdigest(), text, lines)
-    return KeptRun(logs, manifest, redactor.numbers)
+    return True
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
@@ -325,8 +322,9 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     if len(rows):
         run_codes, run_names = pd.factorize(runs.iloc[rows].astype("category"), use_na_sentinel=False)
         pairs, place = np.unique(run_codes * len(words) + codes[rows], return_inverse=True)
+        names = ["" if pd.isna(run) else str(run) for run in run_names]
         places = [divmod(pair, len(words)) for pair in pairs.tolist()]
-        asked = [("" if pd.isna(run := run_names[of_run]) else str(run), words[of_word]) for of_run, of_word in places]
+        asked = [(names[of_run], words[of_word]) for of_run, of_word in places]
         made = {pair: shown(*pair) for pair in sorted(set(asked))}
         codes[rows] = len(meant) + place
         meant += [made[pair] for pair in asked]

@@ -341,12 +341,16 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 
 def _unfit(value: object, depth: int = 0) -> str | None:
     """Return why a value of a TOML file cannot be used, if so: it is nested too deeply, or a whole number that needs more than 64 bits."""
-    if depth > _DEEPEST:
-        return _TOO_DEEP
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return f"the whole number {str(value)[:_DIGITS_SHOWN]}... does not fit into 64 bits"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((trouble for item in inner if (trouble := _unfit(item, depth + 1))), None)
+    if inner and depth >= _DEEPEST:
+        return _TOO_DEEP
+    for item in inner:
+        # Most values are texts, and a folder has thousands of manifests of a hundred values each.
+        if not isinstance(item, str) and (trouble := _unfit(item, depth + 1)):
+            return trouble
+    return None
 
 
 _DEEPEST = 32

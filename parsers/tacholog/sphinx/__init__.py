@@ -1,7 +1,8 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
 `directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `node` the HTML node, `assets` the style sheets
-and scripts, `scripts` the content security policy, `search` the search index. The HTML itself is made in `tacholog.render`.
+and scripts, `theme` its compiled templates, `scripts` the content security policy, `search` the search index. The HTML itself is made in
+`tacholog.render`.
 
 In ``conf.py``::
 
@@ -34,7 +35,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, fold, node, outward, parts, programs, requirements, scripts, search, store, titles
+    from tacholog.sphinx import assets, diffs, directives, fold, node, outward, parts, programs, requirements, scripts, search, store, theme, titles
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
@@ -43,6 +44,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("tacholog_other_pages", None, "", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
+    theme.setup(app)
     node.setup(app)
     directives.setup(app)
     fold.setup(app)

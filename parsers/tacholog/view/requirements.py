@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tacholog.compare.requirements.result import VERDICTS, RequirementReport, RequirementResult
-from tacholog.compare.sides import of_release, of_runs
+from tacholog.compare.sides import of_runs
 from tacholog.view import results as rows
 from tacholog.view.history import releases_of
+from tacholog.view.results import RunRow
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -44,16 +45,16 @@ class JudgedRelease(NamedTuple):
     report: RequirementReport
 
 
-def judged_releases(data: Dataset, judged: Callable[[Dataset], RequirementReport]) -> Iterator[JudgedRelease]:
+def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], RequirementReport]) -> Iterator[JudgedRelease]:
     """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too.
 
     Args:
-        data: any runs.
-        judged: judges the runs of a release.
+        runs: any runs.
+        judged: judges a release of a system.
     """
-    for system, names in releases_of(rows.runs(data).values()).items():
+    for system, names in releases_of(runs).items():
         for release in names[-HISTORY_LENGTH:]:
-            yield JudgedRelease(system, release, judged(of_release(data, release, system)))
+            yield JudgedRelease(system, release, judged(system, release))
 
 
 class RequirementSections(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -153,8 +154,8 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def results(self) -> list[ResultRow]:
-        """Every number, in the order of runs."""
-        return [result for results in self.by_run.values() for result in results]
+        """Every number, in the order of runs. It is put together each time: kept for each page, these lists take memory."""
+        return list(chain.from_iterable(self.by_run.values()))
 
     def summaries(self) -> list[ResultRow]:
         """Return the numbers of whole measurements; those of single intervals are left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,13 +12,15 @@ from tacholog.compare.pairing import remarks
 from tacholog.compare.requirements.file import RequirementFile
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.requirements.result import RequirementReport
+from tacholog.compare.sides import of_release
 from tacholog.dataset.cache import key_of
-from tacholog.dataset.frames import Dataset
 from tacholog.dataset.versions import code_digest
 from tacholog.site.output.diffs import CODE, dataset_of, files_beside, kept
 from tacholog.site.requirements import releases_of_site
 from tacholog.site.shown import State, opened
+from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
+from tacholog.view.results import RunRow
 from tacholog.view.run_digests import run_digests
 
 
@@ -30,17 +33,19 @@ def judged_in(folder: Path, state: State, file: RequirementFile) -> list[JudgedR
         file: the requirements.
     """
     data, everything = dataset_of(folder, state), opened(folder, state)
-    base, digests = releases_of_site(data), run_digests(everything)
+    base, digests, runs = releases_of_site(data), run_digests(everything), rows.runs(data).values()
 
-    def of_runs(part: Dataset) -> list[object]:
-        return [sorted(digests[str(run)] for run in part.runs["run"]), remarks(str(root) for root in part.runs["root"].dropna())]
+    def of_runs(some: Sequence[RunRow]) -> list[object]:
+        return [sorted(digests[run.run] for run in some), remarks(run.root for run in some)]
 
-    others = [of_runs(base(name)) for name in sorted({placed.requirement.than or "" for placed in file.requirements})]
+    compared_with = sorted({placed.requirement.than or "" for placed in file.requirements})
+    others = [of_runs([run for run in runs if run.release == name]) for name in compared_with]
     shared = [version("tacholog"), file, others, everything.unread, everything.hosts, files_beside(folder)]
     settings = key_of("requirements", code_digest(*CODE), msgspec.msgpack.encode(shared, order="deterministic"))
 
-    def judged(part: Dataset) -> RequirementReport:
-        key = key_of("judged release", settings, msgspec.msgpack.encode(of_runs(part)))
-        return kept(key, RequirementReport, lambda: judge(part, file, base))
+    def judged(system: str, release: str) -> RequirementReport:
+        its = [run for run in runs if run.system == system and run.release == release]
+        key = key_of("judged release", settings, msgspec.msgpack.encode(of_runs(its)))
+        return kept(key, RequirementReport, lambda: judge(of_release(data, release, system), file, base))
 
-    return list(judged_releases(data, judged))
+    return list(judged_releases(runs, judged))
