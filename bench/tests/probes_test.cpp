@@ -68,7 +68,7 @@ TEST_P(EveryTransportProbed, AnswersForEveryInstanceInTurn) {
 
     const std::uint64_t sent = number(log, "throughput", "sent");
     EXPECT_GE(probes(log) + 1, sent / 6);
-    EXPECT_LE(probes(log), sent / 6 + 1);
+    EXPECT_LE(probes(log), sent / 6 + 2) << "of the sixes in which the phase begins and ends, each may have its probe";
     if (probes(log) == 0) return;
     EXPECT_EQ(number(log, "latency", "instances"), 3U);
     if (std::get<0>(GetParam())->reliability == Reliability::reliable) {  // else an instance's few probes may be lost
