@@ -81,16 +81,18 @@ def _whole(text: bytes, ends: Integers, lengths: Integers, longest: int, places:
     """
     import numpy as np
 
+    found: Integers
     if longest <= _LONG:
         size = next(size for size in _WORDS if longest <= size)
         return _in_words(text, ends, None if blank >= size else lengths, size, places)
     if places is None:
         low, high = np.minimum(lengths, _LONG), np.maximum(lengths - _LONG, 0)
-        found: Integers = _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
+        found = _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
         return found
     whole = lengths - (places + 1)
     fraction = _whole(text, ends, np.full(len(ends), places), places, None, places)
-    return _whole(text, ends - (places + 1), whole, int(whole.max()), None, 0) * 10**places + fraction
+    found = _whole(text, ends - (places + 1), whole, int(whole.max()), None, 0) * 10**places + fraction
+    return found
 
 
 def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, places: int | None = None) -> Integers:
