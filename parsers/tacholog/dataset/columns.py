@@ -7,7 +7,7 @@ A record has a place in the arrays of records, and each of its numbers has a pla
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
@@ -176,19 +176,19 @@ class ColumnBuilder:
             np.full(count, like_samples) if columns.samples is None else columns.samples,
         )
         per_record = len(columns.numbers)
-        names = [self._name_of((number.metric, number.statistic)) for number in columns.numbers]
-        bounds = [np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound]) for number in columns.numbers]
-        marks = [mark_bits(number.marks) for number in columns.numbers]
-        numbers = (
-            np.repeat(np.arange(self._finished, self._finished + count), per_record),
-            np.tile(np.array(names, dtype=np.int64), count),
-            _interleaved([number.values for number in columns.numbers], np.float64).view(np.int64),
-            _interleaved([number.resolutions for number in columns.numbers], np.float64).view(np.int64),
-            _interleaved(bounds, np.int64),
-            np.full(count * per_record, NOT_STATED),
-            np.tile(np.array(marks, dtype=np.int64), count),
-        )
-        self._append(records, numbers)
+        numbers = np.empty((NUMBER_WIDTH, count, per_record), dtype=np.int64)  # A row a record: each column of the block goes where it stays.
+        table = NumberArrays(*numbers)
+        table.record[:] = np.arange(self._finished, self._finished + count)[:, None]
+        table.name[:] = [self._name_of((number.metric, number.statistic)) for number in columns.numbers]
+        table.value_line[:] = NOT_STATED
+        table.marks[:] = [mark_bits(number.marks) for number in columns.numbers]
+        values, resolutions = table.value.view(np.float64), table.resolution.view(np.float64)
+        for place, number in enumerate(columns.numbers):
+            values[:, place], resolutions[:, place] = number.values, number.resolutions
+            table.bound[:, place] = _BOUND_CODES[number.bound]
+            if number.below.any():
+                table.bound[number.below, place] = _BOUND_CODES["<"]
+        self._append(records, numbers.reshape(NUMBER_WIDTH, -1))
         self.number_count += count * per_record
         self.last_line_read = int(block.lines[-1])
 
@@ -230,7 +230,7 @@ class ColumnBuilder:
         self._held_records, self._held_counts, self._held_numbers = [], [], []
         self._append(records, numbers)
 
-    def _append(self, records: Sequence[Integers] | Integers, numbers: Sequence[Integers]) -> None:
+    def _append(self, records: Sequence[Integers] | Integers, numbers: Sequence[Integers] | Integers) -> None:
         import numpy as np
 
         self._record_parts.append(np.asarray(records, dtype=np.int64))
@@ -258,13 +258,6 @@ def joined_words(parts: Sequence[Integers], width: int) -> Integers:
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)
-
-
-def _interleaved(arrays: Sequence[Any], dtype: Any) -> Any:  # noqa: ANN401 - arrays of numpy
-    """Return the values of all arrays, those of the first record before those of the second."""
-    import numpy as np
-
-    return np.stack(arrays, axis=1).astype(dtype, copy=False).ravel() if arrays else np.zeros(0, dtype)
 
 
 def _in_order_of_lines(records: Integers, numbers: Integers) -> tuple[Integers, Integers]:

@@ -97,7 +97,7 @@ def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: I
     import pandas as pd
 
     records, numbers = columns.records, columns.numbers
-    log, shape = _Codes(log_of[numbers.record], len(places)), _Codes(records.shape[numbers.record], len(columns.shapes))
+    log, shape = _Codes(_of_numbers(log_of, numbers.record), len(places)), _Codes(_of_numbers(records.shape, numbers.record), len(columns.shapes))
     name_of, bound = _Codes(numbers.name, len(columns.names)), _Codes(numbers.bound, len(BOUNDS))
     made: dict[str, Any] = {
         "run": _words([run for run, _ in places], log),
@@ -114,8 +114,15 @@ def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: I
         "marks": _marks(numbers.marks),
     }
     for name in ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples"):
-        made[name] = _integers(getattr(records, name)[numbers.record])
+        made[name] = _integers(_of_numbers(getattr(records, name), numbers.record))
     return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
+
+
+def _of_numbers(values: Integers, record: Integers) -> Integers:
+    """Return the value of the record of each number. Many columns are the same in all records, and need not be looked up."""
+    import numpy as np
+
+    return np.full(len(record), values[0]) if len(values) and (values == values[0]).all() else values[record]
 
 
 class _Codes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tacholog.schema.records import Record
 
 RUN_LINES = 24  # In a shorter run, starting the arrays costs more than they save.
+_LOOKED_AT = 1 << 14  # Bytes of a run: mostly enough to see that it is long enough, without a count of all its lines.
 _LEAST_LINES = 3  # The first and the last line are read by ``parse``.
 
 
@@ -40,7 +41,7 @@ class RunCutter:
         for found in self._pattern.finditer(lines) if self._pattern else ():
             # Before Python 3.11.4 a match forgets where the last whole line ended if the next one begins alike.
             run = found[0][: found[0].rfind(b"\n") + 1]
-            if run.count(b"\n") < self._least:
+            if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
                 continue
             if found.start() > end:
                 yield lines[end : found.start()], None

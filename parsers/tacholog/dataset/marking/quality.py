@@ -90,6 +90,7 @@ class _Table:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
         self.codes = {name: code for code, name in enumerate(columns.names)}
         self._contexts, self._context_of, self._run_of = contexts, context_of, run_of
+        self._places: dict[int, Integers] = {}
 
     def value(self, metric: str, statistic: str) -> Floats:
         """The value of this number in each record."""
@@ -106,6 +107,13 @@ class _Table:
         return self._of_number(metric, statistic, self._exact_values)
 
     @cached_property
+    def _names(self) -> Integers:
+        """The name of each number, in few bytes: they are compared with each name that a rule asks for."""
+        import numpy as np
+
+        return self.numbers.name.astype(np.min_scalar_type(len(self.columns.names)))
+
+    @cached_property
     def _exact_values(self) -> Floats:
         import numpy as np
 
@@ -115,7 +123,12 @@ class _Table:
         import numpy as np
 
         found = np.full(len(self.records.line), np.nan)
-        places = np.flatnonzero(self.numbers.name == self.codes.get((metric, statistic), NOT_STATED))[::-1]
+        code = self.codes.get((metric, statistic))
+        if code is None:
+            return found
+        if code not in self._places:
+            self._places[code] = np.flatnonzero(self._names == code)[::-1]
+        places = self._places[code]
         found[self.numbers.record[places]] = column[places]  # Backwards: of two numbers of one name the first counts.
         return found
 

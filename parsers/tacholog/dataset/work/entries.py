@@ -120,7 +120,8 @@ def _narrowed(column: Integers) -> Integers:
     import numpy as np
 
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    return column.astype(next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max))
+    kind = next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return column.astype(kind, copy=False)
 
 
 class ReadLog(NamedTuple):

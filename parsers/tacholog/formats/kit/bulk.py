@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
+_WORTH_AN_ARRAY = 1 << 14  # Characters.
 
 
 class NumberColumn(NamedTuple):
@@ -77,8 +78,10 @@ class RecordColumns(NamedTuple):
         if self.samples is not None:
             possible &= self.samples >= -1
         for column in self.numbers:
-            unknown = np.isnan(column.values) & bool(column.marks)  # Only a mark says why a value is not known.
-            possible &= (unknown | ((column.values >= 0) & (column.values <= VALUE_LIMIT))) & ~(column.resolutions <= 0)
+            is_known = (column.values >= 0) & (column.values <= VALUE_LIMIT)
+            possible &= is_known | np.isnan(column.values) if column.marks else is_known  # Only a mark says why a value is not known.
+            if (column.resolutions <= 0).any():
+                possible &= ~(column.resolutions <= 0)
         return np.asarray(possible)
 
 
@@ -158,7 +161,7 @@ class _RunText:
 
     def __init__(self, text: bytes, bulk: Bulk) -> None:
         self.text, self.bulk = text, bulk
-        self.count = text.count(b"\n")
+        self.count = _line_count(text)
         self._cells: NDArray[np.float64] | None = None
         self._ends: NDArray[np.int64] | None = None
 
@@ -169,12 +172,29 @@ class _RunText:
         return self._cells
 
     def text_of(self, place: int) -> str:
+        start, end = self._bounds_of(place)
+        return self.text[start:end].removesuffix(b"\r").decode("ascii")
+
+    def _bounds_of(self, place: int) -> tuple[int, int]:
+        """Return where a line begins and ends. Mostly the first and the last one are asked for, and need no look at the others."""
+        if place == 0:
+            return 0, self.text.index(b"\n")
+        if place == self.count - 1:
+            return self.text.rindex(b"\n", 0, -1) + 1, len(self.text) - 1
         if self._ends is None:
             import numpy as np
 
             self._ends = np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == ord("\n"))
-        start = int(self._ends[place - 1]) + 1 if place else 0
-        return self.text[start : int(self._ends[place])].removesuffix(b"\r").decode("ascii")
+        return int(self._ends[place - 1]) + 1, int(self._ends[place])
+
+
+def _line_count(text: bytes) -> int:
+    """Return how many lines end in a text. Python looks for each end, which takes five times as long where there are many."""
+    if len(text) < _WORTH_AN_ARRAY:
+        return text.count(b"\n")
+    import numpy as np
+
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")))
 
 
 @functools.lru_cache(maxsize=64)
