@@ -265,7 +265,7 @@ class ListedFolder(NamedTuple):
 
 
 def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[ListedFolder]:
-    """Yield every folder below ``root`` as `folders_below` does. A million folders are not a million paths, which would take longer than to list them.
+    """Yield every folder below ``root`` as `folders_below` does. A path for each of a million folders would take longer than to list them.
 
     Args:
         root: where to begin.
