@@ -272,6 +272,8 @@ def _arrow_column(column: Any, type_: Any) -> Any:  # noqa: ANN401 - an array of
     is_words = pa.types.is_dictionary(type_)
     if is_words and not isinstance(column, pd.Categorical):
         column = pd.Categorical(column)
+    if is_words and not len(column.categories):
+        return pa.nulls(len(column), type_)
     missing = column.isna()
     if missing.all():
         return pa.nulls(len(column), type_)
