@@ -84,6 +84,16 @@ def test_a_file_is_read_up_to_the_limit_and_not_beyond(place: Path) -> None:
     assert read_evidence(place, "some.log", 20_000) == b"0123456789" * 1000
 
 
+@pytest.mark.parametrize("size_bytes", [0, 1, 4095, 4096, 4097, 9000])
+def test_a_file_of_any_size_is_read_whole_or_up_to_the_limit(place: Path, size_bytes: int) -> None:
+    content = bytes(place % 251 for place in range(size_bytes))
+    (place / "some.log").write_bytes(content)
+
+    assert read_evidence(place, "some.log") == content
+    for most_bytes in (0, 1, size_bytes, size_bytes + 1):
+        assert read_evidence(place, "some.log", most_bytes) == content[:most_bytes]
+
+
 def test_a_file_whose_size_says_zero_is_read_whole() -> None:
     assert read_evidence(Path("/proc/self"), "status").startswith(b"Name:")
 

@@ -40,7 +40,7 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
     Raises:
         UnreadableInput: the name leads out of the folder, a link is on the way, or there is no regular file that can be opened.
     """
-    return os.fdopen(_opened(folder, name), "rb")
+    return os.fdopen(_opened(folder, name)[0], "rb")
 
 
 def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> bytes:
@@ -54,14 +54,18 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
     Raises:
         UnreadableInput: it cannot be opened or read.
     """
-    file = _opened(folder, name)
+    file, size_bytes = _opened(folder, name)
     try:
-        step = max(os.fstat(file).st_size + 1, _STEP_BYTES)
         left = sys.maxsize if most_bytes is None else most_bytes
+        wanted = min(max(size_bytes + 1, _STEP_BYTES), left)
+        piece = os.read(file, wanted)
+        if len(piece) == size_bytes < wanted:
+            return piece  # All of it: to ask for more would only cost time. A file that the kernel makes up says 0.
         pieces: list[bytes] = []
-        while piece := os.read(file, min(step, left)):
+        while piece:
             pieces.append(piece)
             left -= len(piece)
+            piece = os.read(file, min(wanted, left))
         return b"".join(pieces)
     except OSError as error:
         raise UnreadableInput(f"cannot be read: {error.strerror}") from error
@@ -78,8 +82,8 @@ def is_there(folder: Path, name: str) -> bool:
     return os.path.lexists(Path(folder, *parts))
 
 
-def _opened(folder: Path, name: str) -> int:
-    """Return the descriptor of a regular file of a folder: see `open_evidence`."""
+def _opened(folder: Path, name: str) -> tuple[int, int]:
+    """Return the descriptor of a regular file of a folder, and the size that it says it has: see `open_evidence`."""
     *inner, last = _parts(name)
     if inner:
         at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
@@ -93,11 +97,11 @@ def _opened(folder: Path, name: str) -> int:
             os.close(at)
     else:  # Only the last name on a path is not followed, and here all names before it are the user's.
         file = _open(os.path.join(folder, last), _FLAGS, None)  # noqa: PTH118 - of a million logs: a path takes longer than to open it
-    mode = os.fstat(file).st_mode
-    if not stat.S_ISREG(mode):
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode):
         os.close(file)
-        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(mode), 'something else')}")
-    return file
+        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}")
+    return file, found.st_size
 
 
 def _parts(name: str) -> list[str]:

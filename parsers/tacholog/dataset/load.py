@@ -7,9 +7,11 @@ only itself, and becomes a row of ``problems``.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +26,18 @@ from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
-from tacholog.runs.manifest import HOSTS_FOLDER, RUN_FILE, Host, LogFile, Manifest, evidence_bytes, folders_below, manifest_of, read_host
+from tacholog.runs.manifest import (
+    HOSTS_FOLDER,
+    RUN_FILE,
+    Host,
+    LogFile,
+    Manifest,
+    evidence_bytes,
+    folders_below,
+    listed_below,
+    manifest_of,
+    read_host,
+)
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 
 _REASONS_SHOWN = 3
@@ -93,10 +106,10 @@ def _parts(
             held_numbers += sum(entry.columns.number_words.shape[1] for entry in entries)
             work.tell(number, len(folders))
             if most is not None and held_numbers >= most:
-                part = _assembled(held, published)
+                part = _assembled(held, published, folders)
                 held, held_numbers, is_split = [], 0, True
                 yield part.finish(hosts)
-    last = _assembled(held, published if is_split else None)
+    last = _assembled(held, published if is_split else None, folders)
     held.clear()  # Otherwise all numbers would be in memory twice while they are joined.
     last.rows["problems"][:0] = problems
     yield last.finish(hosts)
@@ -104,36 +117,46 @@ def _parts(
         yield published.finish(hosts)
 
 
-def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, Path]:
+class _RunFolder(NamedTuple):
+    """The folder of a run, and the names of all that lies in it and is no folder. Runs with the same names share them."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
+def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
     """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
-    seen: dict[str, Path] = {}
+    seen: dict[str, _RunFolder] = {}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        for folder, files in folders_below(root, partial(add_unlisted_folder, root, problems)):
+        for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
+            folder, files = Path(listed.folder), listed.files
             if folder.name == HOSTS_FOLDER:
                 _load_hosts(folder, files, hosts, problems)
             if RUN_FILE not in files:
                 problems.extend((*no_files(folder), *forgotten(root, folder, files)))
                 continue
-            run = folder.relative_to(root).as_posix()
+            run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
             if run in seen:
-                raise UnreadableInput(f"{folder}: the run {run} is in {seen[run]} too")
-            seen[run] = folder
+                raise UnreadableInput(f"{folder}: the run {run} is in {seen[run].path} too")
+            names = tuple(listed.names() if listed.others else files)
+            seen[run] = _RunFolder(folder, shared.setdefault(names, names))
     return seen
 
 
-def _assembled(runs: Iterable[FoundRun], published: Assembly | None) -> Assembly:
+def _assembled(runs: Iterable[FoundRun], published: Assembly | None, folders: Mapping[str, _RunFolder]) -> Assembly:
     """Return runs put together. Published ones go elsewhere if there is such a place."""
     assembly = Assembly()
     for run in runs:
         part = published if published is not None and run.manifest.published else assembly
         part.add(run)
-        part.rows["problems"].extend(unlisted_files(run.run, run.folder, run.manifest))
+        part.rows["problems"].extend(unlisted_files(run.run, run.folder, folders[run.run].names, run.manifest))
     return assembly
 
 
-def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
+def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
     """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
     rest = list(folders.items())
     for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
@@ -141,21 +164,21 @@ def _listed(folders: Mapping[str, Path], cache: Cache, problems: list[Row], want
         for run, folder in rest[start : start + _MANIFESTS_AT_ONCE]:
             try:
                 _check_name(run)
-                contents[run] = evidence_bytes(folder, RUN_FILE)
+                contents[run] = evidence_bytes(folder.path, RUN_FILE)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         keys = {run: key_of(manifest_digest(), content) for run, content in contents.items()}
         kept, fresh = cache.get(Kind.MANIFEST, keys.values()), dict[bytes, bytes]()
         for run, content in contents.items():
             try:
-                found = _manifest(folders[run], content, kept.get(keys[run]))
+                found = _manifest(folders[run].path, content, kept.get(keys[run]))
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                 continue
             if keys[run] not in kept:
                 fresh[keys[run]] = found[1]
             if wanted is None or wanted(found[0]):
-                yield ListedRun(run, folders[run], *found)
+                yield ListedRun(run, folders[run].path, *found)
         cache.put(Kind.MANIFEST, fresh)
 
 

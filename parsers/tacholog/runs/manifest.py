@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import tomli_w
@@ -247,6 +247,30 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
         trouble: is called for each folder that cannot be listed.
         regular: whether to leave out named pipes, sockets and devices. Without it, the caller must expect them.
     """
+    for listed in listed_below(root, trouble):
+        names = listed.files if regular or not listed.others else listed.names()
+        yield Path(listed.folder), names
+
+
+class ListedFolder(NamedTuple):
+    """A folder, the names of its files, and those of its named pipes, sockets and devices, each sorted. Hidden entries are left out."""
+
+    folder: str
+    files: list[str]
+    others: list[str]
+
+    def names(self) -> list[str]:
+        """Return all names, sorted."""
+        return sorted((*self.files, *self.others))
+
+
+def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[ListedFolder]:
+    """Yield every folder below ``root`` as `folders_below` does. A path for each of a million folders would take longer than to list them.
+
+    Args:
+        root: where to begin.
+        trouble: is called for each folder that cannot be listed.
+    """
     waiting = [os.fspath(root)]
     while waiting:
         folder = waiting.pop()
@@ -256,9 +280,15 @@ def folders_below(root: Path, trouble: Callable[[OSError], object] = lambda _: N
         except OSError as error:
             trouble(error)
             continue
-        folders = [entry for entry in entries if _is_folder(entry)]
-        below = {entry.name for entry in folders}
-        yield Path(folder), [entry.name for entry in entries if entry.name not in below and (not regular or _may_be_read(entry))]
+        files: list[str] = []
+        others: list[str] = []
+        folders: list[os.DirEntry[str]] = []
+        for entry in entries:
+            if _is_folder(entry):
+                folders.append(entry)
+            else:
+                (files if _may_be_read(entry) else others).append(entry.name)
+        yield ListedFolder(folder, files, others)
         waiting.extend(entry.path for entry in reversed(folders) if not entry.is_symlink())
 
 

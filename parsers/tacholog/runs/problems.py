@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,20 @@ def add_unlisted_folder(root: Path, problems: list[dict[str, Any]], error: OSErr
     problems.append(problem(folder.relative_to(root).as_posix(), "", 0, UNREADABLE, "", reason))
 
 
-def unlisted_files(run: str, folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each file that lies beside a manifest and is not listed in it."""
+def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Yield a problem for each file that lies beside a manifest and is not listed in it.
+
+    Args:
+        run: its id.
+        folder: where it is.
+        names: of all that lies there and is no folder, sorted, without hidden entries.
+        manifest: of the run.
+    """
     known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
-    for name in sorted(os.listdir(folder)):  # noqa: PTH208 - of a million folders: paths of their files would take longer than the rest
-        if name in known or name.startswith(".") or (entry := folder / name).is_dir():
+    for name in names:
+        if name in known:
             continue
-        wrong = not_a_file(entry)
+        wrong = not_a_file(folder / name)
         reason = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"
         yield problem(run, name, 0, "manifest", "", reason)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +15,6 @@ from tacholog.site.unchanged import inputs_of
 if TYPE_CHECKING:
     from tacholog.dataset.logs import Progress
     from tacholog.dataset.work.work import Work
-
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # usually 700: a page alone has more
 
 
 def build_site(
@@ -52,17 +48,5 @@ def build_site(
             # To import what builds a site takes longer than to change its style sheets.
             from tacholog.site.whole import build_whole
 
-            with _rare_collections():
-                build_whole(roots, site, work, settings, inputs, progress, reading)
+            build_whole(roots, site, work, settings, inputs, progress, reading)
     return site / "index.html"
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let Python search for unreachable objects less often: a build keeps nearly all that it makes, and spent a twentieth of its time on that."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

@@ -13,6 +13,7 @@ import msgspec
 
 from tacholog.dataset.work.entries import encoded
 from tacholog.dataset.work.tasks import LogTask, do
+from tacholog.garbage import rare_collections
 
 LENGTH_BYTES = 8
 
@@ -52,4 +53,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with rare_collections():
+        main()
