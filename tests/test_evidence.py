@@ -16,7 +16,7 @@ from tacholog.campaign.plan import read_plan
 from tacholog.compare.bands import read as read_bands
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import open_evidence, read_evidence
+from tacholog.evidence import open_evidence, read_evidence, read_small_evidence
 from tacholog.formats.source import open_log_in
 from tacholog.runs.manifest import folders_below, read_host, read_manifest
 
@@ -219,3 +219,11 @@ def test_the_digest_of_what_was_read_is_that_of_the_file(place: Path) -> None:
 
     with open_evidence(place, "a.log") as stream:
         assert hashlib.sha256(stream.read()).hexdigest() == hashlib.sha256((RUN / "perftest.log").read_bytes()).hexdigest()
+
+
+def test_a_file_that_people_write_is_refused_if_it_is_far_too_large(place: Path) -> None:
+    with (place / "run.toml").open("wb") as file:
+        file.truncate(1 << 43)  # terabytes, of which none are on the disk
+
+    with pytest.raises(UnreadableInput, match="larger than 16 MiB"):
+        read_small_evidence(place, "run.toml")

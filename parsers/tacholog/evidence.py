@@ -27,6 +27,7 @@ _KINDS = {
 # O_NONBLOCK: opening a named pipe would wait for a writer for ever. O_NOCTTY: a terminal must not become the terminal of this process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _AN_OPEN_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+_SMALL_BYTES = 16 << 20  # A thousand times that of any manifest. A sparse file of terabytes takes no room on a disk.
 _STEP_BYTES = 1 << 12  # Files that the kernel makes up have no size.
 
 
@@ -71,6 +72,18 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
         raise UnreadableInput(f"cannot be read: {error.strerror}") from error
     finally:
         os.close(file)
+
+
+def read_small_evidence(folder: Path, name: str) -> bytes:
+    """Return the bytes of a file of a folder that people write: see `open_evidence`.
+
+    Raises:
+        UnreadableInput: it cannot be opened or read, or is far too large.
+    """
+    content = read_evidence(folder, name, _SMALL_BYTES + 1)
+    if len(content) > _SMALL_BYTES:
+        raise UnreadableInput(f"larger than {_SMALL_BYTES >> 20} MiB")
+    return content
 
 
 def is_there(folder: Path, name: str) -> bool:

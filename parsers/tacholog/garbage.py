@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # usually 700: a page of a site, or the row of one run with its facts, soon has more
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # Usually 700, which the rows of a few runs, or a page, reach at once.
 
 
 @contextmanager

@@ -160,14 +160,16 @@ def sha256(script: str) -> str:
 def test_templates_of_the_theme_are_compiled_once_and_what_other_versions_compiled_goes(tmp_path: Path, dataset: str) -> None:
     text = "```{perf-table} throughput\n:transport: SHMEM\n```"
     first, _ = build(tmp_path, text, tacholog_dataset=dataset)
-    folder = tmp_path / "trees/templates"
+    folder = tmp_path / "trees/.tacholog-templates"
     compiled = {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
     assert compiled
-    (folder / "of-another-version.cache").write_bytes(b"bc")
+    (folder / "tacholog-of-another-version.cache").write_bytes(b"bc")
+    (folder / "of-somebody-else").mkdir()
     shutil.rmtree(tmp_path / "docs")
     shutil.rmtree(tmp_path / "out")
 
     again, _ = build(tmp_path, text, tacholog_dataset=dataset)
 
+    (folder / "of-somebody-else").rmdir()
     assert {file.name: file.stat().st_mtime_ns for file in folder.iterdir()} == compiled
     assert again == first

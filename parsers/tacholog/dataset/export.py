@@ -248,7 +248,7 @@ class ResultsFile:
 
         schema = _parquet_schema(results)
         if self._parquet is None:
-            # Where nearly all values differ, a dictionary is built and thrown away.
+            # Where nearly all values differ, a dictionary is built and thrown away; and what is written as differences can have none.
             repeated = [field.name for field in schema if field.name not in _DIFFERENT]
             how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
             how["column_encoding"] = dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED")

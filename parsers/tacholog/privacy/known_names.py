@@ -102,7 +102,7 @@ class KnownNames:
                     self.hosts[form] = self._shown(form)
 
     def _shown(self, form: str) -> str:
-        """Return the pseudonym that others see for a name. It depends on which names there are, not on their order: one run more changes no other.
+        """Return the pseudonym that others see for a name. It depends on which machines have which names, and not on the order of their runs.
 
         A name that several machines have is the name of none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
         """

@@ -16,7 +16,7 @@ import msgspec
 import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.evidence import read_evidence
+from tacholog.evidence import read_small_evidence
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
@@ -265,7 +265,7 @@ class ListedFolder(NamedTuple):
 
 
 def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[ListedFolder]:
-    """Yield every folder below ``root`` as `folders_below` does. A path for each of a million folders would take longer than to list them.
+    """Yield every folder below ``root`` as `folders_below` does, with files apart from what cannot be read.
 
     Args:
         root: where to begin.
@@ -346,10 +346,10 @@ def evidence_bytes(folder: Path, name: str) -> bytes:
     """Return the bytes of a TOML file in a folder of runs. It must be a regular file and no link.
 
     Raises:
-        UnreadableInput: it is missing, or no regular file.
+        UnreadableInput: it is missing, no regular file, or far too large.
     """
     try:
-        return read_evidence(folder, name)
+        return read_small_evidence(folder, name)
     except UnreadableInput as error:
         raise UnreadableInput(f"{folder / name}: {str(error).removeprefix('cannot open: ')}") from error
 

@@ -24,7 +24,7 @@ from tacholog.dataset.logs import Progress
 from tacholog.dataset.saved import open_saved
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import is_there, read_evidence
+from tacholog.evidence import is_there, read_evidence, read_small_evidence
 from tacholog.privacy.redact import redacted
 from tacholog.runs.problems import FORGOTTEN
 from tacholog.schema.tables import TABLES
@@ -160,7 +160,7 @@ def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:
 
 def _renames(root: Path) -> bytes:
     try:
-        return read_evidence(root, RENAMES)
+        return read_small_evidence(root, RENAMES)
     except UnreadableInput as error:
         raise UnreadableInput(f"{root / RENAMES}: {error}") from error
 

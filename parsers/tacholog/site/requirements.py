@@ -10,7 +10,7 @@ from tacholog.compare.requirements.judge import Base
 from tacholog.compare.sides import of_release, of_runs
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import is_there, read_evidence
+from tacholog.evidence import is_there, read_small_evidence
 from tacholog.site.settings import SiteSettings
 from tacholog.site.sources import Sources
 
@@ -29,7 +29,7 @@ def keep_requirements(roots: Sequence[Path], folder: Path) -> None:
         kept.unlink(missing_ok=True)
         return
     try:
-        content = read_evidence(root, FILE)
+        content = read_small_evidence(root, FILE)
     except UnreadableInput as error:
         raise UnreadableInput(f"{root / FILE}: {error}") from error
     read_requirements(root / FILE)

@@ -15,7 +15,8 @@ from jinja2 import FileSystemBytecodeCache
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FOLDER = "templates"
+FOLDER = ".tacholog-templates"  # Beside the trees of pages, whose folders are those of the project.
+_PREFIX, _ENDING = "tacholog-", ".cache"
 
 
 def setup(app: Sphinx) -> None:
@@ -28,10 +29,13 @@ def _keep_compiled(app: Sphinx) -> None:
     if environment is None:  # a builder of another format, or templates of another engine
         return
     folder = Path(app.doctreedir, FOLDER)
+    if folder.is_symlink():
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    # Jinja2 compares the text of a template and the version of Python. What compiles it, and the functions that it names, are of these packages.
-    made_by = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in ("jinja2", "sphinx")).encode()).hexdigest()[:16]
-    for file in folder.iterdir():
-        if not file.name.startswith(made_by):
-            file.unlink()
-    environment.bytecode_cache = FileSystemBytecodeCache(str(folder), f"{made_by}-%s")
+    # Jinja2 compares the text of a template and the version of Python. What compiles it, and the filters that it names, are of these packages.
+    packages = {"jinja2": version("jinja2"), "sphinx": version("sphinx")} | {name: extension.version for name, extension in app.extensions.items()}
+    made_by = hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()[:16]
+    for file in folder.glob(f"{_PREFIX}*{_ENDING}"):
+        if not file.name.startswith(f"{_PREFIX}{made_by}-"):
+            file.unlink(missing_ok=True)
+    environment.bytecode_cache = FileSystemBytecodeCache(str(folder), f"{_PREFIX}{made_by}-%s{_ENDING}")
