@@ -377,7 +377,7 @@ protected:
             EXPECT_EQ(::listen(target.get(), 4), 0);
         }
         const std::string line = "--test throughput --transport " + std::string{GetParam()} +
-                                 " --sizes 64 --duration 0.3 --warmup 0.1 --timeout 2";
+                                 " --sizes 64 --duration 0.3 --warmup 0.1 --timeout 30";
         const int port = free_port();
         Program publisher{line + more + " --role pub --port " + std::to_string(port)};
         const auto stop = Stop::watch();
@@ -391,7 +391,7 @@ protected:
         EXPECT_TRUE(control->send({FrameKind::open, {64}, IpEndpoint{local_address(target), 77}.text()}));
         EXPECT_TRUE(control->send({FrameKind::ready}));
         EXPECT_TRUE(control->send({FrameKind::facts}));
-        const bool sent = readable(target, Deadline{Patience{1000}});
+        const bool sent = readable(target, Deadline{more.empty() ? Patience{1000} : plenty});
         control = Error{"gone"};
         EXPECT_EQ(publisher.wait(plenty), 1);
         complaint = publisher.err();

@@ -88,7 +88,7 @@ TEST(Settings, AreAllInTheLog) {
 
 TEST(Settings, MustBeTheSameOnBothSides) {
     const std::string options =
-        "--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0 --timeout 1 --port " +
+        "--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0 --timeout 30 --port " +
         std::to_string(free_port());
     Program publisher{options + " --role pub --set congestion=reno"};
     Program subscriber{options + " --role sub"};

@@ -108,7 +108,7 @@ TEST(Tuning, MeasuresWithARealTimePriority) {
 
 TEST(Tuning, MustBeTheSameOnBothSides) {
     if (!is_permitted({{}, true, {}})) GTEST_SKIP() << "not permitted here";
-    const std::string options = std::string{short_run} + "--timeout 1 --port " + std::to_string(free_port());
+    const std::string options = std::string{short_run} + "--timeout 30 --port " + std::to_string(free_port());
     Program publisher{options + " --role pub --lock-memory"};
     Program subscriber{options + " --role sub"};
 
