@@ -19,6 +19,8 @@ PUBLISHED_RUNS = int(os.environ.get("TACHOLOG_SCALE_PUBLISHED_RUNS", "200"))
 #: Two releases of 1300 runs took so much before pages had bounds and raw logs were kept once. Two of other numbers are set beside their share.
 _BEFORE_BYTES, _BEFORE_RUNS = 467e6, 1300
 _MOST_ELEMENTS, _MOST_CPU_NS, _SITE_BYTES, _REPORT_NS, _AGAIN_NS = 5000, 1e9, 25e6, 12e9, 2e9
+#: What was recorded since the goals were set. Without it, data/ has the 387 runs that it had then.
+_LATER = ("middleware/2026-11-23", "perftest/0.3.0-to-0.4.0", "perftest/0.4.0")
 _SETTLED_MS = 500
 _PATIENCE_MS = 120_000
 _BRANCH = "gh-pages"
@@ -58,20 +60,13 @@ def _git(repository: Path, *words: str) -> str:
 
 def views(folder: Path) -> Iterator[Row | LeftOut]:
     """The site of the project's own data: what making it takes, how large it is, and what a browser has to do for its pages."""
-    site, copy = folder / "site", _copied(folder / "checkout")
-    argv = ["report", "--data", str(copy / "data"), "--output", str(site)]
-    made = cost(argv, folder / "cache", checkout=copy)
-    yield Row("report of data/, cold", made.cpu_s * 1e9, "ns", "goal", _REPORT_NS, Goal("<=", 1))
-    yield Row("report of data/, cold, peak memory", made.peak_bytes, "B", "nothing", 0)
-    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    yield Row("site of data/", size, "B", "goal", _SITE_BYTES, Goal("<=", 1))
-    write_long_runs(copy / "data", [0], "0.4.0")
-    more = cost(argv, folder / "cache", checkout=copy)
-    yield Row("report of data/, one run more", more.cpu_s * 1e9, "ns", "goal", _AGAIN_NS, Goal("<=", 1))
-    sheet = copy / "site" / "_static" / "tacholog.css"
-    sheet.write_text(sheet.read_text() + "\n/* changed */\n")
-    styled = cost(argv, folder / "cache", checkout=copy)
-    yield Row("report of data/, a style sheet", styled.cpu_s * 1e9, "ns", "goal", _AGAIN_NS, Goal("<=", 1))
+    first = _copied(folder / "first")
+    for later in _LATER:
+        shutil.rmtree(first / "data" / later)
+    yield from _reports("data/ of the goals", first, folder / "first-made", "0.3.0")
+    whole = folder / "whole-made"
+    yield from _reports("data/", _copied(folder / "whole"), whole, "0.4.0")
+    site = whole / "site"
     executable = os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if executable is None:
         yield LeftOut("first views", "no Chromium found")
@@ -86,6 +81,25 @@ def views(folder: Path) -> Iterator[Row | LeftOut]:
             name = page.relative_to(site)
             yield Row(f"first view of {name}, CPU of the whole browser", cpu_s * 1e9, "ns", "goal", _MOST_CPU_NS, Goal("<=", 1))
             yield Row(f"{name}, elements", elements, "ratio", "goal", _MOST_ELEMENTS, Goal("<=", 1))
+
+
+def _reports(what: str, checkout: Path, folder: Path, newest: str) -> Iterator[Row]:
+    """Build the site of a checkout as ``nox -s report`` does: of nothing, with a run more of its ``newest`` release, and restyled."""
+    folder.mkdir()
+    site, cache = folder / "site", folder / "cache"
+    argv = ["report", "--data", str(checkout / "data"), "--site", str(checkout / "site.toml"), "--output", str(site)]
+    made = cost(argv, cache, checkout=checkout)
+    yield Row(f"report of {what}, cold", made.cpu_s * 1e9, "ns", "goal", _REPORT_NS, Goal("<=", 1))
+    yield Row(f"report of {what}, cold, peak memory", made.peak_bytes, "B", "nothing", 0)
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    yield Row(f"site of {what}", size, "B", "goal", _SITE_BYTES, Goal("<=", 1))
+    write_long_runs(checkout / "data", [0], newest)
+    more = cost(argv, cache, checkout=checkout)
+    yield Row(f"report of {what}, one run more", more.cpu_s * 1e9, "ns", "goal", _AGAIN_NS, Goal("<=", 1))
+    sheet = checkout / "site" / "_static" / "tacholog.css"
+    sheet.write_text(sheet.read_text() + "\n/* changed */\n")
+    styled = cost(argv, cache, checkout=checkout)
+    yield Row(f"report of {what}, a style sheet", styled.cpu_s * 1e9, "ns", "goal", _AGAIN_NS, Goal("<=", 1))
 
 
 def _copied(folder: Path) -> Path:
