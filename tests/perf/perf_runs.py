@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 ROOT = Path(__file__).parent.parent.parent
 RELEASES = 20
 TACHOLOG = (sys.executable, "-m", "tacholog")
+_ALONE = Path(__file__).with_name("perf_alone.py")
 _SMALL_BYTES = 3000
 _SIZES = (32, 64, 256, 1024, 4096, 16384, 63000)
 _PERFTEST = ROOT / "data" / "perftest" / "0.3.0"
@@ -40,16 +42,17 @@ class Cost(NamedTuple):
 
 def cost(argv: Sequence[str], cache: Path, *, allowed: Sequence[int] = (0,), cwd: Path | None = None, checkout: Path | None = None) -> Cost:
     """Run a command of Tacholog to its end, with the cache in this folder, and of another checkout if one is given."""
+    settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
     began = time.monotonic()
-    with tempfile.TemporaryFile() as complaints:
-        settings = {**_compiled(checkout), "TACHOLOG_CACHE": str(cache)}
-        process = subprocess.Popen([*TACHOLOG, *argv], stdout=subprocess.DEVNULL, stderr=complaints, env=settings, cwd=cwd or cache.parent)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in allowed:
+    with tempfile.NamedTemporaryFile() as result, tempfile.TemporaryFile() as complaints:
+        words = [sys.executable, "-I", "-S", str(_ALONE), result.name, *TACHOLOG, *argv]
+        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=complaints, env=settings, cwd=cwd or cache.parent, check=True)
+        wall_s = time.monotonic() - began
+        exit_code, cpu_s, peak_bytes = json.load(result)
+        if exit_code not in allowed:
             complaints.seek(0)
             raise SystemExit(f"{' '.join(argv)} failed: {complaints.read().decode(errors='replace')}")
-    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * 1024)
+    return Cost(cpu_s, wall_s, peak_bytes)
 
 
 @functools.cache
