@@ -25,6 +25,7 @@ from tacholog.dataset.saved import open_saved
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence, read_small_evidence
+from tacholog.garbage import give_back
 from tacholog.privacy.redact import redacted
 from tacholog.runs.problems import FORGOTTEN
 from tacholog.schema.tables import TABLES
@@ -85,6 +86,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
         UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
     """
     data = load(roots, settings.limits.limits, progress, work=reading)
+    give_back()
     complained = complaints(data)
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, complained.unread))
@@ -93,6 +95,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
+    give_back()
     keep_requirements(roots, work / "dataset")
     return data
 

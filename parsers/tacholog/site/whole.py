@@ -17,6 +17,7 @@ from tacholog.dataset.frames import Dataset, without_distributions
 from tacholog.dataset.logs import Progress
 from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
+from tacholog.garbage import give_back
 from tacholog.render.diff.text import github
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir, templates_dir
@@ -58,6 +59,7 @@ def build_whole(
     data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
     data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
+    give_back()
     keep(work / "dataset", data, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
@@ -71,6 +73,7 @@ def build_whole(
     documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]))
+    give_back()
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
     parts = part_names(work / _PARTS, documents)
     write_feeds(site, feeds, settings)
