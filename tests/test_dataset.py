@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tracemalloc
+import weakref
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from tacholog.dataset.export import write_hdr
-from tacholog.dataset.frames import dtype_of
+from tacholog.dataset.frames import dtype_of, without_distributions
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
@@ -150,6 +151,18 @@ def test_what_is_saved_comes_back_the_same(tmp_path: Path) -> None:
     assert set(dataset.results.columns) - set(open_saved(tmp_path / "saved", ("log", "unit")).results.columns) == {"log", "unit"}
     assert list(again.results.dtypes) == list(dataset.results.dtypes)
     assert again.results["value"].tolist() == dataset.results["value"].tolist()
+
+
+def test_a_dataset_without_distributions_keeps_none_in_memory(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "data/perftest/0.3.0/latency-shm/01", tmp_path / "run")
+    data = load([tmp_path])
+    bins = weakref.ref(data.histograms["bins"].iloc[0])
+
+    data = without_distributions(data)
+
+    assert data.histograms.empty
+    assert list(data.histograms.columns) == list(TABLES["histograms"])
+    assert bins() is None
 
 
 def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> None:

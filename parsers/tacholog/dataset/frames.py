@@ -61,7 +61,8 @@ class Dataset(msgspec.Struct, frozen=True):
 
 def without_distributions(data: Dataset) -> Dataset:
     """Return a dataset that has no bins of distributions."""
-    return msgspec.structs.replace(data, histograms=data.histograms.iloc[:0])
+    none = data.histograms.iloc[:0].copy()  # Without a copy, pandas keeps the columns of which these are a part, and so all bins.
+    return msgspec.structs.replace(data, histograms=none)
 
 
 def dtype_of(table: str, column: SchemaColumn) -> str:
