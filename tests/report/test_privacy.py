@@ -26,7 +26,7 @@ from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 from tacholog.site.build import build_site
-from tacholog.site.settings import SiteSettings, read_settings
+from tacholog.site.settings import CampaignOfRelease, SiteSettings, read_settings
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -284,6 +284,30 @@ def test_a_campaign_that_is_left_out_is_on_no_page_and_the_page_on_quality_names
     assert "in the data, but on no page: quick." in (tmp_path / "site/quality.html").read_text()
     assert [page.name for page in tmp_path.glob("site/*/*.html") if page.stem in ("tcp", "uds")] == ["tcp.html"]
     assert list(open_saved(tmp_path / "dataset").runs["campaign"]) == ["release"]
+
+
+@pytest.mark.site
+def test_one_release_of_a_campaign_is_left_out_and_what_was_just_measured_is_shown(tmp_path: Path) -> None:
+    recorded, runs = Path(__file__).parents[2] / "data/perftest", tmp_path / "data"
+    for release in ("0.1.0", "0.2.0"):
+        shutil.copytree(recorded / release / "latency-uds/01", runs / release)
+    shutil.copytree(recorded / "0.2.0/latency-tcp/01", runs / "new")
+    manifest = runs / "new/run.toml"
+    manifest.write_text(manifest.read_text().replace('release = "0.2.0"\n', ""))
+
+    build_site([runs], tmp_path / "site", tmp_path, read_settings(Path(__file__).parents[2] / "site.toml"))
+
+    assert list(open_saved(tmp_path / "dataset").runs["run"]) == ["new"]
+    assert "in the data, but on no page: quick of 0.1.0, quick of 0.2.0." in (tmp_path / "site/quality.html").read_text()
+
+
+@pytest.mark.site
+def test_a_release_to_leave_out_that_has_no_run_is_named(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
+    settings = SiteSettings(campaigns_left_out=(CampaignOfRelease("quick", "0.9"),))
+
+    with pytest.raises(UnreadableInput, match=r"campaigns_left_out: no run of the campaign 'quick' has the release '0\.9'; there are '0\.1\.0'"):
+        build_site([tmp_path / "data"], tmp_path / "site", tmp_path, settings)
 
 
 @pytest.mark.site

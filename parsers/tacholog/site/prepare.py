@@ -30,7 +30,7 @@ from tacholog.privacy.redact import redacted
 from tacholog.runs.problems import FORGOTTEN
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import keep_requirements
-from tacholog.site.settings import SiteSettings
+from tacholog.site.settings import CampaignOfRelease, SiteSettings
 
 _NAMED = 3  # problems named in one line; check lists them all
 
@@ -143,9 +143,8 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
     if settings.systems is not None:
         _refuse_unknown("systems: no run of", settings.systems, data.runs["system"])
         shown &= data.runs["system"].isin(settings.systems)
-    if settings.campaigns_left_out:
-        _refuse_unknown("campaigns_left_out: no run of the campaign", settings.campaigns_left_out, data.runs["campaign"])
-        shown &= ~data.runs["campaign"].isin(settings.campaigns_left_out)
+    for campaign in settings.campaigns_left_out:
+        shown &= ~_left_out(data.runs, campaign)
     if shown.all():
         return data
     left_out = set(data.runs[~shown]["run"])
@@ -153,6 +152,21 @@ def _only(data: Dataset, settings: SiteSettings) -> Dataset:
     tables = {name: table[~table["run"].isin(left_out)].reset_index(drop=True) for name, table in tables.items()}
     used = set(tables["runs"]["host"].dropna())
     return Dataset(**tables, hosts={name: host for name, host in data.hosts.items() if name in used})
+
+
+def _left_out(runs: pd.DataFrame, what: str | CampaignOfRelease) -> pd.Series:
+    """Return which runs are of a campaign, or of that of one release.
+
+    Raises:
+        UnreadableInput: none is.
+    """
+    campaign = what if isinstance(what, str) else what.campaign
+    _refuse_unknown("campaigns_left_out: no run of the campaign", [campaign], runs["campaign"])
+    of_campaign = runs["campaign"].isin([campaign])
+    if isinstance(what, str):
+        return of_campaign
+    _refuse_unknown(f"campaigns_left_out: no run of the campaign {campaign!r} has the release", [what.release], runs[of_campaign]["release"])
+    return of_campaign & runs["release"].isin([what.release])
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:

@@ -51,6 +51,13 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return Sizes(round(self.file_mb * 1e6), round(self.site_mb * 1e6))
 
 
+class CampaignOfRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The runs of a campaign that are of one release."""
+
+    campaign: str
+    release: str
+
+
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of ``site.toml``. All are optional."""
 
@@ -65,7 +72,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     vendors: dict[str, str] = {}
     links: tuple[Link, ...] = ()
     systems: tuple[str, ...] | None = None
-    campaigns_left_out: tuple[str, ...] = ()
+    campaigns_left_out: tuple[str | CampaignOfRelease, ...] = ()
     pages: tuple[str, ...] = DEFAULT
     privacy: Privacy = Privacy()
     limits: LimitSettings = LimitSettings()
