@@ -27,7 +27,6 @@ KINDS = (
     *("diffs/ecal-ecal-5.11-to-ecal-5.12.html", "history/latency-mean.html"),
 )
 MOST_SHIFT = 0.05
-LOADS = 5
 PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 lying, without its margins
 BEYOND_PAPER = """() => [...document.querySelectorAll('table')]
     .filter((table) => !table.closest('details:not([open])') && table.getBoundingClientRect().right > innerWidth)
@@ -73,14 +72,8 @@ def watch(page: Page, complaints: list[str]) -> None:
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:
     """Yield what is wrong with an open page, and with what it shows folded at first."""
-    shifts = [page.evaluate("window.shifts")]
-    # On a busy machine, the browser may draw a part of a large table, whose columns move when the rest has come. What a page itself does comes again.
-    while shifts[-1] > MOST_SHIFT and len(shifts) < LOADS:
-        page.reload()
-        scroll_through(page)
-        shifts.append(page.evaluate("window.shifts"))
-    if min(shifts) > MOST_SHIFT:
-        yield f"the layout shifts by {min(shifts):.3f}"
+    if (shift := page.evaluate("window.shifts")) > MOST_SHIFT:
+        yield f"the layout shifts by {shift:.3f}"
     open_folds(page)
     scroll_through(page)
     if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):

@@ -52,7 +52,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CampaignOfRelease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The runs of a campaign that are of one release."""
+    """A campaign and a release: together they mean the runs of that campaign which measured that release."""
 
     campaign: str
     release: str

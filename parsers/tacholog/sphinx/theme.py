@@ -1,6 +1,6 @@
 """The templates of the theme, compiled once: to compile them took a quarter of a second of each build, however small.
 
-They lie in Sphinx's own cache, whose pages Python unpickles: what may be put there by others is no worse in them.
+Compiled templates are code. They lie in Sphinx's own cache, which Python unpickles: who can write there can run code without them too.
 """
 
 from __future__ import annotations

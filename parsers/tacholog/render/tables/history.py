@@ -99,7 +99,7 @@ def _table(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(tag("th", shown, scope="col", class_="n"))
-    table = tag("table", tag("thead", tag("tr", *heads)), *_bodies(system, found, find))
+    table = tag("table", tag("thead", tag("tr", *heads)), *_bodies(system, found, find), class_="history")
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
 
 
