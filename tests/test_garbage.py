@@ -29,3 +29,25 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     can, given_mb = subprocess.run([sys.executable, "-c", FREED], check=True, capture_output=True, text=True).stdout.split()
 
     assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
+
+
+# Arrays as a long log makes them. By itself the C library gives back what is above twice the size of one.
+MADE_AGAIN = """
+import ctypes
+import resource
+from tacholog.garbage import keep_freed
+
+keep_freed()
+for _ in range(10):
+    arrays = [bytearray(30_000_000) for _ in range(4)]
+    del arrays
+faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+print(hasattr(ctypes.CDLL(None), "mallopt"), faults * resource.getpagesize() / 1e6)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the faults of a process")
+def test_memory_that_was_freed_is_used_again() -> None:
+    can, made_mb = subprocess.run([sys.executable, "-c", MADE_AGAIN], check=True, capture_output=True, text=True).stdout.split()
+
+    assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +23,9 @@ from tacholog.dataset.cache import Cache, Kind
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.work.entries import DamagedEntry, decoded
+from tacholog.dataset.work.fetch import Fetching, ListedRun
 from tacholog.dataset.work.pool import Pool
-from tacholog.dataset.work.tasks import InThisProcess, LogTask
+from tacholog.dataset.work.tasks import Heard, InThisProcess, LogTask, Promise
 from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import LogFile, Manifest, write
@@ -121,10 +122,62 @@ def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, pat
     assert [len(entry.columns.records.line) for entry in entries] == [1, 0, 1, 0, 1]
 
 
+class Given:
+    """Reads in this process, as so many others would, and keeps what it was given at a time."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self.sizes: list[list[int]] = []
+
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
+        self.sizes.append([task.size_bytes for task in tasks])
+        return InThisProcess().submit(tasks, heard)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("processes", "chunk"), [(2, 256), (8, 64), (100, 32)])
+def test_the_more_processes_read_the_fewer_logs_each_is_given_at_a_time(tmp_path: Path, processes: int, chunk: int) -> None:
+    given = Given(processes)
+
+    list(Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"\n"] * 1024)))
+
+    assert [len(sizes) for sizes in given.sizes] == [chunk] * (1024 // chunk)
+
+
+def test_other_processes_are_given_work_ahead_within_bounds(tmp_path: Path) -> None:
+    given = Given(2)
+    found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"x" * 2_000_000] * 60))
+
+    next(found)
+
+    assert 32 <= sum(map(len, given.sizes)) <= 40  # 64 MiB for two processes, and the window that exceeds them
+    assert len(list(found)) == 59
+
+
+def test_this_process_reads_no_log_before_it_is_needed(tmp_path: Path) -> None:
+    given = Given(0)
+    found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"\n"] * 2000))
+
+    next(found)
+
+    assert sum(map(len, given.sizes)) == 1024
+
+
+def listed(root: Path, contents: Sequence[bytes]) -> Iterator[ListedRun]:
+    for number, content in enumerate(contents):
+        folder = root / f"{number:04d}"
+        folder.mkdir()
+        (folder / "some.log").write_bytes(content)
+        manifest = Manifest(system="rti", logs=(LogFile(file="some.log", sha256=hashlib.sha256(content).hexdigest(), format="rti"),))
+        yield ListedRun(folder.name, folder, manifest, msgspec.json.encode(manifest))
+
+
 def test_a_process_that_is_lost_once_costs_nothing() -> None:
     pool = Pool(1)
     first = pool.submit(GOOD[:1], lambda _place, _count: None).result()
-    for process in pool.processes():
+    for process in pool.started():
         os.kill(process, signal.SIGKILL)
 
     again = pool.submit(GOOD[:1], lambda _place, _count: None).result()

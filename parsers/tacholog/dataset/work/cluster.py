@@ -46,6 +46,7 @@ class Cluster:
         except (OSError, ValueError) as error:  # TimeoutError is an OSError.
             raise TachologError(f"--cluster {address}: no scheduler of a Dask cluster with workers answers there: {error}") from error
         self._here = Pool(here)
+        self.processes: int = sum(self._client.nthreads().values())
 
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
         """Read these logs on one of the workers; here if one is too large to be sent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,10 +21,15 @@ from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import UNREADABLE
 
 HANDED_BYTES = 1 << 20  # A larger log is opened again by the process that reads it.
-_WINDOW_LOGS = 1024  # So many are looked up, and read, together. Two windows are open at a time.
-_WINDOW_BYTES = 1 << 25
-_CHUNK_LOGS = 32  # So many go to one process at a time ...
+_WINDOW_LOGS = 1024  # So many are looked up, and read, together ...
+_WINDOW_BYTES = 1 << 23  # ... if they are no larger than this.
+# So much is given to other processes before the first of it is asked for. They go on with it while this process writes a part of a file.
+_AHEAD_LOGS = 8 * _WINDOW_LOGS
+_AHEAD_BYTES = 1 << 25  # for each process
+_CHUNK_LOGS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks of a window ...
+_CHUNKS_OF_PROCESS = 2
 _CHUNK_BYTES = 1 << 20  # ... if they are no larger than this.
+_KEPT_BYTES = 1 << 23  # What was read is kept in so large parts. One for each chunk took a third longer.
 _HASHED_BYTES = 1 << 18
 
 
@@ -67,6 +72,11 @@ class _Window(msgspec.Struct, eq=False):
     logs: list[_Log]
     reading: list[tuple[list[_Log], Promise]]
 
+    @property
+    def size_bytes(self) -> int:
+        """The size of all logs."""
+        return sum(log.size_bytes for log in self.logs)
+
 
 class Fetching:
     """Fetches the logs of many runs."""
@@ -81,6 +91,7 @@ class Fetching:
             progress: is told which log is being read, and how far.
         """
         self.tally = LogCount()
+        self._processes = 0
         self._cache, self._readers, self._limits, self._progress = cache, readers, limits, progress
 
     def runs(self, listed: Iterable[ListedRun]) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
@@ -88,10 +99,17 @@ class Fetching:
         windows: deque[_Window] = deque()
         for runs in _windows(listed, self._opened):
             windows.append(self._begun(runs))
-            if len(windows) > 1:
+            while self._are_enough(windows):
                 yield from self._finished(windows.popleft())
         while windows:
             yield from self._finished(windows.popleft())
+
+    def _are_enough(self, windows: Collection[_Window]) -> bool:
+        """Return whether the first of these windows is to be finished before another one is begun."""
+        if not self._processes:
+            return bool(windows)  # Its logs are read already.
+        logs, size_bytes = sum(len(window.logs) for window in windows), sum(window.size_bytes for window in windows)
+        return logs >= _AHEAD_LOGS or size_bytes >= _AHEAD_BYTES * self._processes
 
     def _opened(self, run: ListedRun) -> list[_Log]:
         """Return the logs of a run with what identifies their content. One that cannot be opened is lost already."""
@@ -132,15 +150,23 @@ class Fetching:
         if not missing:
             return _Window(runs, logs, [])
         readers = self._readers(len(missing), sum(log.size_bytes for log in missing))
-        return _Window(runs, logs, [(chunk, readers.submit([self._task(log) for log in chunk], self._heard(chunk))) for chunk in _chunks(missing)])
+        self._processes = readers.processes
+        chunks = _chunks(missing, max(1, readers.processes))
+        return _Window(runs, logs, [(chunk, readers.submit([self._task(log) for log in chunk], self._heard(chunk))) for chunk in chunks])
 
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
+        held: list[tuple[_Log, bytes]] = []
+        held_bytes = 0
         for chunk, promise in window.reading:
-            read = promise.result()
-            for log, one in zip(chunk, read, strict=True):
+            for log, one in zip(chunk, promise.result(), strict=True):
                 log.found = one.entry()
-            self._keep(chunk, [one.content for one in read])
+                held.append((log, one.content))
+                held_bytes += len(one.content)
+            if held_bytes >= _KEPT_BYTES:
+                self._keep(held)
+                held, held_bytes = [], 0
+        self._keep(held)
         logs = iter(window.logs)
         for run in window.runs:
             yield run, [log.found for log in (next(logs) for _ in run.manifest.logs) if log.found is not None]
@@ -185,11 +211,11 @@ class Fetching:
             return lambda _place, _count: None
         return lambda place, count: progress(f"{chunk[place].run.run}/{chunk[place].entry.file}", count)
 
-    def _keep(self, chunk: Sequence[_Log], contents: Sequence[bytes]) -> None:
+    def _keep(self, read: Iterable[tuple[_Log, bytes]]) -> None:
         """Keep what was read. What could not be read is tried again the next time, and so is a log that was changed meanwhile."""
         entries: dict[bytes, bytes] = {}
         formats: dict[bytes, bytes] = {}
-        for log, content in zip(chunk, contents, strict=True):
+        for log, content in read:
             head = log.found.head if log.found else None
             if head is None or head.is_lost or head.sha256 != log.sha256:
                 continue
@@ -215,25 +241,27 @@ def _windows(listed: Iterable[ListedRun], opened: Callable[[ListedRun], list[_Lo
     """Cut runs into windows of a bounded number of logs and bytes."""
     runs: list[ListedRun] = []
     logs: list[_Log] = []
-    held_bytes = 0
+    size_bytes = 0
     for run in listed:
         runs.append(run)
         of_run = opened(run)
         logs += of_run
-        held_bytes += sum(len(log.content or b"") for log in of_run)
-        if len(logs) >= _WINDOW_LOGS or held_bytes >= _WINDOW_BYTES:
+        size_bytes += sum(log.size_bytes for log in of_run)
+        if len(logs) >= _WINDOW_LOGS or size_bytes >= _WINDOW_BYTES:
             yield runs, logs
-            runs, logs, held_bytes = [], [], 0
+            runs, logs, size_bytes = [], [], 0
     if runs:
         yield runs, logs
 
 
-def _chunks(logs: Iterable[_Log]) -> Iterator[list[_Log]]:
-    """Cut logs into chunks for one process."""
+def _chunks(logs: Sequence[_Log], processes: int) -> Iterator[list[_Log]]:
+    """Cut logs into chunks for one process, of which there are so many."""
+    fewest, most_logs = _CHUNK_LOGS
+    most = min(most_logs, max(fewest, len(logs) // (_CHUNKS_OF_PROCESS * processes)))
     chunk: list[_Log] = []
     size_bytes = 0
     for log in logs:
-        if chunk and (len(chunk) >= _CHUNK_LOGS or size_bytes + log.size_bytes > _CHUNK_BYTES):
+        if chunk and (len(chunk) >= most or size_bytes + log.size_bytes > _CHUNK_BYTES):
             yield chunk
             chunk, size_bytes = [], 0
         chunk.append(log)

@@ -35,10 +35,11 @@ class Pool:
             count: how many.
             patience_s: for how long a process may say nothing. After that it is taken for hung, and killed.
         """
+        self.processes = count
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="tacholog-reader")
         self._own = threading.local()
         self._lock = threading.Lock()
-        self._processes: set[_Process] = set()
+        self._started: set[_Process] = set()
         self._patience_s = patience_s
         self._is_closed = False
 
@@ -46,22 +47,22 @@ class Pool:
         """Read these logs in one of the processes."""
         return self._threads.submit(self._read, tasks, heard)
 
-    def processes(self) -> list[int]:
+    def started(self) -> list[int]:
         """Return the ids of the processes that were started."""
         with self._lock:
-            return [process.id for process in self._processes]
+            return [process.id for process in self._started]
 
     def close(self) -> None:
         """End all processes."""
         self._is_closed = True
         with self._lock:
-            ended = [*self._processes]
+            ended = [*self._started]
         for process in ended:
             process.end()
         self._threads.shutdown(cancel_futures=True)  # Only then no thread waits at a pipe.
         for process in ended:
             process.close()
-        self._processes.clear()
+        self._started.clear()
 
     def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[ReadLog]:
         entries: list[ReadLog] = []
@@ -88,7 +89,7 @@ class Pool:
         if process is None:
             process = self._own.process = _Process(self._patience_s)
             with self._lock:
-                self._processes.add(process)
+                self._started.add(process)
         return process
 
     def _replace(self) -> None:
@@ -98,7 +99,7 @@ class Pool:
             process.end()
             process.close()
             with self._lock:
-                self._processes.discard(process)
+                self._started.discard(process)
             self._own.process = None
 
 

@@ -52,6 +52,10 @@ class Promise(Protocol):
 class Readers(Protocol):
     """Something that reads logs."""
 
+    @property
+    def processes(self) -> int:
+        """In how many other processes it reads at a time; 0: in this one."""
+
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
         """Begin to read these logs."""
 
@@ -78,6 +82,8 @@ def lost(task: LogTask, reason: str) -> bytes:
 
 class InThisProcess:
     """Reads logs in this process, one after the other."""
+
+    processes = 0
 
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[ReadLog]]:
         """Read these logs now."""

@@ -5,6 +5,7 @@ A log can make a reader hang, or take all memory. In a process of its own it cos
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import IO
@@ -13,9 +14,10 @@ import msgspec
 
 from tacholog.dataset.work.entries import encoded
 from tacholog.dataset.work.tasks import LogTask, do
-from tacholog.garbage import rare_collections
+from tacholog.garbage import keep_freed, rare_collections
 
 LENGTH_BYTES = 8
+_LONG_LOG_BYTES = 1 << 18  # Of a shorter log, only its entry is sent: to say that it was begun takes longer than some of them.
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -47,11 +49,16 @@ def main() -> None:
     def say(answer: Answer) -> None:
         send(answers, encode(answer))
 
+    def hear(place: int, task: LogTask, count: int) -> None:
+        if task.size_bytes >= _LONG_LOG_BYTES:
+            say(Answer(place, count))
+
     while (request := receive(sys.stdin.buffer)) is not None:
         for place, task in enumerate(decode(request)):
-            say(Answer(place, entry=encoded(do(task, lambda count, place=place: say(Answer(place, count))))))  # type: ignore[misc]
+            say(Answer(place, entry=encoded(do(task, functools.partial(hear, place, task)))))
 
 
 if __name__ == "__main__":
+    keep_freed()
     with rare_collections():
         main()
