@@ -6,12 +6,14 @@ import hashlib
 import sqlite3
 from pathlib import Path
 
+import msgspec
+import pandas as pd
 import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.compare.sides import find, find_all
 from tacholog.dataset.cache import FILE, Cache
-from tacholog.dataset.frames import Dataset
+from tacholog.dataset.frames import Dataset, Part
 from tacholog.dataset.load import load, load_logs, load_parts
 from tacholog.dataset.logs import Limits
 from tacholog.dataset.work.work import Work
@@ -135,13 +137,19 @@ def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: 
         assert counts(again) == (0, 3)
 
 
-def test_parts_hold_what_the_whole_holds(tmp_path: Path) -> None:
+def joined(part: Part) -> Dataset:
+    return msgspec.structs.replace(part.data, results=pd.concat([frame.astype("object") for frame in part.results]))
+
+
+@pytest.mark.parametrize("frame_rows", [7, 1000])
+def test_parts_hold_what_the_whole_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_rows: int) -> None:
+    monkeypatch.setattr("tacholog.dataset.frames.FRAME_ROWS", frame_rows)
     for number in range(20):
         run(tmp_path / "data" / f"{number:02d}", 2_000_000 + number, published=number % 3 == 0, release=f"{number % 2}")
     whole = tables(load([tmp_path / "data"]))
 
-    parts = [tables(part) for part in load_parts([tmp_path / "data"], numbers=20)]
-    one_part = [tables(part) for part in load_parts([tmp_path / "data"])]
+    parts = [tables(joined(part)) for part in load_parts([tmp_path / "data"], numbers=20)]
+    one_part = [tables(joined(part)) for part in load_parts([tmp_path / "data"])]
 
     assert len(parts) > 3
     assert len(whole["results"]) >= 100

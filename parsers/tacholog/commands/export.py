@@ -32,7 +32,7 @@ from tacholog.extras import require
 
 if TYPE_CHECKING:
     from tacholog.dataset.complaints import Complaints
-    from tacholog.dataset.frames import Dataset
+    from tacholog.dataset.frames import Dataset, Part
 
 _ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")
 _ROW_VALUES = ("bencher", "github-action-benchmark")
@@ -56,13 +56,16 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int |
         require("parquet", "--format parquet")
     if path is None and kind in (*_ONE_FILE, *_FOLDERS):
         raise UnreadableInput(f"--format {kind} writes a {'file' if kind in _ONE_FILE else 'folder'}: give its name with --output")
+    from tacholog.dataset.frames import Part
     from tacholog.dataset.load import load, load_parts
 
     folders = roots or default_roots()
     progress = Progress()
     work = work_of(jobs, cluster, progress)
     if kind in _ROW_VALUES:  # a row's value needs all of its runs at once
-        sys.exit(_export_row_values(_told([load(folders, progress=progress, work=work)], folders), kind, path))
+        data = load(folders, progress=progress, work=work)
+        ((_, complained),) = _told([Part(data, iter(()))], folders)
+        sys.exit(_export_row_values(data, complained, kind, path))
     parts = _told(load_parts(folders, progress, work=work), folders)
     if kind == "hdr":
         assert path is not None  # noqa: S101 - refused above
@@ -70,10 +73,7 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int |
     sys.exit(_export_results(parts, kind, path))
 
 
-Part = tuple["Dataset", "Complaints"]
-
-
-def _told(parts: Iterable[Dataset], folders: Sequence[Path]) -> Iterator[Part]:
+def _told(parts: Iterable[Part], folders: Sequence[Path]) -> Iterator[tuple[Part, Complaints]]:
     """Yield each part with what could not be read.
 
     Raises:
@@ -83,20 +83,20 @@ def _told(parts: Iterable[Dataset], folders: Sequence[Path]) -> Iterator[Part]:
 
     is_empty = True
     for part in parts:
-        found = complaints(part)
-        is_empty = is_empty and part.runs.empty and not found.unread
+        found = complaints(part.data)
+        is_empty = is_empty and part.data.runs.empty and not found.unread
         yield part, found
     if is_empty:
         raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, folders))} or subfolders")
 
 
-def _export_hdr(parts: Iterable[Part], folder: Path) -> int:
+def _export_hdr(parts: Iterable[tuple[Part, Complaints]], folder: Path) -> int:
     """Write histograms, and return the exit code."""
     from tacholog.dataset.export import write_hdr
 
     told, count = [], 0
-    for data, complained in parts:
-        count += write_hdr(data, folder)
+    for part, complained in parts:
+        count += write_hdr(part.data, folder)
         told.append(complained)
     if not count:
         raise UnreadableInput("no log has a distribution: nothing to write")
@@ -105,28 +105,27 @@ def _export_hdr(parts: Iterable[Part], folder: Path) -> int:
     return exit_code
 
 
-def _export_results(parts: Iterable[Part], kind: str, path: Path | None) -> int:
+def _export_results(parts: Iterable[tuple[Part, Complaints]], kind: str, path: Path | None) -> int:
     """Write all numbers part by part, and return the exit code. A file has its name only when it is whole."""
     from tacholog.dataset.export import ResultsFile, results_tables
 
     told = []
     with whole_file(path) if path else text_output() as stream:
         file = ResultsFile(kind, stream)
-        for data, complained in parts:
+        for part, complained in parts:
             told.append(complained)
-            for table in results_tables(data):
+            for table in results_tables(part.data.runs, part.results):
                 file.write(table)
         file.close()
     return tell(told)
 
 
-def _export_row_values(parts: Iterable[Part], kind: str, path: Path | None) -> int:
+def _export_row_values(data: Dataset, complained: Complaints, kind: str, path: Path | None) -> int:
     """Write one value for each row in the form of a service that follows benchmarks, and return the exit code."""
     from tacholog.compare.row_values import row_values
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest
 
-    ((data, complained),) = parts
     values = row_values(newest(data))
     files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
     exit_code = tell([complained])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import msgspec
 
 from tacholog.dataset.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, Shape, joined_words
-from tacholog.dataset.frames import Dataset, Row, dataset
+from tacholog.dataset.frames import Dataset, Part, Row, dataset, frame, results_frame, results_frames
 from tacholog.dataset.marking.across import mark_growing, mark_republished
 from tacholog.dataset.marking.clocks import Clocks, clocks_of
 from tacholog.dataset.marking.quality import RunContext, judge
@@ -99,6 +99,16 @@ class Assembly:
 
     def finish(self, hosts: dict[str, Host]) -> Dataset:
         """Return all runs as a dataset, with quality marks."""
+        columns, log_of = self._judged()
+        return dataset(self.rows, results_frame(columns, self._places, log_of), hosts)
+
+    def finish_part(self, hosts: dict[str, Host]) -> Part:
+        """Return all runs as a part of a dataset, with quality marks."""
+        columns, log_of = self._judged()
+        return Part(dataset(self.rows, frame("results", ()), hosts), results_frames(columns, self._places, log_of))
+
+    def _judged(self) -> tuple[Columns, Integers]:
+        """Return the results of all logs with their marks, and for each record the place of its log."""
         import numpy as np
 
         records = joined_words(self._record_parts, RECORD_WIDTH)
@@ -110,7 +120,7 @@ class Assembly:
         judge(columns, self._contexts, log_of, run_of)
         mark_growing(columns, run_of)
         mark_republished(columns, self._releases, run_of)
-        return dataset(self.rows, columns, self._places, log_of, hosts)
+        return columns, log_of
 
     def _add_columns(self, run: str, log: str, columns: Columns) -> None:
         """Add the results of a log. Their shapes and names get the numbers that they have here."""

@@ -9,10 +9,11 @@ import inspect
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tacholog.dataset.frames import FRAME_ROWS
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Bins = Sequence[tuple[float, float, int]]
 _HDR_DIGITS = 3
-_GROUP_ROWS = 1 << 18
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
 _JSON_DIGITS = 10  # after the point, as pandas writes numbers
 _TO_BE_QUOTED = re.compile('[",\\n\\r]')
@@ -42,33 +42,38 @@ _HDR_HEAD = (
 
 def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
-    return _table(data.results, data.results["run"].astype("category"), _facts_of_runs(data))
+    (table,) = results_tables(data.runs, [data.results])
+    return table
 
 
-def results_tables(data: Dataset) -> Iterator[pd.DataFrame]:
-    """Yield the table in parts of some hundred thousand rows. Their columns stay in the caches of the processor; those of a million rows do not."""
-    results, runs, facts = data.results, data.results["run"].astype("category"), _facts_of_runs(data)
-    for start in range(0, max(1, len(results)), _GROUP_ROWS):
-        rows = slice(start, start + _GROUP_ROWS)
-        yield _table(results.iloc[rows], runs.iloc[rows], facts)
-
-
-def _facts_of_runs(data: Dataset) -> dict[str, Any]:
-    """Return what stands beside the results of a run: for each name an array with a value for each category of the runs."""
+def results_tables(runs: pd.DataFrame, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield the table for each of several frames of results. ``runs`` are those of all of them."""
     import pandas as pd
 
-    runs = data.results["run"].astype("category").cat.categories.astype("str")
-    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs))
-    columns = {name: data.runs[name] for name in OFFERED_OF_RUNS}
-    arrays = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
-    return {name: array.take(places, allow_fill=True) for name, array in arrays.items()}
+    names, columns = pd.Index(runs["run"]), {name: runs[name] for name in OFFERED_OF_RUNS}
+    facts = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
+    for results in frames:
+        yield _table(results, names, facts)
 
 
-def _table(results: pd.DataFrame, runs: pd.Series, facts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of these results. A frame is made at once: to put a dozen columns into one takes longer than to make them."""
+def in_frames(results: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield results as frames of `FRAME_ROWS` rows, at least one."""
+    return (results.iloc[start : start + FRAME_ROWS] for start in range(0, max(1, len(results)), FRAME_ROWS))
+
+
+def _table(results: pd.DataFrame, runs: pd.Index, facts: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of these results. A frame is made at once: to put a dozen columns into one takes longer than to make them.
+
+    Args:
+        results: some results.
+        runs: the names of runs.
+        facts: what stands beside the results of a run: for each name an array with a value for each of the runs.
+    """
     import pandas as pd
 
-    of_runs = {name: array.take(runs.cat.codes, allow_fill=True) for name, array in facts.items()}
+    of_results = results["run"].astype("category").cat
+    places = runs.get_indexer(pd.Index(of_results.categories.astype("str")))
+    of_runs = {name: array.take(places, allow_fill=True).take(of_results.codes, allow_fill=True) for name, array in facts.items()}
     columns: dict[str, Any] = {str(name): column.array for name, column in results.items()}
     table = {"id": _ids(results), **columns, "marks": _mark_words(results["marks"]), **of_runs}
     return pd.DataFrame(table, index=results.index, copy=False)
@@ -253,10 +258,10 @@ class ResultsFile:
             how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
             how["column_encoding"] = dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED")
             if "max_rows_per_page" in inspect.signature(parquet.ParquetWriter.__init__).parameters:
-                how["max_rows_per_page"] = _GROUP_ROWS  # Else newer versions end a page after 20,000 rows, and each page is compressed anew.
+                how["max_rows_per_page"] = FRAME_ROWS  # Else newer versions end a page after 20,000 rows, and each page is compressed anew.
             self._parquet = parquet.ParquetWriter(self._stream, schema, **how)
-        for start in range(0, len(results), _GROUP_ROWS):
-            self._parquet.write_table(_as_arrow(results.iloc[start : start + _GROUP_ROWS], schema))
+        for start in range(0, len(results), FRAME_ROWS):
+            self._parquet.write_table(_as_arrow(results.iloc[start : start + FRAME_ROWS], schema))
 
 
 def _parquet_schema(results: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow comes without types

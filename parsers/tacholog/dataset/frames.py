@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: One row of a table, by the names of its columns.
 Row = dict[str, Any]
 HOSTS_FILE = "hosts.json"
+#: Rows of a frame where results come in several. Their columns stay in the caches of the processor; those of a million rows do not.
+FRAME_ROWS = 1 << 18
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -59,6 +61,13 @@ class Dataset(msgspec.Struct, frozen=True):
         (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
 
 
+class Part(NamedTuple):
+    """A part of a dataset that is written and forgotten: ``results`` are frames beside ``data``, each made when it is asked for; at least one."""
+
+    data: Dataset
+    results: Iterator[pd.DataFrame]
+
+
 def without_distributions(data: Dataset) -> Dataset:
     """Return a dataset that has no bins of distributions."""
     none = data.histograms.iloc[:0].copy()  # Without a copy, pandas keeps the columns of which these are a part, and so all bins.
@@ -78,27 +87,37 @@ def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def dataset(rows: dict[str, list[Row]], columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers, hosts: dict[str, Host]) -> Dataset:
-    """Return the rows of the small tables, and the columns of the results, as a dataset.
+def dataset(rows: dict[str, list[Row]], results: pd.DataFrame, hosts: dict[str, Host]) -> Dataset:
+    """Return the rows of the small tables, the results and the machines as a dataset."""
+    small = {name: frame(name, rows[name]) for name in TABLES if name != "results"}
+    return Dataset(**small, results=results, hosts=hosts)
+
+
+def results_frames(columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers) -> Iterator[pd.DataFrame]:
+    """Yield results as `results_frame` returns them, in frames of `FRAME_ROWS` rows: those of all rows take five times the memory of the columns."""
+    count = columns.number_words.shape[1]
+    for start in range(0, max(1, count), FRAME_ROWS):
+        numbers = columns.number_words[:, start : start + FRAME_ROWS]
+        first, last = (int(numbers[0, 0]), int(numbers[0, -1])) if count else (0, -1)  # The numbers are in the order of their records.
+        part = Columns(columns.shapes, columns.names, columns.record_words[:, first : last + 1], numbers)
+        yield results_frame(part, places, log_of[first : last + 1], first)
+
+
+def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers, first: int = 0) -> pd.DataFrame:
+    """Return results as a frame. Its text columns hold each word once, as categories.
 
     Args:
-        rows: the rows of all tables but the results.
         columns: the results.
         places: the run and the name of each log.
         log_of: for each record the place of its log in ``places``.
-        hosts: the machines.
+        first: what the numbers call the first of these records.
     """
-    small = {name: frame(name, rows[name]) for name in TABLES if name != "results"}
-    return Dataset(**small, results=results_frame(columns, places, log_of), hosts=hosts)
-
-
-def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers) -> pd.DataFrame:
-    """Return results as a frame. Its text columns hold each word once, as categories."""
     import numpy as np
     import pandas as pd
 
     records, numbers = columns.records, columns.numbers
-    log, shape = _Codes(_of_numbers(log_of, numbers.record), len(places)), _Codes(_of_numbers(records.shape, numbers.record), len(columns.shapes))
+    record = numbers.record - first if first else numbers.record
+    log, shape = _Codes(_of_numbers(log_of, record), len(places)), _Codes(_of_numbers(records.shape, record), len(columns.shapes))
     name_of, bound = _Codes(numbers.name, len(columns.names)), _Codes(numbers.bound, len(BOUNDS))
     made: dict[str, Any] = {
         "run": _words([run for run, _ in places], log),
@@ -115,7 +134,7 @@ def results_frame(columns: Columns, places: Sequence[tuple[str, str]], log_of: I
         "marks": _marks(numbers.marks),
     }
     for name in ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples"):
-        made[name] = _integers(_of_numbers(getattr(records, name), numbers.record))
+        made[name] = _integers(_of_numbers(getattr(records, name), record))
     return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from tacholog.dataset.assembly import Assembly, FoundRun
 from tacholog.dataset.cache import Cache, Kind, key_of
-from tacholog.dataset.frames import Dataset, Row
+from tacholog.dataset.frames import Dataset, Part, Row
 from tacholog.dataset.logs import Limits, Progress, open_named
 from tacholog.dataset.versions import manifest_digest
 from tacholog.dataset.work.fetch import ListedRun
@@ -67,13 +67,11 @@ def load(
     Raises:
         UnreadableInput: a root is no folder, or two roots hold the same run.
     """
-    (whole,) = _parts(roots, limits, progress, work, wanted, None)
-    return whole
+    ((whole, hosts),) = _parts(roots, limits, progress, work, wanted, None)
+    return whole.finish(hosts)
 
 
-def load_parts(
-    roots: Sequence[Path], progress: Progress | None = None, *, work: Work | None = None, numbers: int = PART_NUMBERS
-) -> Iterator[Dataset]:
+def load_parts(roots: Sequence[Path], progress: Progress | None = None, *, work: Work | None = None, numbers: int = PART_NUMBERS) -> Iterator[Part]:
     """Read every run below the given folders as `load` does, but in parts, of which each has about so many numbers.
 
     Published runs come together at the end if there is more than one part: what one release repeats of another is seen only beside it.
@@ -81,7 +79,8 @@ def load_parts(
     Raises:
         UnreadableInput: a root is no folder, or two roots hold the same run.
     """
-    yield from _parts(roots, None, progress, work, None, numbers)
+    for part, hosts in _parts(roots, None, progress, work, None, numbers):
+        yield part.finish_part(hosts)
 
 
 def _parts(
@@ -91,7 +90,8 @@ def _parts(
     work: Work | None,
     wanted: Callable[[Manifest], bool] | None,
     most: int | None,
-) -> Iterator[Dataset]:
+) -> Iterator[tuple[Assembly, dict[str, Host]]]:
+    """Yield the parts of a dataset with the machines of all of them; one part if no number of numbers is given."""
     hosts: dict[str, Host] = {}
     problems: list[Row] = []
     work = work or Work()
@@ -108,13 +108,13 @@ def _parts(
             if most is not None and held_numbers >= most:
                 part = _assembled(held, published, folders)
                 held, held_numbers, is_split = [], 0, True
-                yield part.finish(hosts)
+                yield part, hosts
     last = _assembled(held, published if is_split else None, folders)
     held.clear()  # Otherwise all numbers would be in memory twice while they are joined.
     last.rows["problems"][:0] = problems
-    yield last.finish(hosts)
+    yield last, hosts
     if published.rows["runs"]:
-        yield published.finish(hosts)
+        yield published, hosts
 
 
 class _RunFolder(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, json_rows, results_table, results_tables
+from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
@@ -164,7 +164,7 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
 
 def _write_all(into: Sources, data: Dataset) -> None:
     whole = ResultsFile("parquet", packed := io.BytesIO())
-    for table in results_tables(data):
+    for table in results_tables(data.runs, in_frames(data.results)):
         whole.write(table)
     whole.close()
     into.write(_inside(into, ALL), packed.getvalue())
