@@ -152,8 +152,32 @@ def test_other_processes_are_given_work_ahead_within_bounds(tmp_path: Path) -> N
 
     next(found)
 
-    assert 32 <= sum(map(len, given.sizes)) <= 40  # 64 MiB for two processes, and the window that exceeds them
+    assert 32 <= sum(map(len, given.sizes)) <= 40  # 64 MiB, and the window that exceeds them
     assert len(list(found)) == 59
+
+
+def test_logs_larger_than_what_is_read_ahead_keep_all_processes_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.work.fetch._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("tacholog.dataset.work.fetch._AHEAD_BYTES", 1000)
+    given = Given(3)
+    found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"x" * 2000] * 60))
+
+    next(found)
+
+    assert sum(map(len, given.sizes)) == 6  # two for each
+
+
+def test_of_large_logs_in_the_cache_few_are_taken_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, given = Cache(tmp_path / "cache"), Given(3)
+    kept = [*listed(tmp_path, [b"x" * 2000 + bytes([number]) for number in range(60)])]
+    list(Fetching(cache, lambda _logs, _size: given).runs(kept[1:]))
+    monkeypatch.setattr("tacholog.dataset.work.fetch._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("tacholog.dataset.work.fetch._AHEAD_BYTES", 1000)
+    fetching = Fetching(cache, lambda _logs, _size: given)
+
+    next(fetching.runs(kept))
+
+    assert (fetching.tally.read, fetching.tally.kept) == (1, 6)
 
 
 def test_this_process_reads_no_log_before_it_is_needed(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _WINDOW_LOGS = 1024  # So many are looked up, and read, together ...
 _WINDOW_BYTES = 1 << 23  # ... if they are no larger than this.
 # So much is given to other processes before the first of it is asked for. They go on with it while this process writes a part of a file.
 _AHEAD_LOGS = 8 * _WINDOW_LOGS
-_AHEAD_BYTES = 1 << 25  # for each process
+_AHEAD_BYTES = 1 << 26
 _CHUNK_LOGS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks of a window ...
 _CHUNKS_OF_PROCESS = 2
 _CHUNK_BYTES = 1 << 20  # ... if they are no larger than this.
@@ -108,8 +108,11 @@ class Fetching:
         """Return whether the first of these windows is to be finished before another one is begun."""
         if not self._processes:
             return bool(windows)  # Its logs are read already.
-        logs, size_bytes = sum(len(window.logs) for window in windows), sum(window.size_bytes for window in windows)
-        return logs >= _AHEAD_LOGS or size_bytes >= _AHEAD_BYTES * self._processes
+        if sum(len(window.logs) for window in windows) < _AHEAD_LOGS and sum(window.size_bytes for window in windows) < _AHEAD_BYTES:
+            return False
+        # A large log is a window of its own, and the cache may have some of them.
+        all_busy = _CHUNKS_OF_PROCESS * self._processes
+        return len(windows) > all_busy or sum(len(window.reading) for window in windows) >= all_busy
 
     def _opened(self, run: ListedRun) -> list[_Log]:
         """Return the logs of a run with what identifies their content. One that cannot be opened is lost already."""
