@@ -107,7 +107,7 @@ private:
         return socket_->wait(
             NNG_OPT_SENDTIMEO, patience,
             [this](int flags) -> Result<bool> {
-                const int code = ::nng_sendmsg(socket_->get(), message_, flags);
+                const int code = send_message(socket_->get(), message_, flags);
                 if (code == NNG_EAGAIN || code == NNG_ETIMEDOUT) return false;
                 if (code != 0) return nng_error("publish on " + channel_, code);
                 message_ = nullptr;  // the library's now
