@@ -108,16 +108,17 @@ def test_limits_hold_for_a_log_that_was_kept_without_them(tmp_path: Path) -> Non
 
 
 def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: Path) -> None:
-    for number in range(3):
-        run(tmp_path / "data" / str(number), 2_000_000 + number)
     cache = Cache(tmp_path / "cache")
-    right = tables(load([tmp_path / "data"], work=Work(cache=cache)))
+    for number in range(3):  # each in a pack of its own
+        run(tmp_path / "data" / str(number), 2_000_000 + number)
+        load([tmp_path / "data"], work=Work(cache=cache))
+    right = tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
     cache.close()
     with sqlite3.connect(tmp_path / "cache" / FILE) as file:
-        stored = file.execute("SELECT key, value FROM log").fetchall()
+        stored = file.execute("SELECT id, keys, value FROM log_packs").fetchall()
     file.close()
 
-    values = [value for _, value in stored]
+    values = [value for *_, value in stored]
     for changed in (
         [values[0], values[0], values[2]],  # of another log
         [values[0], values[1][:-1], b""],  # cut
@@ -125,7 +126,9 @@ def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: 
         [b"something else"] * 3,
     ):
         with sqlite3.connect(tmp_path / "cache" / FILE) as file:
-            file.executemany("UPDATE log SET value = ? WHERE key = ?", [(value, key) for value, (key, _) in zip(changed, stored, strict=True)])
+            file.execute("DELETE FROM log_packs")
+            file.executemany("INSERT INTO log_packs VALUES (?, ?, ?)", [(*pack[:2], value) for pack, value in zip(stored, changed, strict=True)])
+            file.executemany("UPDATE log SET pack = ?, place = 0 WHERE key = ?", [pack[:2] for pack in stored])
         file.close()
         work = Work(cache=Cache(tmp_path / "cache"))
 
