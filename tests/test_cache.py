@@ -75,12 +75,12 @@ def test_a_value_in_a_pack_is_found_only_under_its_kind_and_its_key(tmp_path: Pa
     with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody exchanged them
         file.execute("INSERT INTO manifest SELECT * FROM log")
         file.execute("INSERT OR REPLACE INTO manifest_packs SELECT * FROM log_packs")
-        file.execute("UPDATE log SET pack = 4 - pack, place = 1 - place")
+        file.execute("UPDATE log SET pack = 4 - pack")
     file.close()
 
     again = Cache(tmp_path)
 
-    assert kept(again, Kind.LOG, KEYS) == {KEYS[3]: (b"short", 0), KEYS[4]: (b"short", 1)} or kept(again, Kind.LOG, KEYS) == {}
+    assert [kept(again, Kind.LOG, [key]) for key in KEYS] == [{}, {}, {}, {KEYS[3]: (b"short", 0)}, {KEYS[4]: (b"short", 1)}, {}]
     assert kept(again, Kind.MANIFEST, KEYS) == {}
 
 

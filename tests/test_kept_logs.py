@@ -128,7 +128,7 @@ def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: 
         with sqlite3.connect(tmp_path / "cache" / FILE) as file:
             file.execute("DELETE FROM log_packs")
             file.executemany("INSERT INTO log_packs VALUES (?, ?, ?)", [(*pack[:2], value) for pack, value in zip(stored, changed, strict=True)])
-            file.executemany("UPDATE log SET pack = ?, place = 0 WHERE key = ?", [pack[:2] for pack in stored])
+            file.executemany("UPDATE log SET pack = ? WHERE key = ?", [pack[:2] for pack in stored])
         file.close()
         work = Work(cache=Cache(tmp_path / "cache"))
 

@@ -4,8 +4,8 @@ It is one SQLite file in the user's cache folder, safe to delete at any time. Se
 under that key: each value carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is
 damaged is made anew. Where nothing can be written, the cache stays empty, and everything works without it.
 
-Large values have a row each. Small ones, of which there may be a million, come many in a pack: a table of keys says in which pack a value is, and at
-which place. A row for each of them would take longer to find, to check and to unpack than to use.
+Large values have a row each. Small ones, of which there may be a million, come many in a pack, and a table of keys says in which pack a value is. A
+row for each of them would take longer to find, to check and to unpack than to use.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ else:
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
-_LAYOUT = 3  # Of the file. One of another layout is made anew.
+_LAYOUT = 4  # Of the file. One of another layout is made anew.
 _APPLICATION = 0x7AC40106  # So that a file of another program with this name is recognised.
 _WAIT_S = 30
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
 _PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
 _KEY_BYTES = 32
+_NOT_ASKED = b""
 _CHECKSUM_BYTES = 16
 _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
@@ -104,18 +105,22 @@ class Cache:
 
         Only one is in memory at a time. A value whose pack is damaged is left out, and that pack is removed.
         """
-        members: dict[int, list[tuple[bytes, int]]] = {}
-        for some in _batches(keys):
-            for key, pack, place in self._ask(functools.partial(_select_places, kind, some)) or ():
-                members.setdefault(pack, []).append((key, place))
-        for pack, wanted in sorted(members.items()):
-            stored = self._ask(functools.partial(_select_pack, kind, pack))
-            if stored is None:
-                continue
-            if (content := _unpacked(kind, *stored)) is None:
-                self._ask(functools.partial(_delete_pack, kind, pack))
-            elif found := [(key, place) for key, place in wanted if _key_at(stored[0], place) == key]:
-                yield content, found
+        rest = dict.fromkeys(keys)
+        is_there = True  # Most often everything is there, or nothing. What was put in together is mostly asked for together too.
+        while rest:
+            some = list(islice(rest, 1 if is_there else _AT_ONCE))
+            numbers: set[int] = self._ask(functools.partial(_select_numbers, kind, some)) or set()
+            for number in sorted(numbers):
+                stored = self._ask(functools.partial(_select_pack, kind, number))
+                if stored is None:
+                    continue
+                if (content := _unpacked(kind, *stored)) is None:
+                    self._ask(functools.partial(_delete_pack, kind, number))
+                elif found := [(key, place) for place, key in enumerate(_split(stored[0])) if rest.pop(key, _NOT_ASKED) is None]:
+                    yield content, found
+            is_there = bool(numbers)
+            for key in some:
+                rest.pop(key, None)
 
     def put_packs(self, kind: Kind, packs: Iterable[Pack]) -> None:
         """Keep these values. Those of a pack that cannot be kept are not kept, as with `put`."""
@@ -215,7 +220,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")  # Another process may be at the same point.
         for kind in Kind:
-            what = "pack INTEGER NOT NULL, place INTEGER NOT NULL" if kind in _PACKED else "value BLOB NOT NULL"
+            what = "pack INTEGER NOT NULL" if kind in _PACKED else "value BLOB NOT NULL"
             connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, {what}) {"WITHOUT ROWID" if kind in _PACKED else ""}')
         for kind in _PACKED:
             connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}_packs" (id INTEGER PRIMARY KEY, keys BLOB NOT NULL, value BLOB NOT NULL)')
@@ -233,9 +238,9 @@ def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Con
         connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', rows)  # noqa: S608 - our own words
 
 
-def _select_places(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, int, int]]:
+def _select_numbers(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> set[int]:
     places = ",".join("?" * len(keys))
-    return connection.execute(f'SELECT key, pack, place FROM "{kind}" WHERE key IN ({places})', tuple(keys)).fetchall()  # noqa: S608 - our own words
+    return {number for (number,) in connection.execute(f'SELECT pack FROM "{kind}" WHERE key IN ({places})', tuple(keys))}  # noqa: S608 - our own words
 
 
 def _select_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> tuple[bytes, object] | None:
@@ -249,8 +254,7 @@ def _insert_packs(kind: Kind, packs: Sequence[Pack], connection: sqlite3.Connect
             keys = b"".join(key.ljust(_KEY_BYTES, b"\x00") for key in pack.keys)
             value = _checksum(kind, keys, pack.content) + pack.content
             added = connection.execute(f'INSERT INTO "{kind}_packs" (keys, value) VALUES (?, ?)', (keys, value)).lastrowid  # noqa: S608 - our own words
-            rows = ((key, added, place) for place, key in enumerate(pack.keys) if key)
-            connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?, ?)', rows)  # noqa: S608 - our own words
+            connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', [(key, added) for key in pack.keys if key])  # noqa: S608 - our own words
 
 
 def _delete_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> None:
@@ -258,9 +262,9 @@ def _delete_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> None:
         connection.execute(f'DELETE FROM "{kind}_packs" WHERE id = ?', (pack,))  # noqa: S608 - our own words
 
 
-def _key_at(keys: bytes, place: int) -> bytes:
-    """Return the key of the value at a place of a pack: a damaged table of keys, or another pack under the same number, gives another one."""
-    return keys[place * _KEY_BYTES : (place + 1) * _KEY_BYTES]
+def _split(keys: bytes) -> list[bytes]:
+    """Return the keys of a pack. They count, and not those of the table: that may be damaged, or a removed pack have left its number to another."""
+    return [keys[start : start + _KEY_BYTES] for start in range(0, len(keys), _KEY_BYTES)]
 
 
 def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
