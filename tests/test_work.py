@@ -126,6 +126,21 @@ def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, pat
     assert [len(entry.columns.records.line) for entry in entries] == [1, 0, 1, 0, 1]
 
 
+@pytest.mark.usefixtures("poisoned_format")
+def test_of_logs_that_are_read_together_each_that_kills_its_reader_is_lost_and_no_other() -> None:
+    pool, poison = Pool(1), [task(f"poison: die {number}\n".encode()) for number in range(3)]
+    large = task(LINE.format(77_841_183).encode() * 4000)
+    heard: list[int] = []
+
+    entries = entries_of(pool.submit([poison[0], *GOOD, poison[1], poison[2], large], lambda place, _count: heard.append(place)))
+
+    pool.close()
+    assert [entry.head.is_lost for entry in entries] == [True, False, False, False, True, True, False]
+    assert [entry.columns.records.line.size for entry in entries] == [0, 1, 1, 1, 0, 0, 4000]
+    assert [entry.columns.numbers.value[0] for entry in entries[1:4]] == [77_841_180, 77_841_181, 77_841_182]
+    assert set(heard) == {6}
+
+
 class Given:
     """Reads in this process, as so many others would, and keeps what it was given at a time."""
 

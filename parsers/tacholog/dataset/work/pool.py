@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -138,14 +139,21 @@ class _Hung(_Died):
     """The process said nothing for too long."""
 
 
+def _shared_file() -> IO[bytes]:
+    """Return a file of a few bytes that two processes can have in memory: on Linux it is nowhere else, so that no disk can be full."""
+    file = os.fdopen(os.memfd_create("tacholog-place"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(bytes(NUMBER_BYTES))
+    file.flush()
+    return file
+
+
 class _Process:
     """One process that reads logs."""
 
     def __init__(self, patience_s: float) -> None:
         here = str(Path(tacholog.__file__).parent.parent)
         path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-        with tempfile.TemporaryFile() as shared:
-            shared.truncate(NUMBER_BYTES)
+        with _shared_file() as shared:
             self._place = mmap.mmap(shared.fileno(), NUMBER_BYTES)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tacholog.dataset.work.worker", str(shared.fileno())],
@@ -171,7 +179,8 @@ class _Process:
         writer = threading.Thread(target=self._ask, args=(_encode(list(tasks)),), daemon=True)
         writer.start()
         while (answer := _decode(self._message())).pack is None:
-            heard(answer.place, answer.heard_bytes)
+            if answer.heard_bytes:
+                heard(answer.place, answer.heard_bytes)
         writer.join()
         return answer.pack
 

@@ -25,7 +25,7 @@ _SILENCE_S = 1.0  # Many short logs may take long together.
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What the process says: how much more of a log it reads, or what all logs of the request gave, as a pack."""
+    """What the process says: that it still reads, how much more of a log it reads, or what all logs of the request gave, as a pack."""
 
     place: int = 0
     heard_bytes: int = 0
