@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 
+TABLE_RUN = list(TABLES["results"]).index("run")
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
 
@@ -81,6 +83,51 @@ def test_a_changed_log_or_manifest_is_read_again(tmp_path: Path, change: str) ->
 
     assert counts(work) == ((0, 1) if change == "name" else (1, 0))
     assert tables(found) == tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
+
+
+def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    log = run(tmp_path / "data" / "a") / "sub.log"
+    before = log.stat()
+    load([tmp_path / "data"], work=Work(cache=cache))
+
+    log.write_bytes(log.read_bytes().replace(b"77841180", b"77841181"))
+    os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
+    work = Work(cache=cache)
+    found = load([tmp_path / "data"], work=work).results
+
+    assert log.stat()[6:9] == before[6:9]  # size and times
+    assert counts(work) == (1, 0)
+    assert found["value"][found["metric"] == "messages_received"].tolist() == [77_841_181]
+
+
+def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_other(tmp_path: Path) -> None:
+    for number in range(4):
+        run(tmp_path / "data" / str(number), 2_000_000 + number % 2, clocks="several")
+    first, again = Work(cache=Cache(tmp_path / "cache")), Work(cache=Cache(tmp_path / "cache"))
+
+    read = tables(load([tmp_path / "data"], work=first))
+
+    assert tables(load([tmp_path / "data"], work=again)) == read
+    assert (counts(first), counts(again)) == ((4, 0), (0, 4))
+    assert len({row[TABLE_RUN] for row in read["results"]}) == 4
+
+
+def test_after_some_logs_of_a_pack_changed_the_others_are_still_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    for number in range(30):
+        run(tmp_path / "data" / f"{number:02d}", 2_000_000 + number)
+    load([tmp_path / "data"], work=Work(cache=cache))
+    for number in (0, 7, 29):
+        run(tmp_path / "data" / f"{number:02d}", 3_000_000 + number)
+    run(tmp_path / "data" / "before", 4_000_000)
+
+    changed, again = Work(cache=cache), Work(cache=cache)
+    found = tables(load([tmp_path / "data"], work=changed))
+
+    assert found == tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
+    assert tables(load([tmp_path / "data"], work=again)) == found
+    assert (counts(changed), counts(again)) == ((4, 27), (0, 31))
 
 
 def test_a_log_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
