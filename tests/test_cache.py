@@ -7,13 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacholog.dataset.cache import FILE, Cache, Kind, cache_folder, key_of
+from tacholog.dataset.cache import FILE, Cache, Kind, Pack, cache_folder, key_of, packed
 from tacholog.dataset.versions import code_digest, detection_digest, reader_digest
 
 KEY = key_of("a log", b"\x00\x01")
@@ -29,25 +30,96 @@ def changed_bytes(path: Path, place: int) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG])
 def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes) -> None:
-    Cache(tmp_path).put(Kind.LOG, {KEY: value})
+    Cache(tmp_path).put(Kind.PUBLISHED, {KEY: value})
 
-    assert Cache(tmp_path).get(Kind.LOG, [KEY, key_of("another")]) == {KEY: value}
+    assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY, key_of("another")]) == {KEY: value}
 
 
-def test_a_value_is_found_only_under_its_kind_and_its_key(tmp_path: Path) -> None:
+def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.put(Kind.LOG, {KEY: LONG})
-    cache.put(Kind.PUBLISHED, {key_of("another"): b"x"})
+    cache.put(Kind.PUBLISHED, {KEY: LONG})
     cache.close()
     with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody put the value in another place
-        file.execute("INSERT INTO published SELECT key, value FROM log")
-        file.execute("UPDATE log SET key = ?", (key_of("another"),))
+        file.execute("UPDATE published SET key = ?", (key_of("another"),))
+    file.close()
+
+    assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY, key_of("another")]) == {}
+
+
+def kept(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, tuple[bytes, int]]:
+    """The content of the pack of each key, and its place there."""
+    return {key: (content, place) for content, wanted in cache.packs(kind, keys) for key, place in wanted}
+
+
+KEYS = [key_of(str(number)) for number in range(6)]
+PACKS = [Pack([*KEYS[:2], b""], packed(VERY_LONG)), Pack(KEYS[3:5], packed(b"short")), Pack(KEYS[5:], packed(LONG))]
+IN_PACKS = {KEYS[0]: (VERY_LONG, 0), KEYS[1]: (VERY_LONG, 1), KEYS[3]: (b"short", 0), KEYS[4]: (b"short", 1), KEYS[5]: (LONG, 0)}
+
+
+def test_many_values_come_back_from_their_packs_in_another_process_too(tmp_path: Path) -> None:
+    Cache(tmp_path).put_packs(Kind.LOG, PACKS)
+
+    again = Cache(tmp_path)
+
+    assert kept(again, Kind.LOG, KEYS) == IN_PACKS
+    assert kept(again, Kind.LOG, [KEYS[4]]) == {KEYS[4]: (b"short", 1)}
+    assert kept(again, Kind.MANIFEST, KEYS) == {}
+    assert again.sizes()[Kind.LOG].entries == 5
+
+
+def test_a_value_in_a_pack_is_found_only_under_its_kind_and_its_key(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_packs(Kind.LOG, PACKS)
+    cache.put_packs(Kind.MANIFEST, [Pack([key_of("a manifest")], packed(b"x"))])
+    cache.close()
+    with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody exchanged them
+        file.execute("INSERT INTO manifest SELECT * FROM log")
+        file.execute("INSERT OR REPLACE INTO manifest_packs SELECT * FROM log_packs")
+        file.execute("UPDATE log SET pack = 4 - pack")
     file.close()
 
     again = Cache(tmp_path)
 
-    assert again.get(Kind.PUBLISHED, [KEY]) == {}
-    assert again.get(Kind.LOG, [KEY, key_of("another")]) == {}
+    assert [kept(again, Kind.LOG, [key]) for key in KEYS] == [{}, {}, {}, {KEYS[3]: (b"short", 0)}, {KEYS[4]: (b"short", 1)}, {}]
+    assert kept(again, Kind.MANIFEST, KEYS) == {}
+
+
+def test_a_flipped_byte_of_a_pack_costs_that_pack_which_is_removed_and_can_be_made_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_packs(Kind.LOG, PACKS)
+    cache.close()
+    others = {key: found for key, found in IN_PACKS.items() if key not in KEYS[3:5]}
+    with sqlite3.connect(tmp_path / FILE) as file:
+        number, *stored = file.execute("SELECT id, keys, value FROM log_packs WHERE id = (SELECT pack FROM log WHERE key = ?)", (KEYS[3],)).fetchone()
+        for column, content in enumerate(stored):
+            for place in range(len(content)):
+                damaged = [bytearray(one) for one in stored]
+                damaged[column][place] ^= 1
+                file.execute("INSERT OR REPLACE INTO log_packs VALUES (?, ?, ?)", (number, *map(bytes, damaged)))
+                file.commit()
+                again = Cache(tmp_path)
+                assert kept(again, Kind.LOG, KEYS) == others, (column, place)
+                again.close()
+                assert file.execute("SELECT count(*) FROM log_packs").fetchone() == (2,)
+    file.close()
+
+    rebuilt = Cache(tmp_path)
+    rebuilt.put_packs(Kind.LOG, PACKS[1:2])
+
+    assert kept(rebuilt, Kind.LOG, KEYS) == IN_PACKS
+
+
+def test_another_pack_under_the_number_of_a_removed_one_is_not_believed(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_packs(Kind.LOG, PACKS[1:2])
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute("UPDATE log_packs SET value = x'00'")
+    file.close()
+    assert kept(cache, Kind.LOG, KEYS) == {}
+
+    cache.put_packs(Kind.LOG, PACKS[2:])
+
+    assert kept(cache, Kind.LOG, KEYS) == {KEYS[5]: (LONG, 0)}
 
 
 def test_parts_of_a_key_do_not_run_into_each_other() -> None:
@@ -56,24 +128,24 @@ def test_parts_of_a_key_do_not_run_into_each_other() -> None:
 
 def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.put(Kind.LOG, {KEY: LONG, key_of("other"): b"other"})
+    cache.put(Kind.PUBLISHED, {KEY: LONG, key_of("other"): b"other"})
     cache.close()
     with sqlite3.connect(tmp_path / FILE) as file:
-        (stored,) = file.execute("SELECT value FROM log WHERE key = ?", (KEY,)).fetchone()
+        (stored,) = file.execute("SELECT value FROM published WHERE key = ?", (KEY,)).fetchone()
         for place in range(len(stored)):
             damaged = bytearray(stored)
             damaged[place] ^= 1
-            file.execute("UPDATE log SET value = ? WHERE key = ?", (bytes(damaged), KEY))
+            file.execute("UPDATE published SET value = ? WHERE key = ?", (bytes(damaged), KEY))
             file.commit()
             again = Cache(tmp_path)
-            assert again.get(Kind.LOG, [KEY, key_of("other")]) == {key_of("other"): b"other"}, place
+            assert again.get(Kind.PUBLISHED, [KEY, key_of("other")]) == {key_of("other"): b"other"}, place
             again.close()
     file.close()
 
     rebuilt = Cache(tmp_path)
-    rebuilt.put(Kind.LOG, {KEY: LONG})
+    rebuilt.put(Kind.PUBLISHED, {KEY: LONG})
 
-    assert rebuilt.get(Kind.LOG, [KEY]) == {KEY: LONG}
+    assert rebuilt.get(Kind.PUBLISHED, [KEY]) == {KEY: LONG}
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,7 +154,8 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
     folder = tmp_path_factory.mktemp("cache")
     values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
     cache = Cache(folder)
-    cache.put(Kind.LOG, values)
+    cache.put(Kind.PUBLISHED, values)
+    cache.put_packs(Kind.LOG, PACKS)
     cache.close()
     size = (folder / FILE).stat().st_size
     if data.draw(st.booleans()):
@@ -93,17 +166,20 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
 
     damaged = Cache(folder)
 
-    assert damaged.get(Kind.LOG, values).items() <= values.items()
-    damaged.put(Kind.LOG, values)
+    assert damaged.get(Kind.PUBLISHED, values).items() <= values.items()
+    assert kept(damaged, Kind.LOG, KEYS).items() <= IN_PACKS.items()
+    damaged.put_packs(Kind.LOG, PACKS)
+    assert kept(damaged, Kind.LOG, KEYS).items() <= IN_PACKS.items()
+    damaged.put(Kind.PUBLISHED, values)
     damaged.close()
     again = Cache(folder)
-    found = again.get(Kind.LOG, values)
+    found = again.get(Kind.PUBLISHED, values)
     again.close()
     assert found.items() <= values.items()
     if not found:  # The damage was found only when the file was written. From then on it is a new file.
         again = Cache(folder)
-        again.put(Kind.LOG, values)
-        assert again.get(Kind.LOG, values).items() <= values.items()
+        again.put(Kind.PUBLISHED, values)
+        assert again.get(Kind.PUBLISHED, values).items() <= values.items()
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but a long enough text to be looked at" * 20, b"SQLite format 3\x00" + b"\xff" * 4096])
@@ -111,9 +187,9 @@ def test_a_file_that_is_no_cache_is_made_anew(tmp_path: Path, content: bytes) ->
     (tmp_path / FILE).write_bytes(content)
 
     cache = Cache(tmp_path)
-    cache.put(Kind.LOG, {KEY: b"x"})
+    cache.put(Kind.PUBLISHED, {KEY: b"x"})
 
-    assert cache.get(Kind.LOG, [KEY]) == {KEY: b"x"}
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}
 
 
 def test_a_database_of_another_program_is_made_anew(tmp_path: Path) -> None:
@@ -123,17 +199,17 @@ def test_a_database_of_another_program_is_made_anew(tmp_path: Path) -> None:
     file.close()
 
     cache = Cache(tmp_path)
-    cache.put(Kind.LOG, {KEY: b"x"})
+    cache.put(Kind.PUBLISHED, {KEY: b"x"})
 
-    assert cache.get(Kind.LOG, [KEY]) == {KEY: b"x"}
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}
 
 
 def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     for cache in (Cache(None), Cache(tmp_path / "file" / "below")):
-        cache.put(Kind.LOG, {KEY: b"x"})
+        cache.put(Kind.PUBLISHED, {KEY: b"x"})
 
-        assert cache.get(Kind.LOG, [KEY]) == {}
+        assert cache.get(Kind.PUBLISHED, [KEY]) == {}
         assert cache.sizes() == {}
         cache.clear()
 
@@ -143,7 +219,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
         "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 10**7, 20):\n"
-        "    cache.put(Kind.LOG, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
+        "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
         "    print(start, flush=True)\n"
     )
     values = {key_of(str(n)): str(n).encode() * 200 for n in range(2000)}
@@ -154,7 +230,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
             process.stdout.readline()
             process.send_signal(signal.SIGKILL)
 
-        found = Cache(tmp_path).get(Kind.LOG, values)
+        found = Cache(tmp_path).get(Kind.PUBLISHED, values)
 
         assert len(found) >= 20
         assert found.items() <= values.items()
@@ -162,20 +238,23 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
 
 def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
+        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 400, 20):\n"
-        "    cache.put(Kind.LOG, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
+        "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
+        "    cache.put_packs(Kind.LOG, [Pack([key_of(str(n)) for n in range(start, start + 20)], packed(b'x' * start))])\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
 
     values = {key_of(str(n)): str(n).encode() * 200 for n in range(400)}
-    assert Cache(tmp_path).get(Kind.LOG, values) == values
+    assert Cache(tmp_path).get(Kind.PUBLISHED, values) == values
+    in_packs = {key_of(str(n)): (b"x" * (n - n % 20), n % 20) for n in range(400)}
+    assert kept(Cache(tmp_path), Kind.LOG, in_packs) == in_packs
 
 
 def test_its_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    Cache(tmp_path / "new").put(Kind.LOG, {KEY: b"x"})
+    Cache(tmp_path / "new").put(Kind.PUBLISHED, {KEY: b"x"})
 
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "new" / FILE).stat().st_mode & 0o777 == 0o600
@@ -183,13 +262,13 @@ def test_its_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
 
 def test_clearing_forgets_everything(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    cache.put(Kind.LOG, {KEY: LONG})
-    assert cache.sizes()[Kind.LOG].entries == 1
+    cache.put(Kind.PUBLISHED, {KEY: LONG})
+    assert cache.sizes()[Kind.PUBLISHED].entries == 1
 
     cache.clear()
 
-    assert cache.sizes()[Kind.LOG] == (0, 0)
-    assert cache.get(Kind.LOG, [KEY]) == {}
+    assert cache.sizes()[Kind.PUBLISHED] == (0, 0)
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {}
 
 
 def test_the_folder_is_the_one_that_is_named_or_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 
+TABLE_RUN = list(TABLES["results"]).index("run")
 FORMATS = Path(__file__).parent / "formats"
 LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
 
@@ -83,6 +85,51 @@ def test_a_changed_log_or_manifest_is_read_again(tmp_path: Path, change: str) ->
     assert tables(found) == tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
 
 
+def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    log = run(tmp_path / "data" / "a") / "sub.log"
+    before = log.stat()
+    load([tmp_path / "data"], work=Work(cache=cache))
+
+    log.write_bytes(log.read_bytes().replace(b"77841180", b"77841181"))
+    os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
+    work = Work(cache=cache)
+    found = load([tmp_path / "data"], work=work).results
+
+    assert log.stat()[6:9] == before[6:9]  # size and times
+    assert counts(work) == (1, 0)
+    assert found["value"][found["metric"] == "messages_received"].tolist() == [77_841_181]
+
+
+def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_other(tmp_path: Path) -> None:
+    for number in range(4):
+        run(tmp_path / "data" / str(number), 2_000_000 + number % 2, clocks="several")
+    first, again = Work(cache=Cache(tmp_path / "cache")), Work(cache=Cache(tmp_path / "cache"))
+
+    read = tables(load([tmp_path / "data"], work=first))
+
+    assert tables(load([tmp_path / "data"], work=again)) == read
+    assert (counts(first), counts(again)) == ((4, 0), (0, 4))
+    assert len({row[TABLE_RUN] for row in read["results"]}) == 4
+
+
+def test_after_some_logs_of_a_pack_changed_the_others_are_still_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    for number in range(30):
+        run(tmp_path / "data" / f"{number:02d}", 2_000_000 + number)
+    load([tmp_path / "data"], work=Work(cache=cache))
+    for number in (0, 7, 29):
+        run(tmp_path / "data" / f"{number:02d}", 3_000_000 + number)
+    run(tmp_path / "data" / "before", 4_000_000)
+
+    changed, again = Work(cache=cache), Work(cache=cache)
+    found = tables(load([tmp_path / "data"], work=changed))
+
+    assert found == tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
+    assert tables(load([tmp_path / "data"], work=again)) == found
+    assert (counts(changed), counts(again)) == ((4, 27), (0, 31))
+
+
 def test_a_log_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     folder = run(tmp_path / "data" / "a")
@@ -108,16 +155,17 @@ def test_limits_hold_for_a_log_that_was_kept_without_them(tmp_path: Path) -> Non
 
 
 def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: Path) -> None:
-    for number in range(3):
-        run(tmp_path / "data" / str(number), 2_000_000 + number)
     cache = Cache(tmp_path / "cache")
-    right = tables(load([tmp_path / "data"], work=Work(cache=cache)))
+    for number in range(3):  # each in a pack of its own
+        run(tmp_path / "data" / str(number), 2_000_000 + number)
+        load([tmp_path / "data"], work=Work(cache=cache))
+    right = tables(load([tmp_path / "data"], work=Work(cache=Cache(None))))
     cache.close()
     with sqlite3.connect(tmp_path / "cache" / FILE) as file:
-        stored = file.execute("SELECT key, value FROM log").fetchall()
+        stored = file.execute("SELECT id, keys, value FROM log_packs").fetchall()
     file.close()
 
-    values = [value for _, value in stored]
+    values = [value for *_, value in stored]
     for changed in (
         [values[0], values[0], values[2]],  # of another log
         [values[0], values[1][:-1], b""],  # cut
@@ -125,7 +173,9 @@ def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: 
         [b"something else"] * 3,
     ):
         with sqlite3.connect(tmp_path / "cache" / FILE) as file:
-            file.executemany("UPDATE log SET value = ? WHERE key = ?", [(value, key) for value, (key, _) in zip(changed, stored, strict=True)])
+            file.execute("DELETE FROM log_packs")
+            file.executemany("INSERT INTO log_packs VALUES (?, ?, ?)", [(*pack[:2], value) for pack, value in zip(stored, changed, strict=True)])
+            file.executemany("UPDATE log SET pack = ? WHERE key = ?", [pack[:2] for pack in stored])
         file.close()
         work = Work(cache=Cache(tmp_path / "cache"))
 

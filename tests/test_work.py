@@ -19,10 +19,10 @@ import msgspec
 import pytest
 from tests.left_out import leave_out
 
-from tacholog.dataset.cache import Cache, Kind
+from tacholog.dataset.cache import Cache, Kind, packed
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
-from tacholog.dataset.work.entries import DamagedEntry, decoded
+from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded, encoded
 from tacholog.dataset.work.fetch import Fetching, ListedRun
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import Heard, InThisProcess, LogTask, Promise
@@ -51,14 +51,18 @@ def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
 
 
 def contents(cache: Cache) -> set[tuple[bytes, bytes]]:
-    """The entries of logs that a cache keeps, as they were put into it."""
+    """The entries of logs that a cache keeps, each as a pack of its own: how many there are in one depends on who read them."""
     assert cache.path
     import sqlite3
 
     with sqlite3.connect(cache.path) as file:
         keys = [key for (key,) in file.execute("SELECT key FROM log")]
     file.close()
-    return set(cache.get(Kind.LOG, keys).items())
+    return {(key, encoded([decoded(content).entry(place)])) for content, wanted in cache.packs(Kind.LOG, keys) for key, place in wanted}
+
+
+def entries_of(promise: Promise) -> list[LogEntry]:
+    return [pack.entry(place) for pack in (read.pack() for read in promise.result()) for place in range(len(pack))]
 
 
 def task(content: bytes, log_format: str | None = None) -> LogTask:
@@ -94,10 +98,10 @@ def poisoned_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_processes_give_the_same_bytes_as_one() -> None:
     pool = Pool(2)
-    in_pool = [pool.submit([one], lambda _place, _count: None) for one in GOOD * 5]
-    here = [InThisProcess().submit([one], lambda _place, _count: None) for one in GOOD * 5]
+    in_pool = [pool.submit(GOOD, lambda _place, _count: None) for _ in range(5)]
+    here = [InThisProcess().submit(GOOD, lambda _place, _count: None) for _ in range(5)]
 
-    assert [[log.content for log in promise.result()] for promise in in_pool] == [[log.content for log in promise.result()] for promise in here]
+    assert [[read.content for read in promise.result()] for promise in in_pool] == [[read.content for read in promise.result()] for promise in here]
     pool.close()
 
 
@@ -114,12 +118,27 @@ def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, pat
     pool = Pool(1, patience_s=patience_s)
     tasks = [GOOD[0], task(f"{poison}\n".encode()), GOOD[1], task(b"poison: print\n"), GOOD[2]]
 
-    entries = [log.entry() for log in pool.submit(tasks, lambda _place, _count: None).result()]
+    entries = entries_of(pool.submit(tasks, lambda _place, _count: None))
 
     pool.close()
     assert [entry.head.is_lost for entry in entries] == [False, True, False, False, False]
     assert [problem.reason for problem in entries[1].head.problems] == [reason]
     assert [len(entry.columns.records.line) for entry in entries] == [1, 0, 1, 0, 1]
+
+
+@pytest.mark.usefixtures("poisoned_format")
+def test_of_logs_that_are_read_together_each_that_kills_its_reader_is_lost_and_no_other() -> None:
+    pool, poison = Pool(1), [task(f"poison: die {number}\n".encode()) for number in range(3)]
+    large = task(LINE.format(77_841_183).encode() * 4000)
+    heard: list[int] = []
+
+    entries = entries_of(pool.submit([poison[0], *GOOD, poison[1], poison[2], large], lambda place, _count: heard.append(place)))
+
+    pool.close()
+    assert [entry.head.is_lost for entry in entries] == [True, False, False, False, True, True, False]
+    assert [entry.columns.records.line.size for entry in entries] == [0, 1, 1, 1, 0, 0, 4000]
+    assert [entry.columns.numbers.value[0] for entry in entries[1:4]] == [77_841_180, 77_841_181, 77_841_182]
+    assert set(heard) == {6}
 
 
 class Given:
@@ -247,19 +266,53 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     pool.close()
 
 
-def test_an_entry_whose_columns_are_not_of_the_widths_that_it_says_is_damaged() -> None:
-    content = "".join(LINE.format(77_841_180 + number) for number in range(2000)).encode()
-    (read,) = InThisProcess().submit([task(content)], lambda _place, _count: None).result()
-    head, shapes, names, records, numbers, bins, widths, words = msgspec.msgpack.decode(read.content)
+def test_a_pack_that_contradicts_itself_is_damaged() -> None:
+    content = encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None)))
+    heads, shapes, names, meanings, meaning, records, numbers, bins, widths, words = msgspec.msgpack.decode(content)
+    right = {"heads": heads, "shapes": shapes, "names": names, "meanings": meanings, "meaning": meaning}
+    right |= {"records": records, "numbers": numbers, "bins": bins, "widths": widths, "words": words}
 
-    def entry_with(widths: bytes, words: bytes = words) -> bytes:
-        return msgspec.msgpack.encode([head, shapes, names, records, numbers, bins, widths, words])
+    def pack_with(**changed: object) -> bytes:
+        return msgspec.msgpack.encode(list({**right, **changed}.values()))
 
-    assert len(widths) == 13
-    assert decoded(entry_with(widths)).columns.numbers.value.tolist() == read.entry().columns.numbers.value.tolist()
-    for wrong in (entry_with(widths[:-1]), entry_with(b""), entry_with(b"\x03" + widths[1:]), entry_with(widths, words[:-1])):
+    assert (
+        decoded(pack_with()).entry(2).columns.numbers.value.tolist()
+        == entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))[2].columns.numbers.value.tolist()
+    )
+    wrong: list[dict[str, object]] = [
+        {"widths": widths[:-1]},
+        {"widths": b""},
+        {"widths": b"\x03" + widths[1:]},
+        {"words": words[:-1]},
+        {"records": records[:-1]},
+        {"records": [-1, 2, 2]},
+        {"numbers": [0, *numbers[1:]]},
+        {"bins": [1, 0, 0]},
+        {"meaning": [0, 0, 7]},
+        {"meaning": [0, 0, -1]},
+        {"meanings": [[[0, 7], meanings[0][1]]]},
+        {"names": names[:-1]},
+    ]
+    for changed in wrong:
         with pytest.raises(DamagedEntry):
-            decoded(wrong)
+            decoded(pack_with(**changed))
+
+
+def test_what_another_process_sends_is_checked() -> None:
+    (read,) = InThisProcess().submit(GOOD, lambda _place, _count: None).result()
+    content = encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None)))
+    *others, widths, words = msgspec.msgpack.decode(content)
+    shape, record = 3 * sum(widths[:2]), 3 * sum(widths[:6])  # where the shape of the first record and the record of the first number are
+    assert (widths[2], widths[6]) == (1, 1)
+    assert len(checked(read.content)) == 3
+
+    for place, byte in ((shape, 1), (shape, 0xFF), (record, 3), (record, 0xFF)):
+        damaged = words[:place] + bytes([byte]) + words[place + 1 :]
+        with pytest.raises(DamagedEntry):
+            checked(packed(msgspec.msgpack.encode([*others, widths, damaged])))
+    for sent in (b"", b"\x01", b"\x02xyz", read.content[:-5], packed(b"no pack")):
+        with pytest.raises(DamagedEntry):
+            checked(sent)
 
 
 class Running(NamedTuple):

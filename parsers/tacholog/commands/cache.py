@@ -32,7 +32,7 @@ def cache(*, clear: bool) -> None:
         click.echo(f"  {_WORDS[kind]}: {size.entries}, {_megabytes(size.stored_bytes)}")
 
 
-_WORDS = {"detected": "formats of logs", "manifest": "manifests", "log": "logs", "published": "redacted logs and pages"}
+_WORDS = {"manifest": "manifests", "log": "logs", "published": "redacted logs and pages"}
 
 
 def _megabytes(count: int) -> str:

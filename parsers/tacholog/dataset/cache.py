@@ -4,7 +4,8 @@ It is one SQLite file in the user's cache folder, safe to delete at any time. Se
 under that key: each value carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is
 damaged is made anew. Where nothing can be written, the cache stays empty, and everything works without it.
 
-One row of a database takes 10 microseconds, and a Parquet file for each log 2.6 milliseconds.
+Large values have a row each. Small ones, of which there may be a million, come many in a pack, and a table of keys says in which pack a value is. A
+row for each of them would take longer to find, to check and to unpack than to use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import sqlite3
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -29,10 +30,13 @@ else:
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
-_LAYOUT = 2  # Of the file. One of another layout is made anew.
+_LAYOUT = 4  # Of the file. One of another layout is made anew.
 _APPLICATION = 0x7AC40106  # So that a file of another program with this name is recognised.
 _WAIT_S = 30
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
+_PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
+_KEY_BYTES = 32
+_NOT_ASKED = b""
 _CHECKSUM_BYTES = 16
 _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
@@ -40,15 +44,31 @@ _WORTH_ZSTANDARD = 1 << 16  # Bytes. To begin with Zstandard takes longer than t
 _LEVEL = 1
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _Answer = TypeVar("_Answer")
+#: What `unpacked` raises of bytes that `packed` did not make.
+CompressionErrors = (zlib.error, zstd.ZstdError)
 
 
 class Kind(StrEnum):
-    """What a value is. Each kind has a table of its own."""
+    """What a value is. Each kind has tables of its own."""
 
-    DETECTED = "detected"  #: the name of the format that a log is in
-    MANIFEST = "manifest"  #: a manifest, decoded
-    LOG = "log"  #: what a log gives: see `tacholog.dataset.work.entries`
+    MANIFEST = "manifest"  #: manifests, decoded, in packs
+    LOG = "log"  #: what logs give, in packs: see `tacholog.dataset.work.entries`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
+
+
+_PACKED = (Kind.MANIFEST, Kind.LOG)
+
+
+class Pack(NamedTuple):
+    """Many small values that are kept together.
+
+    Attributes:
+        keys: that of each value; empty if it is not to be found.
+        content: all of them, as `packed` makes it.
+    """
+
+    keys: Sequence[bytes]
+    content: bytes
 
 
 class Size(NamedTuple):
@@ -80,9 +100,37 @@ class Cache:
         if rows:
             self._ask(functools.partial(_insert, kind, rows))
 
+    def packs(self, kind: Kind, keys: Iterable[bytes]) -> Iterator[tuple[bytes, list[tuple[bytes, int]]]]:
+        """Yield each pack that holds values with these keys: its content, unpacked, and which of the keys are at which of its places.
+
+        Only one is in memory at a time. A value whose pack is damaged is left out, and that pack is removed.
+        """
+        rest = dict.fromkeys(keys)
+        is_there = True  # Most often everything is there, or nothing. What was put in together is mostly asked for together too.
+        while rest:
+            some = list(islice(rest, 1 if is_there else _AT_ONCE))
+            numbers: set[int] = self._ask(functools.partial(_select_numbers, kind, some)) or set()
+            for number in sorted(numbers):
+                stored = self._ask(functools.partial(_select_pack, kind, number))
+                if stored is None:
+                    continue
+                if (content := _unpacked(kind, *stored)) is None:
+                    self._ask(functools.partial(_delete_pack, kind, number))
+                elif found := [(key, place) for place, key in enumerate(_split(stored[0])) if rest.pop(key, _NOT_ASKED) is None]:
+                    yield content, found
+            is_there = bool(numbers)
+            for key in some:
+                rest.pop(key, None)
+
+    def put_packs(self, kind: Kind, packs: Iterable[Pack]) -> None:
+        """Keep these values. Those of a pack that cannot be kept are not kept, as with `put`."""
+        wanted = [pack for pack in packs if any(pack.keys)]
+        if wanted:
+            self._ask(functools.partial(_insert_packs, kind, wanted))
+
     def sizes(self) -> dict[Kind, Size]:
         """Return how much is kept of each kind."""
-        return self._ask(lambda connection: {kind: Size(*connection.execute(_COUNT.format(kind)).fetchone()) for kind in Kind}) or {}
+        return self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
 
     def clear(self) -> None:
         """Forget everything, and give the space back."""
@@ -132,6 +180,7 @@ class Cache:
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems cannot do it. Then writers wait for readers.
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{_PAGES_KIB}")
             _prepare(connection)
         except BaseException:
             connection.close()
@@ -149,7 +198,12 @@ class _OtherFile(Exception):
     """The file is of another program, or of another version of this one."""
 
 
-_COUNT = 'SELECT count(*), coalesce(sum(length(value) + length(key)), 0) FROM "{}"'
+def _size(kind: Kind, connection: sqlite3.Connection) -> Size:
+    if kind not in _PACKED:
+        return Size(*connection.execute(f'SELECT count(*), coalesce(sum(length(value) + length(key)), 0) FROM "{kind}"').fetchone())  # noqa: S608 - our own words
+    (entries,) = connection.execute(f'SELECT count(*) FROM "{kind}"').fetchone()  # noqa: S608 - our own words
+    (stored_bytes,) = connection.execute(f'SELECT coalesce(sum(length(value) + length(keys)), 0) FROM "{kind}_packs"').fetchone()  # noqa: S608 - our own words
+    return Size(entries, stored_bytes)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
@@ -166,7 +220,10 @@ def _prepare(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")  # Another process may be at the same point.
         for kind in Kind:
-            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, value BLOB NOT NULL)')
+            what = "pack INTEGER NOT NULL" if kind in _PACKED else "value BLOB NOT NULL"
+            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, {what}) {"WITHOUT ROWID" if kind in _PACKED else ""}')
+        for kind in _PACKED:
+            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}_packs" (id INTEGER PRIMARY KEY, keys BLOB NOT NULL, value BLOB NOT NULL)')
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
@@ -181,32 +238,67 @@ def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Con
         connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', rows)  # noqa: S608 - our own words
 
 
+def _select_numbers(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> set[int]:
+    places = ",".join("?" * len(keys))
+    return {number for (number,) in connection.execute(f'SELECT pack FROM "{kind}" WHERE key IN ({places})', tuple(keys))}  # noqa: S608 - our own words
+
+
+def _select_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> tuple[bytes, object] | None:
+    found: tuple[bytes, object] | None = connection.execute(f'SELECT keys, value FROM "{kind}_packs" WHERE id = ?', (pack,)).fetchone()  # noqa: S608 - our own words
+    return found
+
+
+def _insert_packs(kind: Kind, packs: Sequence[Pack], connection: sqlite3.Connection) -> None:
+    with connection:
+        for pack in packs:
+            keys = b"".join(key.ljust(_KEY_BYTES, b"\x00") for key in pack.keys)
+            value = _checksum(kind, keys, pack.content) + pack.content
+            added = connection.execute(f'INSERT INTO "{kind}_packs" (keys, value) VALUES (?, ?)', (keys, value)).lastrowid  # noqa: S608 - our own words
+            connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', [(key, added) for key in pack.keys if key])  # noqa: S608 - our own words
+
+
+def _delete_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> None:
+    with connection:
+        connection.execute(f'DELETE FROM "{kind}_packs" WHERE id = ?', (pack,))  # noqa: S608 - our own words
+
+
+def _split(keys: bytes) -> list[bytes]:
+    """Return the keys of a pack. They count, and not those of the table: that may be damaged, or a removed pack have left its number to another."""
+    return [keys[start : start + _KEY_BYTES] for start in range(0, len(keys), _KEY_BYTES)]
+
+
 def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
-    packed = _packed(value)
-    return _checksum(kind, key, packed) + packed
+    content = packed(value)
+    return _checksum(kind, key, content) + content
 
 
-def _packed(value: bytes) -> bytes:
+def packed(value: bytes) -> bytes:
+    """Return a value in fewer bytes, if it gets smaller at all."""
     if len(value) < _WORTH_PACKING:
         return _PLAIN + value
     return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
 
 
-def _unpacked(kind: Kind, key: bytes, stored: object) -> bytes | None:
-    """Return the value that was stored; ``None`` if it is not what was stored under this key."""
-    if not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
+def _unpacked(kind: Kind, key: object, stored: object) -> bytes | None:
+    """Return the value that was stored; ``None`` if it is not what was stored under this key, or under these keys of a pack."""
+    if not isinstance(key, bytes) or not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
         return None
-    packed = stored[_CHECKSUM_BYTES:]
-    if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, packed):
-        return None
-    how, content = packed[:1], packed[1:]
+    content = stored[_CHECKSUM_BYTES:]
+    return unpacked(content) if stored[:_CHECKSUM_BYTES] == _checksum(kind, key, content) else None
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return the value of which `packed` made this content."""
+    how, rest = content[:1], content[1:]
     if how == _ZLIB:
-        return zlib.decompress(content)
-    return content if how == _PLAIN else zstd.ZstdDecompressor().decompress(content)
+        return zlib.decompress(rest)
+    return rest if how == _PLAIN else zstd.ZstdDecompressor().decompress(rest)
 
 
-def _checksum(kind: Kind, key: bytes, packed: bytes) -> bytes:
-    found = hashlib.blake2b(packed, digest_size=_CHECKSUM_BYTES, key=key[: hashlib.blake2b.MAX_KEY_SIZE], person=kind.encode()[:16])
+def _checksum(kind: Kind, key: bytes, content: bytes) -> bytes:
+    found = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
+    found.update(key)
+    found.update(content)
     return found.digest()
 
 

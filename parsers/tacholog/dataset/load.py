@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.assembly import Assembly, FoundRun
-from tacholog.dataset.cache import Cache, Kind, key_of
+from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed
 from tacholog.dataset.frames import Dataset, Part, Row
 from tacholog.dataset.logs import Limits, Progress, open_named
 from tacholog.dataset.versions import manifest_digest
@@ -168,7 +168,7 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         keys = {run: key_of(manifest_digest(), content) for run, content in contents.items()}
-        kept, fresh = cache.get(Kind.MANIFEST, keys.values()), dict[bytes, bytes]()
+        kept, fresh = _kept_manifests(cache, keys.values()), dict[bytes, bytes]()
         for run, content in contents.items():
             try:
                 found = _manifest(folders[run].path, content, kept.get(keys[run]))
@@ -179,9 +179,20 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
                 fresh[keys[run]] = found[1]
             if wanted is None or wanted(found[0]):
                 yield ListedRun(run, folders[run].path, *found)
-        cache.put(Kind.MANIFEST, fresh)
+        if fresh:
+            cache.put_packs(Kind.MANIFEST, [Pack(list(fresh), packed(msgspec.msgpack.encode(list(fresh.values()))))])
 
 
+def _kept_manifests(cache: Cache, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Return the manifests that the cache keeps under these keys, each as JSON."""
+    kept: dict[bytes, bytes] = {}
+    for content, wanted in cache.packs(Kind.MANIFEST, keys):
+        manifests = _decode_manifests(content)
+        kept |= {key: manifests[place] for key, place in wanted}
+    return kept
+
+
+_decode_manifests = msgspec.msgpack.Decoder(list[bytes]).decode
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 

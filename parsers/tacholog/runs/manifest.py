@@ -277,15 +277,18 @@ def listed_below(root: Path, trouble: Callable[[OSError], object]) -> Iterator[L
         folder = waiting.pop()
         try:
             with os.scandir(folder) as listed:
-                entries = sorted((entry for entry in listed if not entry.name.startswith(".")), key=_NAME_OF)
+                entries = [entry for entry in listed if not entry.name.startswith(".")]
         except OSError as error:
             trouble(error)
             continue
+        entries.sort(key=_NAME_OF)
         files: list[str] = []
         others: list[str] = []
         folders: list[os.DirEntry[str]] = []
         for entry in entries:
-            if _is_folder(entry):
+            if entry.is_file(follow_symlinks=False):  # as nearly all
+                files.append(entry.name)
+            elif _is_folder(entry):
                 folders.append(entry)
             else:
                 (files if _may_be_read(entry) else others).append(entry.name)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tacholog.dataset.versions import detection_digest
-from tacholog.dataset.work.entries import ReadLog
+from tacholog.dataset.work.entries import ReadLogs
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise
 from tacholog.errors import TachologError
@@ -67,25 +67,25 @@ class _Sent:
     def __init__(self, future: Any, read_here: Any) -> None:  # noqa: ANN401 - a future of Dask, and a function
         self._future, self._read_here = future, read_here
 
-    def result(self) -> list[ReadLog]:
+    def result(self) -> list[ReadLogs]:
         """Wait for the entries. If the cluster gives up, the logs are read here.
 
         Raises:
             TachologError: the workers have another version of Tacholog, whose entries would be different.
         """
         try:
-            version, entries = self._future.result()
+            version, packs = self._future.result()
         except Exception:  # noqa: BLE001 - the scheduler went away, or too many workers were lost; Dask has many exceptions for that
             return list(self._read_here())
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
-        return [ReadLog(content) for content in entries]
+        return [ReadLogs(content) for content in packs]
 
 
 def read_on_worker(request: bytes) -> tuple[str, list[bytes]]:
-    """Read logs on a worker. Return the version of what reads there, and the entries."""
+    """Read logs on a worker. Return the version of what reads there, and what they gave in packs."""
     found = _pool().submit(_decode(request), lambda _place, _count: None).result()
-    return detection_digest(), [log.content for log in found]
+    return detection_digest(), [read.content for read in found]
 
 
 @functools.cache

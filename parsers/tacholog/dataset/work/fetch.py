@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from tacholog.dataset.cache import Cache, Kind, key_of
+from tacholog.dataset.cache import Cache, Kind, Pack, key_of
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, reader_digest
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, decoded
@@ -59,9 +60,7 @@ class _Log(msgspec.Struct, eq=False):
     sha256: str | None = None
     content: bytes | None = None
     size_bytes: int = 0
-    format: str | None = None
-    detection_key: bytes = b""
-    key: bytes | None = None
+    key: bytes = b""
     found: LogEntry | None = None
 
 
@@ -159,41 +158,43 @@ class Fetching:
 
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
-        held: list[tuple[_Log, bytes]] = []
+        held: list[Pack] = []
         held_bytes = 0
         for chunk, promise in window.reading:
-            for log, one in zip(chunk, promise.result(), strict=True):
-                log.found = one.entry()
-                held.append((log, one.content))
-                held_bytes += len(one.content)
+            waiting = iter(chunk)
+            for read in promise.result():
+                pack = read.pack()
+                logs = list(islice(waiting, len(pack)))
+                for place, log in enumerate(logs):
+                    log.found = pack.entry(place)
+                held.append(Pack([_key_to_keep(log) for log in logs], read.content))
+                held_bytes += len(read.content)
             if held_bytes >= _KEPT_BYTES:
-                self._keep(held)
+                self._cache.put_packs(Kind.LOG, held)
                 held, held_bytes = [], 0
-        self._keep(held)
-        logs = iter(window.logs)
+        self._cache.put_packs(Kind.LOG, held)
+        logs_of_runs = iter(window.logs)
         for run in window.runs:
-            yield run, [log.found for log in (next(logs) for _ in run.manifest.logs) if log.found is not None]
+            yield run, [log.found for log in islice(logs_of_runs, len(run.manifest.logs)) if log.found is not None]
 
     def _look_up(self, logs: Sequence[_Log]) -> None:
-        """Find what the cache keeps of these logs."""
+        """Find what the cache keeps of these logs. Several may have the same key: copies of one run."""
+        by_key: dict[bytes, list[_Log]] = {}
         for log in logs:
-            log.detection_key = key_of(detection_digest(), log.sha256 or "") if log.entry.format is None else b""
-        formats = self._cache.get(Kind.DETECTED, {log.detection_key: None for log in logs if log.detection_key})
-        for log in logs:
-            name = formats.get(log.detection_key) if log.entry.format is None else log.entry.format.encode()
-            if name is not None:
-                log.key = _key(log, name.decode())
-        kept = self._cache.get(Kind.LOG, {log.key: None for log in logs if log.key})
-        for log in logs:
-            if (content := kept.get(log.key or b"")) is not None:
-                log.found = self._within_limits(log, content)
+            log.key = _key(log)
+            if log.key:
+                by_key.setdefault(log.key, []).append(log)
+        for content, wanted in self._cache.packs(Kind.LOG, by_key):
+            try:
+                pack = decoded(content)
+                for key, place in wanted:
+                    for log in by_key[key]:
+                        log.found = self._within_limits(log, pack.entry(place))
+            except DamagedEntry:  # It is read again.
+                continue
 
-    def _within_limits(self, log: _Log, content: bytes) -> LogEntry | None:
-        """Return a kept entry; ``None`` if it is damaged."""
-        try:
-            found = decoded(content)
-        except DamagedEntry:
-            return None
+    def _within_limits(self, log: _Log, found: LogEntry) -> LogEntry:
+        """Return a kept entry, unless it is longer than what is to be read."""
         refusal = self._limits.refusal(found.head.text_bytes, found.columns.number_words.shape[1]) if self._limits else None
         return lost_log(log.entry, UNREADABLE, refusal, found.head.format) if refusal else found
 
@@ -214,30 +215,23 @@ class Fetching:
             return lambda _place, _count: None
         return lambda place, count: progress(f"{chunk[place].run.run}/{chunk[place].entry.file}", count)
 
-    def _keep(self, read: Iterable[tuple[_Log, bytes]]) -> None:
-        """Keep what was read. What could not be read is tried again the next time, and so is a log that was changed meanwhile."""
-        entries: dict[bytes, bytes] = {}
-        formats: dict[bytes, bytes] = {}
-        for log, content in read:
-            head = log.found.head if log.found else None
-            if head is None or head.is_lost or head.sha256 != log.sha256:
-                continue
-            name = head.format or ""
-            if log.entry.format is None:
-                formats[log.detection_key] = name.encode()
-            if key := _key(log, name):
-                entries[key] = content
-        self._cache.put(Kind.DETECTED, formats)
-        self._cache.put(Kind.LOG, entries)
 
+def _key(log: _Log) -> bytes:
+    """Return the key of a log; empty if its manifest names a format that does not exist, so that reading it says so.
 
-def _key(log: _Log, format_name: str) -> bytes | None:
-    """Return the key of a log that is read in this format; ``None`` if there is no such format, so that reading it says so."""
+    Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
+    """
     try:
-        digest = reader_digest(format_name) if format_name else detection_digest()
+        digest = detection_digest() if log.entry.format is None else reader_digest(log.entry.format)
     except UnreadableInput:
-        return None
+        return b""
     return key_of(digest, log.run.manifest_json, log.entry.file, log.sha256 or "")
+
+
+def _key_to_keep(log: _Log) -> bytes:
+    """Return the key of what was read; empty if it is not to be kept: it could not be read, or changed meanwhile."""
+    head = log.found.head if log.found else None
+    return b"" if head is None or head.is_lost or head.sha256 != log.sha256 else log.key
 
 
 def _windows(listed: Iterable[ListedRun], opened: Callable[[ListedRun], list[_Log]]) -> Iterator[tuple[list[ListedRun], list[_Log]]]:

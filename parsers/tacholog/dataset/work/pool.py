@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 import tacholog
-from tacholog.dataset.work.entries import ReadLog
+from tacholog.dataset.cache import packed
+from tacholog.dataset.work.entries import ReadLogs, encoded
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
-from tacholog.dataset.work.worker import LENGTH_BYTES, Answer, send
+from tacholog.dataset.work.worker import NUMBER_BYTES, Answer, send
 
 PATIENCE_S = 300.0  # Without a word. The slowest format says something each few seconds, and the machine may be busy.
 _ATTEMPTS = 2  # The first time, something else may have taken the memory.
@@ -64,24 +69,32 @@ class Pool:
             process.close()
         self._started.clear()
 
-    def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[ReadLog]:
-        entries: list[ReadLog] = []
-        attempts = 0
-        while len(entries) < len(tasks):
-            first = len(entries)
+    def _read(self, tasks: Sequence[LogTask], heard: Heard) -> list[ReadLogs]:
+        """Read these logs. If the process ends, another one reads those again that were before the one that it was reading, and the rest."""
+        found: list[ReadLogs] = []
+        waiting: list[range | ReadLogs] = [range(len(tasks))] if tasks else []  # the next ones last
+        attempts: Counter[int] = Counter()
+        while waiting:
+            places = waiting.pop()
+            if isinstance(places, ReadLogs):
+                found.append(places)
+                continue
             try:
-                for entry in self._process().read(tasks[first:], lambda place, count, first=first: heard(first + place, count)):  # type: ignore[misc]
-                    entries.append(ReadLog(entry))
-                    attempts = 0
+                found.append(self._read_part(tasks, places, heard))
             except (_Died, OSError) as error:
                 if self._is_closed:
                     raise
-                self._replace()
-                attempts += 1
-                if attempts >= _ATTEMPTS or isinstance(error, _Hung):
-                    entries.append(ReadLog(lost(tasks[len(entries)], str(error))))
-                    attempts = 0
-        return entries
+                ended_at = places[self._replace(len(places))]
+                attempts[ended_at] += 1
+                is_lost = attempts[ended_at] >= _ATTEMPTS or isinstance(error, _Hung)
+                one = ReadLogs(packed(encoded([lost(tasks[ended_at], str(error))]))) if is_lost else range(ended_at, ended_at + 1)
+                waiting += [part for part in (range(ended_at + 1, places.stop), one, range(places.start, ended_at)) if part]
+        return found
+
+    def _read_part(self, tasks: Sequence[LogTask], places: range, heard: Heard) -> ReadLogs:
+        """Read the logs at these places in the process of this thread."""
+        part = [tasks[place] for place in places]
+        return ReadLogs(self._process().read(part, lambda place, count: heard(places[place], count)))
 
     def _process(self) -> _Process:
         """Return the process of this thread."""
@@ -92,15 +105,18 @@ class Pool:
                 self._started.add(process)
         return process
 
-    def _replace(self) -> None:
-        """End the process of this thread; the next log starts another one."""
+    def _replace(self, count: int) -> int:
+        """End the process of this thread; the next logs start another one. Return at which of so many logs it was."""
         process: _Process | None = getattr(self._own, "process", None)
-        if process is not None:
-            process.end()
-            process.close()
-            with self._lock:
-                self._started.discard(process)
-            self._own.process = None
+        if process is None:
+            return 0  # It could not even be started.
+        process.end()
+        place = process.place()
+        process.close()
+        with self._lock:
+            self._started.discard(process)
+        self._own.process = None
+        return min(place, count - 1)
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -123,38 +139,54 @@ class _Hung(_Died):
     """The process said nothing for too long."""
 
 
+def _shared_file() -> IO[bytes]:
+    """Return a file of a few bytes that two processes can have in memory: on Linux it is nowhere else, so that no disk can be full."""
+    file = os.fdopen(os.memfd_create("tacholog-place"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(bytes(NUMBER_BYTES))
+    file.flush()
+    return file
+
+
 class _Process:
     """One process that reads logs."""
 
     def __init__(self, patience_s: float) -> None:
         here = str(Path(tacholog.__file__).parent.parent)
         path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tacholog.dataset.work.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for the command, which ends its workers.
-        )
+        with _shared_file() as shared:
+            self._place = mmap.mmap(shared.fileno(), NUMBER_BYTES)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tacholog.dataset.work.worker", str(shared.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=[shared.fileno()],
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is for the command, which ends its workers.
+            )
         assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 - asked for above
         self._requests, self._answers = self._process.stdin, self._process.stdout.fileno()
         self._patience_s = patience_s
         self._rest = bytearray()
 
-    def read(self, tasks: Sequence[LogTask], heard: Heard) -> Iterator[bytes]:
-        """Yield the entry of each log, as soon as it is read."""
+    def read(self, tasks: Sequence[LogTask], heard: Heard) -> bytes:
+        """Return what these logs give, as a pack.
+
+        Raises:
+            _Died: the process ended, or said nothing for too long.
+        """
+        self._place[:] = bytes(NUMBER_BYTES)
         # Requests go out while answers come in: a large request and a large answer would fill both pipes.
         writer = threading.Thread(target=self._ask, args=(_encode(list(tasks)),), daemon=True)
         writer.start()
-        done = 0
-        while done < len(tasks):
-            answer = _decode(self._message())
-            if answer.entry is None:
+        while (answer := _decode(self._message())).pack is None:
+            if answer.heard_bytes:
                 heard(answer.place, answer.heard_bytes)
-            else:
-                done += 1
-                yield answer.entry
         writer.join()
+        return answer.pack
+
+    def place(self) -> int:
+        """Return which log of the latest request it was reading."""
+        return int.from_bytes(self._place[:], "little")
 
     def _ask(self, request: bytes) -> None:
         with contextlib.suppress(OSError, ValueError):  # It ended. Its answers, which end too, say so.
@@ -166,7 +198,7 @@ class _Process:
         Raises:
             _Died: the process ended, or said nothing for too long.
         """
-        length = int.from_bytes(self._bytes(LENGTH_BYTES), "little")
+        length = int.from_bytes(self._bytes(NUMBER_BYTES), "little")
         return self._bytes(length)
 
     def _bytes(self, count: int) -> bytes:
@@ -192,7 +224,8 @@ class _Process:
         self._process.wait()
 
     def close(self) -> None:
-        """Close the pipes of a process that has ended."""
+        """Close the pipes of a process that has ended, and what it shared."""
+        self._place.close()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 if pipe:

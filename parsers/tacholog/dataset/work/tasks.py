@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from tacholog.dataset.logs import Limits, lost_log, open_named, read_log
-from tacholog.dataset.work.entries import LogEntry, ReadLog, encoded, read_here
+from tacholog.dataset.work.entries import LogEntry, ReadLogs, read_here
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import UNREADABLE
@@ -45,8 +45,8 @@ class LogTask(msgspec.Struct, frozen=True, array_like=True):
 class Promise(Protocol):
     """Logs that are being read."""
 
-    def result(self) -> list[ReadLog]:
-        """Wait for what was read of them, in order."""
+    def result(self) -> list[ReadLogs]:
+        """Wait for what was read of them: packs, whose logs one after the other are these."""
 
 
 class Readers(Protocol):
@@ -74,10 +74,9 @@ def do(task: LogTask, heard: Callable[[int], object]) -> LogEntry:
         return lost_log(entry, UNREADABLE, str(error))
 
 
-def lost(task: LogTask, reason: str) -> bytes:
+def lost(task: LogTask, reason: str) -> LogEntry:
     """Return the entry of a log that could not be read."""
-    entry = msgspec.json.decode(task.manifest, type=Manifest).logs[task.place]
-    return encoded(lost_log(entry, UNREADABLE, reason))
+    return lost_log(msgspec.json.decode(task.manifest, type=Manifest).logs[task.place], UNREADABLE, reason)
 
 
 class InThisProcess:
@@ -85,10 +84,10 @@ class InThisProcess:
 
     processes = 0
 
-    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[ReadLog]]:
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Future[list[ReadLogs]]:
         """Read these logs now."""
-        done: Future[list[ReadLog]] = Future()
-        done.set_result([read_here(do(task, lambda count, place=place: heard(place, count))) for place, task in enumerate(tasks)])  # type: ignore[misc]
+        done: Future[list[ReadLogs]] = Future()
+        done.set_result([read_here([do(task, lambda count, place=place: heard(place, count)) for place, task in enumerate(tasks)])])  # type: ignore[misc]
         return done
 
     def close(self) -> None:
