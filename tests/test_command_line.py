@@ -29,6 +29,18 @@ def test_help_imports_no_command_and_no_pandas() -> None:
     assert not {"pandas", "numpy", "msgspec", "tacholog.commands.parse", "rich"} & set(done.stderr.split())
 
 
+@pytest.mark.parametrize(("command", "given", "threads"), [("diff", None, "1"), ("diff", "3", "3"), ("bench", None, "None")])
+def test_what_calculates_uses_one_thread_and_what_measures_leaves_the_environment_as_it_is(command: str, given: str | None, threads: str) -> None:
+    script = f"import os, sys; from tacholog.cli import main\ntry: main([{command!r}, '--help'])\n"
+    script += "except SystemExit: print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)"
+    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment = others | ({"OPENBLAS_NUM_THREADS": given} if given else {})
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+
+    assert done.stderr.strip() == threads
+
+
 @pytest.mark.parametrize("module", ["def (", "raise ValueError('no licence')", "import nothing_here", "SYSTEM = 'half a format'"])
 def test_a_plug_in_that_cannot_be_imported_costs_only_its_own_format(tmp_path: Path, module: str) -> None:
     (tmp_path / "somebodys.py").write_text(module)

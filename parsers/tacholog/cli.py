@@ -37,6 +37,8 @@ COMMANDS = {
     "host": "Describe this machine in a host file.",
 }
 USAGE = 2
+_RUN_PROGRAMS = ("bench", "sustain", "ab", "host")  # They give the environment to what they measure, as it is.
+_THREADS_OF_NUMPY = "OPENBLAS_NUM_THREADS"
 
 
 def module_name(command: str) -> str:
@@ -55,6 +57,8 @@ class Commands(click.Group):
         """Import the module of that name from `tacholog.commands`. Its docstring is the help text."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name not in _RUN_PROGRAMS:
+            os.environ.setdefault(_THREADS_OF_NUMPY, "1")  # Matrices here are small. Other threads wait for them and keep processors busy.
         name = module_name(cmd_name)
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         return command if isinstance(command, click.Command) else None

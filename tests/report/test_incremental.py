@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -125,6 +126,26 @@ def test_a_build_that_failed_while_it_wrote_leaves_nothing_that_the_next_one_bel
     build_site([data], site, folder)
 
     assert differing(content(site), before) == []
+
+
+@pytest.mark.site
+def test_a_page_that_somebody_changed_between_two_builds_is_made_again_although_it_keeps_its_size_and_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, site = folder / "data", folder / "site"
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # The files of a build are old at the next one.
+    build_site([data], site, folder)
+    page = site / "downloads.html"
+    at, text = page.stat(), page.read_text()
+    page.write_text(text.replace("numbers", "letters"))
+    os.utime(page, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert page.stat().st_size == at.st_size
+    assert page.read_text() != text
+
+    build_site([data], site, folder)
+
+    assert page.read_text() == text
 
 
 def _fail(*_: object) -> None:

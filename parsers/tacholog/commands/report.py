@@ -104,13 +104,13 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
     """Name each label of ``pages`` that no run has: it may be mistyped, and all its results are on pages "not stated"."""
     import difflib
 
-    from tacholog.dataset.saved import open_saved
+    from tacholog.dataset.saved import saved_runs
     from tacholog.runs.labels import is_label, label_fields
 
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return
-    there = label_fields(open_saved(dataset).runs["labels"].dropna())
+    there = label_fields(saved_runs(dataset)["labels"].dropna())
     for field in (field for field in asked if field not in there):
         near = difflib.get_close_matches(field, there, 1)
         hint = f" (is {near[0]} meant?)" if near else f" (there are {', '.join(there)})" if there else ""

@@ -21,7 +21,10 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
     rows = _DISTRIBUTIONS_AT_ONCE if "bins" in frame else max(1, len(frame))
     first = _arrow(frame.iloc[:rows])
-    with parquet.ParquetWriter(path, first.schema, compression="zstd") as file:
+    # In these columns, words come again and again. A dictionary of values or bins is given up when it is full, which took time and bytes; and no
+    # reader of these files asks for the least and the greatest value.
+    repeated = [name for name in frame.columns if name not in (*_LISTS, "value")]
+    with parquet.ParquetWriter(path, first.schema, compression="zstd", use_dictionary=repeated, write_statistics=False) as file:
         file.write_table(first)
         for start in range(rows, len(frame), rows):
             file.write_table(_arrow(frame.iloc[start : start + rows]))

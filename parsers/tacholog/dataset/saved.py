@@ -50,6 +50,14 @@ def open_saved(folder: Path, without: Collection[str] = (), *, distributions: bo
     return Dataset(**{name: _with_new_columns(name, table, without) for name, table in tables.items()}, hosts=hosts)
 
 
+def saved_runs(folder: Path) -> pd.DataFrame:
+    """Read the runs of a saved dataset, and none of their numbers."""
+    import pandas as pd
+
+    require("parquet", f"{folder}: reading a saved dataset")
+    return _with_new_columns("runs", pd.read_parquet(folder / "runs.parquet"), ())
+
+
 def _with_new_columns(name: str, table: pd.DataFrame, without: Collection[str]) -> pd.DataFrame:
     """Add the columns that the schema has and an older version did not save; each in its place."""
     import pandas as pd

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -12,6 +13,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
+from tacholog.file_digests import known_sha256
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import formats
@@ -154,10 +156,10 @@ def lines_with_controls(folder: Path, log: str) -> int:
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
     path, content = shown_file(folder, log), msgspec.json.encode(shown)
-    try:
-        if read_evidence(path.parent, path.name) == content:
-            return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
-    except UnreadableInput:
+    there = sha256_of(path.parent, path.name)
+    if there == hashlib.sha256(content).hexdigest():
+        return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
+    if there is None:
         path.unlink(missing_ok=True)  # a link, or there is none
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -178,6 +180,12 @@ def shown_file(folder: Path, log: str) -> Path:
 
 def sha256_of(folder: Path, log: str) -> str | None:
     """Return the SHA-256 of a file; ``None`` if it cannot be read."""
+    if "/" in log:
+        return _read_sha256(folder, log)  # Its folders must be no links, which only opening them tells.
+    return known_sha256(f"{folder}/{log}", partial(_read_sha256, folder, log))
+
+
+def _read_sha256(folder: Path, log: str) -> str | None:
     try:
         with open_evidence(folder, log) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacholog.file_digests import remembering
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import claim, only_one_build
 from tacholog.site.settings import SiteSettings
@@ -15,6 +16,8 @@ from tacholog.site.unchanged import inputs_of
 if TYPE_CHECKING:
     from tacholog.dataset.logs import Progress
     from tacholog.dataset.work.work import Work
+
+_DIGESTS = "file-digests"
 
 
 def build_site(
@@ -42,7 +45,7 @@ def build_site(
     """
     settings = settings or SiteSettings()
     claim(site, roots)
-    with only_one_build(work):
+    with only_one_build(work), remembering(work / _DIGESTS):
         inputs = inputs_of(roots, settings)
         if not is_built_of(site, inputs.text) and not styles_refreshed(site, inputs):
             # To import what builds a site takes longer than to change its style sheets.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,21 +18,26 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
     """Return what a page says of the file that is offered for a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
-    root = Path(run.root)
-    return _offered(root, log.log, log.sha256, (_state(root / log.log), _state(shown_file(root, log.log))))
+    return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(_shown_file(run.root, log.log))))
+
+
+@lru_cache(maxsize=1 << 14)
+def _shown_file(folder: str, log: str) -> str:
+    return os.fspath(shown_file(Path(folder), log))
 
 
 @lru_cache(maxsize=1 << 14)  # several pages name a log, and it is read once for all of them
-def _offered(root: Path, log: str, sha256: str | None, _states: tuple[_State, _State]) -> OfferedLog:
+def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _State]) -> OfferedLog:
+    root = Path(folder)
     shown = saved_shown(root, log)
     offered = sha256_of(root, log) or sha256
     return OfferedLog(offered or "", is_there(root, log), withheld_words(shown.withheld) if shown and shown.withheld else "")
 
 
-def _state(path: Path) -> _State:
+def _state(path: str) -> _State:
     """Return what changes when somebody writes to a file; nothing if there is no file that can be asked."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except (OSError, ValueError):
         return ()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

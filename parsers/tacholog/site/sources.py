@@ -17,23 +17,24 @@ class Sources:
     def __init__(self, folder: Path) -> None:
         """``folder`` may hold the files of the last build."""
         self.folder = folder
-        self._made: set[str] = set()
-        self._folders: set[Path] = set()
+        self._inside = f"{folder}/"
+        self._made: set[str] = set()  # as `os.walk` names them
+        self._folders: set[str] = set()
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file if its content differs. Sphinx reads files again by their modification time."""
-        path = self._claim(name)
+        path = Path(self._claim(name))
         data = content.encode() if isinstance(content, str) else content
         if not path.is_file() or path.read_bytes() != data:
             path.write_bytes(data)
 
     def kept(self, name: str) -> bool:
         """Keep a file as it is, and return whether it is there."""
-        return self._claim(name).is_file()
+        return os.path.isfile(self._claim(name))  # noqa: PTH113 - as below
 
     def copy(self, name: str, source: Path) -> None:
         """Copy a file if its size or modification time differs."""
-        path = self._claim(name)
+        path = Path(self._claim(name))
         known = path.stat() if path.is_file() else None
         given = source.stat()
         if known is None or (known.st_size, known.st_mtime_ns) != (given.st_size, given.st_mtime_ns):
@@ -46,19 +47,23 @@ class Sources:
 
     def tidy(self) -> None:
         """Delete every file that was not written since this object was made."""
-        for folder, _, files in os.walk(self.folder, topdown=False):
-            for path in (Path(folder, file) for file in files if f"{folder}/{file}" not in self._made):
+        top = os.fspath(self.folder)
+        for folder, _, files in os.walk(top, topdown=False):
+            unwanted = [path for path in (f"{folder}/{file}" for file in files) if path not in self._made]
+            for path in map(Path, unwanted):
                 if path.is_file():
                     path.unlink()
-            if Path(folder) != self.folder and not any(Path(folder).iterdir()):
+            if len(unwanted) == len(files) and folder != top and not any(Path(folder).iterdir()):
                 Path(folder).rmdir()
 
-    def _claim(self, name: str) -> Path:
-        path = self.folder / name
-        if path.parent not in self._folders:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._folders.add(path.parent)
-        self._made.add(f"{self.folder}/{name}")  # as `os.walk` names it
+    def _claim(self, name: str) -> str:
+        """Return the path of a file, whose folder is there. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
+        folder = name.rpartition("/")[0]
+        if folder not in self._folders:
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            self._folders.add(folder)
+        path = self._inside + name
+        self._made.add(path)
         return path
 
 

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.file_digests import known_sha256, read_sha256
 
 STAMP = ".tacholog-built.json"
-_SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
-_READ_BYTES = 1 << 20
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
 
 
@@ -58,7 +55,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
     files = {name: digest for name, digest in _digests(site).items() if digest is not None}
-    large = _large({name: (site / name).stat().st_size for name in files}, sizes)
+    large = _large({name: os.stat(f"{site}/{name}").st_size for name in files}, sizes)  # noqa: PTH116 - there are thousands
     _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, large=large, digest=_list_digest(files), files=files))
 
 
@@ -185,25 +182,8 @@ def _list_digest(files: dict[str, str]) -> str:
 
 def _digests(site: Path) -> dict[str, str | None]:
     """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
-    return {name: _sha256_of(f"{site}/{name}") for name in _files(os.fspath(site))}
-
-
-def _sha256_of(path: str) -> str | None:
-    """As `sha256_of`, but a file that this process has read is not read again if nothing has written to it since. A build asks four times."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NS:
-        return _read_sha256(path)  # A later change might leave its times as they are.
-    return _known_sha256(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
-
-
-@lru_cache(maxsize=1 << 16)
-def _known_sha256(path: str, _state: tuple[int, ...]) -> str:
-    return _read_sha256(path)
+    paths = {name: f"{site}/{name}" for name in _files(os.fspath(site))}
+    return {name: known_sha256(path, partial(_sha256_of, path)) for name, path in paths.items()}
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:
@@ -222,13 +202,8 @@ def _files(site: str, inside: str = "") -> Iterator[str]:
 
 def sha256_of(path: Path) -> str | None:
     """Return the SHA-256 of a file; ``None`` for what is no regular file."""
-    return None if path.is_symlink() or not path.is_file() else _read_sha256(os.fspath(path))
+    return _sha256_of(os.fspath(path))
 
 
-def _read_sha256(path: str) -> str:
-    """Return the SHA-256 of a regular file. A site has thousands of small files, for which a buffer of Python takes longer than their bytes."""
-    digest = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as this: to make a `Path` of each takes as long, too
-        while piece := file.read(_READ_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
+def _sha256_of(path: str) -> str | None:
+    return read_sha256(path) if os.path.isfile(path) and not os.path.islink(path) else None  # noqa: PTH113, PTH114 - there are thousands

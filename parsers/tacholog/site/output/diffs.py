@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from tacholog.runs.labels import has_labels
 from tacholog.site.shown import BAND_FILES, State, dataset_in, opened
 from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
+from tacholog.view.views import View
 
 Labels = tuple[tuple[str, str], ...]
 _Kept = TypeVar("_Kept")
@@ -66,12 +67,21 @@ def _sides(folder: Path, state: State, which: tuple[str | None, str, str], label
     files = files_beside(folder)
     is_renamed = (folder / RENAMES).is_file()  # then a run may count as one of another system
 
-    def is_in(run: RunRow, release: str) -> bool:
-        return run.release == release and (is_renamed or system in (None, run.system)) and has_labels(run.labels, labels)
+    def is_in(run: RunRow) -> bool:
+        return (is_renamed or system in (None, run.system)) and has_labels(run.labels, labels)
 
-    runs = [[run for run in everything.runs.values() if is_in(run, release)] for release in releases]
+    by_release = everything.once("runs by release", partial(_by_release, everything))
+    runs = [[run for run in by_release.get(release, ()) if is_in(run)] for release in releases]
     sides = [sorted(digests[run.run] for run in side) for side in runs]
     return digest([sides, remarks(run.root for side in runs for run in side), everything.unread, everything.hosts, files])
+
+
+def _by_release(view: View) -> dict[str | None, list[RunRow]]:
+    """Return the runs of each release. Each comparison needs those of two, and a site of many releases has many comparisons."""
+    found: dict[str | None, list[RunRow]] = {}
+    for run in view.runs.values():
+        found.setdefault(run.release, []).append(run)
+    return found
 
 
 def files_beside(folder: Path) -> list[bytes]:

@@ -5,6 +5,7 @@ What is between the header and the footer of a page is made only if the log, its
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -50,7 +51,7 @@ class PageMaker:
 
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
         """``memory`` is the file that keeps the keys between builds. ``frame`` is that of the pages that are written next."""
-        self._site, self._memory, self.frame = site, memory, frame
+        self._site, self._memory, self.frame = os.fspath(site), memory, frame
         self._before = remembered(memory)
         memory.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
         self._now: dict[str, str] = {}
@@ -66,7 +67,7 @@ class PageMaker:
         """Return the body that was written for this key, if it is still there; it may be in another frame."""
         if not self._is_there(f"{document}.html", self._before.get(document, "").partition(" ")[0] == key):
             return None
-        return self.frame.body_of((self._site / f"{document}.html").read_text(encoding="utf-8"))
+        return self.frame.body_of(Path(self._site, f"{document}.html").read_text(encoding="utf-8"))
 
     def write(self, document: str, key: str, title: str, body: str, into: Sources) -> None:
         """Write a page, if it differs from the one that is there. Its title follows from ``key`` too."""
@@ -82,10 +83,11 @@ class PageMaker:
         return f"{key} {self.frame.digest}"
 
     def _is_there(self, name: str, is_known: bool) -> bool:
-        return is_known and (self._site / name).is_file()
+        return is_known and os.path.isfile(f"{self._site}/{name}")  # noqa: PTH113 - of thousands of files, as in `Sources`
 
     def _inside(self, document: str, into: Sources) -> str:
-        return Path(f"{document}.html").relative_to(into.folder.relative_to(self._site)).as_posix()
+        folder = os.fspath(into.folder)[len(self._site) + 1 :]
+        return f"{document}.html".removeprefix(f"{folder}/" if folder else "")
 
     def save(self) -> None:
         """Keep the keys for the next build."""

@@ -42,7 +42,11 @@ class Part(msgspec.Struct):
 
 def part_folder(parts: Path, document: str) -> Path:
     """Return the folder of the parts of a page."""
-    return parts / document.replace("/", "%2F")
+    return parts / _folder_name(document)
+
+
+def _folder_name(document: str) -> str:
+    return document.replace("/", "%2F")
 
 
 def forget_parts(parts: Path, document: str) -> None:
@@ -73,7 +77,13 @@ def forget_damaged(parts: Path) -> None:
 
 def part_names(parts: Path, documents: Iterable[str]) -> set[str]:
     """Return the files of all parts, without their endings: scripts and pages."""
-    return {_beside(document, name) for document in documents for name in names_of_parts(parts, document)}
+    return {_beside(document, name) for document in _with_parts(parts, documents) for name in names_of_parts(parts, document)}
+
+
+def _with_parts(parts: Path, documents: Iterable[str]) -> Iterator[str]:
+    """Yield the pages that have parts. Most are pages of logs, which have none: to look for a folder of each takes longer than all parts."""
+    folders = {path.name for path in parts.glob("*")}
+    return (document for document in documents if _folder_name(document) in folders)
 
 
 def names_of_parts(parts: Path, document: str) -> set[str]:
@@ -95,7 +105,7 @@ def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterabl
     Raises:
         TachologError: a link leads to a page that does not exist.
     """
-    for document in documents:
+    for document in _with_parts(parts, documents):
         for part in parts_of(parts, document):
             name = _beside(document, part.name)
             for text in part.pieces.values():
