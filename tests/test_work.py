@@ -291,6 +291,7 @@ def test_a_pack_that_contradicts_itself_is_damaged() -> None:
         {"meaning": [0, 0, 7]},
         {"meaning": [0, 0, -1]},
         {"meanings": [[[0, 7], meanings[0][1]]]},
+        {"meanings": []},
         {"names": names[:-1]},
     ]
     for changed in wrong:
@@ -310,6 +311,9 @@ def test_what_another_process_sends_is_checked() -> None:
         damaged = words[:place] + bytes([byte]) + words[place + 1 :]
         with pytest.raises(DamagedEntry):
             checked(packed(msgspec.msgpack.encode([*others, widths, damaged])))
+    others[3] = [[[-1], others[3][0][1]]]
+    with pytest.raises(DamagedEntry):
+        checked(packed(msgspec.msgpack.encode([*others, widths, words])))
     for sent in (b"", b"\x01", b"\x02xyz", read.content[:-5], packed(b"no pack")):
         with pytest.raises(DamagedEntry):
             checked(sent)
