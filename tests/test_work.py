@@ -156,6 +156,21 @@ class Given:
         pass
 
 
+class Miscounts(Given):
+    """Gives an answer for another number of logs than it was given."""
+
+    def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
+        return super().submit([*tasks, tasks[0]] if self.processes > 1 else tasks[1:], heard)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_answer_for_other_logs_is_refused(tmp_path: Path, processes: int) -> None:
+    fetching = Fetching(Cache(None), lambda _logs, _size: Miscounts(processes))
+
+    with pytest.raises(DamagedEntry, match="more or fewer"):
+        list(fetching.runs(listed(tmp_path, [b"\n"] * 3)))
+
+
 @pytest.mark.parametrize(("processes", "chunk"), [(2, 256), (8, 64), (100, 32)])
 def test_the_more_processes_read_the_fewer_logs_each_is_given_at_a_time(tmp_path: Path, processes: int, chunk: int) -> None:
     given = Given(processes)
@@ -291,6 +306,7 @@ def test_a_pack_that_contradicts_itself_is_damaged() -> None:
         {"meaning": [0, 0, 7]},
         {"meaning": [0, 0, -1]},
         {"meanings": [[[0, 7], meanings[0][1]]]},
+        {"meanings": []},
         {"names": names[:-1]},
     ]
     for changed in wrong:
@@ -310,6 +326,9 @@ def test_what_another_process_sends_is_checked() -> None:
         damaged = words[:place] + bytes([byte]) + words[place + 1 :]
         with pytest.raises(DamagedEntry):
             checked(packed(msgspec.msgpack.encode([*others, widths, damaged])))
+    others[3] = [[[-1], others[3][0][1]]]
+    with pytest.raises(DamagedEntry):
+        checked(packed(msgspec.msgpack.encode([*others, widths, words])))
     for sent in (b"", b"\x01", b"\x02xyz", read.content[:-5], packed(b"no pack")):
         with pytest.raises(DamagedEntry):
             checked(sent)

@@ -210,7 +210,7 @@ class EntryPack:
         counts = (found.records, found.numbers, found.bins)
         if any(len(of_logs) != len(self) or min(of_logs, default=0) < 0 for of_logs in (*counts, found.meaning)):
             raise DamagedEntry("its logs are not as many as it says")
-        if len(found.widths) != _COLUMNS or not _WIDTHS.issuperset(found.widths) or max(found.meaning, default=0) >= max(1, len(self._meanings)):
+        if len(found.widths) != _COLUMNS or not _WIDTHS.issuperset(found.widths) or max(found.meaning, default=-1) >= len(self._meanings):
             raise DamagedEntry("its columns are none")
         records, numbers, bins = (sum(of_logs) for of_logs in counts)
         end = records * sum(found.widths[:RECORD_WIDTH]) + numbers * sum(found.widths[RECORD_WIDTH:])
@@ -235,6 +235,8 @@ class EntryPack:
         import numpy as np
 
         found = self._found
+        if any(code < 0 for meant in found.meanings for codes in meant for code in codes):
+            raise DamagedEntry("its codes mean what is not there")
         of_shapes, of_names = (np.array([len(meant[side]) for meant in self._meanings], dtype=np.int64)[found.meaning] for side in (0, 1))
         limits: list[tuple[Integers, Integers]] = [(self._records[_SHAPE], of_shapes.repeat(found.records))]
         numbers_of = (np.array(found.records, dtype=np.int64), of_names, np.full(len(self), len(BOUNDS)), np.full(len(self), 1 << len(MARK_NAMES)))

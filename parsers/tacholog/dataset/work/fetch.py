@@ -32,6 +32,7 @@ _CHUNKS_OF_PROCESS = 2
 _CHUNK_BYTES = 1 << 20  # ... if they are no larger than this.
 _KEPT_BYTES = 1 << 23  # What was read is kept in so large parts. One for each chunk took a third longer.
 _HASHED_BYTES = 1 << 18
+_OTHER_LOGS = "what read some logs gave an answer for more or fewer of them"
 
 
 class ListedRun(NamedTuple):
@@ -165,10 +166,14 @@ class Fetching:
             for read in promise.result():
                 pack = read.pack()
                 logs = list(islice(waiting, len(pack)))
+                if len(logs) < len(pack):
+                    raise DamagedEntry(_OTHER_LOGS)
                 for place, log in enumerate(logs):
                     log.found = pack.entry(place)
                 held.append(Pack([_key_to_keep(log) for log in logs], read.content))
                 held_bytes += len(read.content)
+            if next(waiting, None):
+                raise DamagedEntry(_OTHER_LOGS)
             if held_bytes >= _KEPT_BYTES:
                 self._cache.put_packs(Kind.LOG, held)
                 held, held_bytes = [], 0
