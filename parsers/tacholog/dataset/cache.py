@@ -9,12 +9,14 @@ One row of a database takes 10 microseconds, and a Parquet file for each log 2.6
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
 import os
 import sqlite3
 import sys
+import weakref
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -241,5 +243,13 @@ def open_cache() -> Cache:
 
 
 @functools.lru_cache(maxsize=4)
-def _opened_in(_process: int, folder: Path | None) -> Cache:
-    return Cache(folder)
+def _opened_in(process: int, folder: Path | None) -> Cache:
+    cache = Cache(folder)
+    atexit.register(_close_of, process, weakref.ref(cache))  # Else what was written last stays in a second file, until somebody closes it.
+    return cache
+
+
+def _close_of(process: int, opened: weakref.ref[Cache]) -> None:
+    cache = opened()
+    if cache and os.getpid() == process:  # A process that was forked has no part in it.
+        cache.close()
