@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sqlite3
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from tacholog.dataset.cache import FILE, Cache, Kind, Pack, cache_folder, key_of, packed
 from tacholog.dataset.versions import code_digest, detection_digest, reader_digest
+from tacholog.runs.manifest import LogFile, Manifest, write
 
 KEY = key_of("a log", b"\x00\x01")
 LONG = b"a value that is worth packing " * 100
@@ -301,3 +303,15 @@ def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.Mon
 def test_each_format_has_a_digest_of_its_own_and_detection_has_all_of_them() -> None:
     assert reader_digest("rti") != reader_digest("native")
     assert detection_digest() not in (reader_digest("rti"), reader_digest("native"))
+
+
+def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
+    log = (Path(__file__).parent / "formats" / "native" / "latency-udp.log").read_bytes()
+    (tmp_path / "some.log").write_bytes(log)
+    write(tmp_path / "run.toml", Manifest(system="Tacholog perftest", logs=(LogFile(file="some.log", sha256=hashlib.sha256(log).hexdigest()),)))
+    words = [sys.executable, "-m", "tacholog", "export", "--data", str(tmp_path), "--output", str(tmp_path / "numbers.csv")]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "TACHOLOG_CACHE": str(tmp_path / "cache")})
+
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [FILE]

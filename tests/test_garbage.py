@@ -51,3 +51,20 @@ def test_memory_that_was_freed_is_used_again() -> None:
     can, made_mb = subprocess.run([sys.executable, "-c", MADE_AGAIN], check=True, capture_output=True, text=True).stdout.split()
 
     assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without
+
+
+AT_THE_END = """
+import atexit
+import gc
+from tacholog.cli import main
+
+# Called last. A frozen object is not searched.
+atexit.register(lambda: print("others:", len([found for found in gc.get_objects() if isinstance(found, dict)])))
+main(["formats"])
+"""
+
+
+def test_a_command_that_ends_does_not_search_its_objects() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], check=True, capture_output=True, text=True)
+
+    assert int(done.stdout.rpartition("others: ")[2]) < 100  # Thousands without.

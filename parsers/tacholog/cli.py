@@ -12,7 +12,7 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
-from tacholog.garbage import keep_freed, rare_collections
+from tacholog.garbage import end_at_once, keep_freed, rare_collections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +78,7 @@ def tacholog() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. An error that the user can correct is printed as one line on stderr, with exit code 2."""
     keep_freed()
+    end_at_once()
     with terminal.guarded(), rare_collections():
         _run(arguments)
 

@@ -10,12 +10,14 @@ row for each of them would take longer to find, to check and to unpack than to u
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
 import os
 import sqlite3
 import sys
+import weakref
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -333,5 +335,13 @@ def open_cache() -> Cache:
 
 
 @functools.lru_cache(maxsize=4)
-def _opened_in(_process: int, folder: Path | None) -> Cache:
-    return Cache(folder)
+def _opened_in(process: int, folder: Path | None) -> Cache:
+    cache = Cache(folder)
+    atexit.register(_close_of, process, weakref.ref(cache))  # Else what was written last stays in a second file, until somebody closes it.
+    return cache
+
+
+def _close_of(process: int, opened: weakref.ref[Cache]) -> None:
+    cache = opened()
+    if cache and os.getpid() == process:  # A process that was forked has no part in it.
+        cache.close()

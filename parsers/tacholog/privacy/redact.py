@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,7 @@ from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 TEXT_BYTES = 64_000_000
@@ -53,11 +54,11 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     ids = _host_ids(data, privacy)
     names = KnownNames(privacy, ids)
     own = data.runs[~data.runs["published"].fillna(value=False)]
-    rows: list[Row] = [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
+    rows = _rows(own)
     tables = {name: getattr(data, name) for name in TABLES}
     logs: dict[str, list[Row]] = {}
-    for log in tables["logs"].to_dict("records"):
-        logs.setdefault(str(log["run"]), []).append({str(name): value for name, value in log.items()})
+    for log in _rows(tables["logs"]):
+        logs.setdefault(str(log["run"]), []).append(log)
     redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
@@ -71,6 +72,12 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     fresh = {name: _table(name, table, published, redactors, everyone) for name, table in tables.items()}
     fresh["runs"] = _runs(fresh["runs"], tables["runs"], shown)
     return Dataset(**fresh, hosts=_hosts(data.hosts, ids, privacy, everyone))
+
+
+def _rows(table: pd.DataFrame) -> list[Row]:
+    """Return the rows of a table. The texts of a column are taken out of it together: one by one, that took as long as to redact them."""
+    names = [str(name) for name in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_numpy(dtype=object).tolist() for name in names), strict=True)]
 
 
 def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
@@ -269,7 +276,7 @@ def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Priv
     """Return the table of problems, with one row for all withheld lines of a log, and one for each log that cannot be shown."""
     import pandas as pd
 
-    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    rows = _rows(table)
     if privacy.unknown_lines == "withhold":
         rows = [row for row in rows if not (row["kind"] == "unknown" and row["run"] in shown)]
     for run, one in shown.items():
@@ -313,8 +320,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     import numpy as np
     import pandas as pd
 
-    codes, found = pd.factorize(texts.astype("category"))
-    words = [str(word) for word in found]
+    codes, words = _coded(texts)
     plain = np.array([*map(is_plain, words), True])  # the code of no text is -1
     # No text that is replaced may stay among these words: they become the categories of the column, which are saved with it.
     meant: list[str | None] = [word if keeps else None for word, keeps in zip(words, plain.tolist(), strict=False)]
@@ -328,10 +334,29 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         made = {pair: shown(*pair) for pair in sorted(set(asked))}
         codes[rows] = len(meant) + place
         meant += [made[pair] for pair in asked]
-    fresh = pd.Series([*meant, None], dtype="str")
-    if isinstance(texts.dtype, pd.CategoricalDtype):
-        return pd.Series(fresh.astype("category").array.take(codes), index=texts.index)
-    return pd.Series(fresh.astype("string").array.take(codes), index=texts.index)
+    if not isinstance(texts.dtype, pd.CategoricalDtype):
+        return pd.Series(pd.array([*meant, None], dtype="string").take(codes), index=texts.index)
+    shown_words = sorted({word for word in meant if word is not None})
+    place_of = {word: place for place, word in enumerate(shown_words)}
+    places_of = np.array([*(-1 if word is None else place_of[word] for word in meant), -1])
+    dtype = pd.CategoricalDtype(pd.Index(shown_words, dtype="str"))
+    return pd.Series(pd.Categorical.from_codes(places_of[codes], dtype=dtype), index=texts.index)
+
+
+def _coded(texts: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[str]]:
+    """Return the words that a column holds, and for each row the place of its word; -1 for a row without any."""
+    import numpy as np
+    import pandas as pd
+
+    if not isinstance(texts.dtype, pd.CategoricalDtype):
+        codes, found = pd.factorize(texts)
+        return codes.astype(np.int64, copy=False), [str(word) for word in found]
+    given = texts.cat.codes.to_numpy()
+    used = np.flatnonzero(np.bincount(given + 1, minlength=1)[1:])  # Words of other runs may be among the categories.
+    places = np.full(len(texts.cat.categories) + 1, -1)
+    places[used] = np.arange(len(used))
+    known = texts.cat.categories
+    return places[given], [str(known[place]) for place in used.tolist()]
 
 
 def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
