@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -13,6 +15,9 @@ from tacholog.schema.conditions import Basis
 from tacholog.schema.records import Facts, Status
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tacholog.dataset.columns import Integers
 
 _BIN_WIDTH = 3
@@ -104,24 +109,35 @@ def encoded(entry: LogEntry) -> bytes:
     import numpy as np
 
     columns = entry.columns
-    parts: list[Integers] = [columns.record_words, columns.number_words]
+    parts: list[Integers] = [*columns.record_words, *columns.number_words]
+    kinds = ["<i8"] * len(parts)
     widths = b""
     if columns.number_words.shape[1] >= _MANY_NUMBERS:
-        parts = [_narrowed(column) for words in parts for column in words]
-        widths = bytes(column.itemsize for column in parts)
-    words = b"".join(np.ascontiguousarray(part).data for part in (*parts, entry.bins))
+        kinds = [_narrowest(column) for column in parts]
+        widths = bytes(np.dtype(kind).itemsize for kind in kinds)
+    words = _joined([*parts, entry.bins.reshape(-1)], [*kinds, "<i8"])
     shapes = [msgspec.Raw(_encode(shape)) for shape in columns.shapes]
     counts = columns.record_words.shape[1], columns.number_words.shape[1], len(entry.bins)
-    return _encode(_Encoded(entry.head, shapes, columns.names, *counts, widths, memoryview(words)))
+    return _encode(_Encoded(entry.head, shapes, columns.names, *counts, widths, memoryview(words.data)))
 
 
-def _narrowed(column: Integers) -> Integers:
-    """Return a column in as few bytes a value as hold it. Most columns are the same in all rows, or count up to a small number."""
+def _narrowest(column: Integers) -> str:
+    """Return the type with the fewest bytes a value that holds a column. Most columns are the same in all rows, or count up to a small number."""
     import numpy as np
 
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    kind = next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-    return column.astype(kind, copy=False)
+    return next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+
+
+def _joined(columns: Sequence[Integers], kinds: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the bytes of columns, each in the type of this name. None becomes an array of its own: these took as much memory again."""
+    import numpy as np
+
+    ends = list(itertools.accumulate(len(column) * np.dtype(kind).itemsize for column, kind in zip(columns, kinds, strict=True)))
+    words = np.empty(ends[-1], dtype=np.uint8)
+    for column, kind, start, end in zip(columns, kinds, [0, *ends], ends, strict=False):
+        words[start:end].view(kind)[:] = column
+    return words
 
 
 class ReadLog(NamedTuple):
