@@ -134,9 +134,7 @@ class ColumnBuilder:
         self._held_records: list[tuple[int, ...]] = []
         self._held_counts: list[int] = []
         self._held_numbers: list[Number] = []
-        self._record_parts: list[Integers] = []
-        self._number_parts: list[Integers] = []
-        self._finished = 0  # records that are arrays already
+        self._parts: list[_Held | _Block] = []
 
     def add(self, event: Event, record: Record) -> None:
         """Add one record."""
@@ -160,36 +158,13 @@ class ColumnBuilder:
 
     def add_block(self, block: RecordBlock, run: int) -> None:
         """Add the records of a block, which are in this run of the log."""
-        import numpy as np
-
         if not len(block):
             return
         self._flush()
-        count, like, columns = len(block), block.like, block.columns
-        per_record = len(columns.numbers)
-        # Each column is written to its place at once. To make a dozen arrays and to join them takes three times as long for a block of a small log.
-        words = np.empty((RECORD_WIDTH, count), dtype=np.int64)
-        records = RecordArrays(*words)
-        records.line[:] = block.lines
-        records.last_line[:] = block.lines if block.last_lines is None else block.last_lines
-        records.shape[:] = self._shape_of(like, run)
-        records.payload_bytes[:] = columns.payload_bytes
-        records.payload_bytes_high[:] = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
-        like_samples = NOT_STATED if like.samples is None else like.samples
-        records.samples[:] = like_samples if columns.samples is None else columns.samples
-        of_numbers = np.empty((NUMBER_WIDTH, count, per_record), dtype=np.int64)
-        record, name, value, resolution, bound, value_line, marks = of_numbers
-        record[:] = np.arange(self._finished, self._finished + count)[:, None]
-        name[:] = [self._name_of((number.metric, number.statistic)) for number in columns.numbers]
-        bound[:] = [_BOUND_CODES[number.bound] for number in columns.numbers]
-        value_line[:] = NOT_STATED
-        marks[:] = [mark_bits(number.marks) for number in columns.numbers]
-        values, resolutions = value.view(np.float64), resolution.view(np.float64)
-        for place, number in enumerate(columns.numbers):
-            values[:, place], resolutions[:, place] = number.values, number.resolutions
-            bound[number.below, place] = _BOUND_CODES["<"]
-        self._append(words, of_numbers.reshape(NUMBER_WIDTH, count * per_record))
-        self.number_count += count * per_record
+        columns = block.columns
+        names = [self._name_of((number.metric, number.statistic)) for number in columns.numbers]
+        self._parts.append(_block_part(block, self._shape_of(block.like, run), names))
+        self.number_count += len(block) * len(names)
         self.last_line_read = int(block.lines[-1])
 
     def finish(self) -> tuple[list[ShapeInLog], list[Name], Integers, Integers]:
@@ -197,8 +172,15 @@ class ColumnBuilder:
         import numpy as np
 
         self._flush()
-        records = joined_words(self._record_parts, RECORD_WIDTH)
-        numbers = joined_words(self._number_parts, NUMBER_WIDTH)
+        records = np.empty((RECORD_WIDTH, sum(part.records for part in self._parts)), dtype=np.int64)
+        numbers = np.empty((NUMBER_WIDTH, sum(part.numbers for part in self._parts)), dtype=np.int64)
+        first, start = 0, 0
+        for part in self._parts:
+            end, stop = first + part.records, start + part.numbers
+            part.write(records[:, first:end], numbers[:, start:stop])
+            numbers[0, start:stop] += first
+            first, start = end, stop
+        self._parts = []
         if (np.diff(records[0]) < 0).any():
             records, numbers = _in_order_of_lines(records, numbers)
         return list(self._shapes), list(self._names), records, numbers
@@ -219,7 +201,7 @@ class ColumnBuilder:
         held = self._held_numbers
         words = np.empty((NUMBER_WIDTH, len(held)), dtype=np.int64)
         record, name, value, resolution, bound, value_line, marks = words
-        record[:] = np.repeat(np.arange(self._finished, self._finished + len(self._held_records)), self._held_counts)
+        record[:] = np.repeat(np.arange(len(self._held_records)), self._held_counts)
         name[:] = [self._name_of((number.metric, number.statistic)) for number in held]
         value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in held]
         resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in held]
@@ -228,12 +210,98 @@ class ColumnBuilder:
         marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in held]
         records = np.array(self._held_records, dtype=np.int64).T
         self._held_records, self._held_counts, self._held_numbers = [], [], []
-        self._append(records, words)
+        self._parts.append(_Held(records, words))
 
-    def _append(self, records: Integers, numbers: Integers) -> None:
-        self._record_parts.append(records)
-        self._number_parts.append(numbers)
-        self._finished += records.shape[1]
+
+class _Held(NamedTuple):
+    """Records that came one by one, as words. The first of them is called 0."""
+
+    record_words: Integers
+    number_words: Integers
+
+    @property
+    def records(self) -> int:
+        return len(self.record_words[0])
+
+    @property
+    def numbers(self) -> int:
+        return len(self.number_words[0])
+
+    def write(self, records: Integers, numbers: Integers) -> None:
+        """Write the words to their place among those of the log."""
+        records[:], numbers[:] = self.record_words, self.number_words
+
+
+class _Block(NamedTuple):
+    """What a block says, until the log is read. It becomes words at their place among those of the log.
+
+    Most columns of a block have one value. As words at once they took four times the memory, and the system clears each page of it before it is used:
+    that took as long as to find the numbers.
+    """
+
+    lines: Integers
+    last_lines: Integers
+    shape: int
+    payload_bytes: Integers
+    payload_bytes_high: int
+    samples: Integers | int
+    names: list[int]
+    values: Floats
+    resolutions: list[Floats]
+    bounds: list[int]
+    below: list[tuple[int, NDArray[np.bool_]]]  # places in the lists above, and where the bound is another one
+    marks: list[int]
+
+    @property
+    def records(self) -> int:
+        return len(self.lines)
+
+    @property
+    def numbers(self) -> int:
+        return self.values.size
+
+    def write(self, records: Integers, numbers: Integers) -> None:
+        """Write the words to their place among those of the log."""
+        import numpy as np
+
+        of_records = RecordArrays(*records)
+        of_records.line[:], of_records.last_line[:], of_records.shape[:] = self.lines, self.last_lines, self.shape
+        of_records.payload_bytes[:], of_records.payload_bytes_high[:] = self.payload_bytes, self.payload_bytes_high
+        of_records.samples[:] = self.samples
+        record, name, value, resolution, bound, value_line, marks = (column.reshape(self.values.shape) for column in numbers)
+        record[:] = np.arange(len(self.lines))[:, None]
+        name[:], bound[:], value_line[:], marks[:] = self.names, self.bounds, NOT_STATED, self.marks
+        value.view(np.float64)[:] = self.values
+        resolutions = resolution.view(np.float64)
+        for place, column in enumerate(self.resolutions):
+            resolutions[:, place] = column
+        for place, below in self.below:
+            bound[below, place] = _BOUND_CODES["<"]
+
+
+def _block_part(block: RecordBlock, shape: int, names: list[int]) -> _Block:
+    """Return what is kept of a block: not the numbers of its lines as they were read, which have columns that are no results."""
+    import numpy as np
+
+    like, columns = block.like, block.columns
+    values = np.empty((len(block), len(names)))
+    for place, number in enumerate(columns.numbers):
+        values[:, place] = number.values
+    like_samples = NOT_STATED if like.samples is None else like.samples
+    return _Block(
+        lines=block.lines,
+        last_lines=block.lines if block.last_lines is None else block.last_lines,
+        shape=shape,
+        payload_bytes=columns.payload_bytes,
+        payload_bytes_high=NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high,
+        samples=like_samples if columns.samples is None else columns.samples,
+        names=names,
+        values=values,
+        resolutions=[number.resolutions for number in columns.numbers],
+        bounds=[_BOUND_CODES[number.bound] for number in columns.numbers],
+        below=[(place, number.below) for place, number in enumerate(columns.numbers) if number.below.any()],
+        marks=[mark_bits(number.marks) for number in columns.numbers],
+    )
 
 
 def mark_bits(marks: Iterable[str]) -> int:

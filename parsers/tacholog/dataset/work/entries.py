@@ -20,6 +20,9 @@ from tacholog.schema.conditions import Basis
 from tacholog.schema.records import Facts, Status
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tacholog.dataset.columns import Integers
 
 _BIN_WIDTH = 3
@@ -125,8 +128,10 @@ def encoded(entries: Sequence[LogEntry]) -> bytes:
         meaning.append(meanings.setdefault((of_shapes, of_names), len(meanings)))
     records = joined_words([entry.columns.record_words for entry in entries], RECORD_WIDTH)
     numbers = joined_words([entry.columns.number_words for entry in entries], NUMBER_WIDTH)
-    columns = [_narrowed(column) for words in (records, numbers) for column in words]
-    parts = [*columns, *(entry.bins for entry in entries if len(entry.bins))]
+    columns: list[Integers] = [*records, *numbers]
+    kinds = [_narrowest(column) for column in columns]
+    bins = [entry.bins.reshape(-1) for entry in entries if len(entry.bins)]
+    words = _joined([*columns, *bins], [*kinds, *("<i8" for _ in bins)])
     return _encode(
         _Encoded(
             heads=[msgspec.Raw(_encode(entry.head)) for entry in entries],
@@ -137,19 +142,29 @@ def encoded(entries: Sequence[LogEntry]) -> bytes:
             records=[entry.columns.record_words.shape[1] for entry in entries],
             numbers=[entry.columns.number_words.shape[1] for entry in entries],
             bins=[len(entry.bins) for entry in entries],
-            widths=bytes(column.itemsize for column in columns),
-            words=memoryview(b"".join(np.ascontiguousarray(part).data for part in parts)),
+            widths=bytes(np.dtype(kind).itemsize for kind in kinds),
+            words=memoryview(words.data),
         )
     )
 
 
-def _narrowed(column: Integers) -> Integers:
-    """Return a column in as few bytes a value as hold it. Most columns are the same in all rows, or count up to a small number."""
+def _narrowest(column: Integers) -> str:
+    """Return the type with the fewest bytes a value that holds a column. Most columns are the same in all rows, or count up to a small number."""
     import numpy as np
 
     low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    kind = next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-    return column.astype(kind, copy=False)
+    return next(kind for kind in ("<i1", "<i2", "<i4", "<i8") if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+
+
+def _joined(columns: Sequence[Integers], kinds: Sequence[str]) -> NDArray[np.uint8]:
+    """Return the bytes of columns, each in the type of this name. None becomes an array of its own: these took as much memory again."""
+    import numpy as np
+
+    ends = list(accumulate(len(column) * np.dtype(kind).itemsize for column, kind in zip(columns, kinds, strict=True)))
+    words = np.empty(ends[-1], dtype=np.uint8)
+    for column, kind, start, end in zip(columns, kinds, [0, *ends], ends, strict=False):
+        words[start:end].view(kind)[:] = column
+    return words
 
 
 class EntryPack:

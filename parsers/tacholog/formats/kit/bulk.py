@@ -215,7 +215,7 @@ def exact_column(metric: str, statistic: str, values: NDArray[np.float64], marks
     """Make a column of numbers that were not rounded."""
     import numpy as np
 
-    return NumberColumn(metric, statistic, values, np.full(len(values), np.nan), np.zeros(len(values), dtype=np.bool_), marks)
+    return NumberColumn(metric, statistic, values, _same(np.nan, len(values)), np.broadcast_to(np.False_, len(values)), marks)
 
 
 def printed_column(metric: str, statistic: str, values: NDArray[np.float64], resolution: float | NDArray[np.float64]) -> NumberColumn:
@@ -223,7 +223,15 @@ def printed_column(metric: str, statistic: str, values: NDArray[np.float64], res
     import numpy as np
 
     below = values == 0
-    return NumberColumn(metric, statistic, np.where(below, resolution, values), np.full(len(values), resolution), below)
+    resolutions = resolution if isinstance(resolution, np.ndarray) else _same(resolution, len(values))
+    return NumberColumn(metric, statistic, np.where(below, resolution, values) if below.any() else values, resolutions, below)
+
+
+def _same(value: float, count: int) -> NDArray[np.float64]:
+    """Return so many times the same value, in the memory of one. It cannot be changed."""
+    import numpy as np
+
+    return np.broadcast_to(np.float64(value), count)
 
 
 def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
