@@ -22,7 +22,7 @@ from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.view.beside import session_of_several
-from tacholog.view.history import diff_documents, history_document, latest, metrics_with_history, neighbours, since
+from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
@@ -205,13 +205,18 @@ def _kind(part: View) -> str:
 
 
 def _counts(view: View) -> dict[str, Any]:
+    """Return how much there is. Several pages say it of everything."""
+    return view.once("counts", partial(_counted, view))
+
+
+def _counted(view: View) -> dict[str, Any]:
     published = sum(run.published for run in view.runs.values())
     return {
         "runs": len(view.runs),
         "own_runs": len(view.runs) - published,
         "published_runs": published,
-        "numbers": len(view.results),
-        "marked": sum(bool(result.marks) for result in view.results),
+        "numbers": sum(map(len, view.by_run.values())),
+        "marked": sum(1 for results in view.by_run.values() for result in results if result.marks),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
@@ -318,7 +323,7 @@ def _made_diff_pages(view: View) -> Iterator[SitePage]:
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
         context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
         yield SitePage(documents[system, old, new], "diff.md.jinja", context)
-    for metric, statistic in metrics_with_history(view.runs.values(), view.summaries()):
+    for metric, statistic in metrics_in(view):
         context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
         yield SitePage(history_document(metric, statistic), "history.md.jinja", context)
 

@@ -15,7 +15,7 @@ from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
 from tacholog.render.diff.page import anchor_of, brief, fragment
 from tacholog.render.html import NOTHING, join, tag
-from tacholog.render.tables.history import finder, history
+from tacholog.render.tables.history import finder, tables_of
 from tacholog.render.tables.releases import releases_table
 from tacholog.site.output.diffs import comparison
 from tacholog.site.programs.feed import CHANGES_FEED
@@ -23,7 +23,7 @@ from tacholog.site.shown import state_of
 from tacholog.sphinx.perf import Perf
 from tacholog.sphinx.programs import feed_link
 from tacholog.sphinx.store import dataset_folder, view
-from tacholog.view.history import diff_documents, neighbours
+from tacholog.view.history import diff_documents, histories_in, neighbours
 from tacholog.view.views import Selection, View
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class PerfHistory(Perf):
         if not neighbours(runs):
             return self.warn("no system here has two releases")
         find = part.once(("finder", self.links), lambda: finder(part.summaries(), self.links))
-        made = history(runs, metric, statistic, compared, self.env.found_docs, find)
+        found = histories_in(part, metric, statistic, compared, wanted)
+        made = tables_of(found, runs, self.env.found_docs, find)
         feed = feed_link(self.config, CHANGES_FEED, "an Atom feed")
         news = tag("p", "The steps and drifts of all metrics are ", feed, " too.", class_="tl-download") if feed else NOTHING
         return self.html(join([made or tag("p", f"No two releases have comparable rows of {metric} {statistic}."), news]))

@@ -54,9 +54,8 @@ def costs(series: Series, resources: Mapping[_Place, Sequence[ResultRow]]) -> di
     found = {}
     for payload in series.sizes():
         by_run: dict[str, list[ResultRow]] = {}
-        for result in series.results:
-            if result.payload_bytes == payload:
-                by_run.setdefault(result.run.run, []).append(result)
+        for result in series.measured.of_size[payload]:
+            by_run.setdefault(result.run.run, []).append(result)
         each = [one for run, numbers in by_run.items() if (one := _of_run(numbers, resources.get((run, test, payload), ()), test))]
         if each:
             found[payload] = Cost(*(_spread(name, each) for name in Cost.__struct_fields__))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,9 @@ from tacholog.slugs import slug
 from tacholog.view.numerals import natural
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
+
+if TYPE_CHECKING:
+    from tacholog.view.views import Selection, View
 
 Compare = Callable[[str, str, str], Report]  # of a system, an older and a newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
@@ -133,14 +136,19 @@ def metrics_with_history(runs: Iterable[RunRow], results: Iterable[ResultRow]) -
     return [one for one in METRICS_SHOWN if one in there]
 
 
+def metrics_in(view: View) -> Sequence[tuple[str, str]]:
+    """The metrics with a history in a view. The list of pages asks for them, and so do the feeds."""
+    return view.once("metrics with history", lambda: metrics_with_history(view.runs.values(), view.summaries()))
+
+
 def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
-    found: list[HistoryLine] = []
+    found = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
         for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # what is only there or does not compare adds no line where one ends already
             _add(found, index, row, report.old.name)
-    return sorted(found, key=lambda line: (_name(line.key), line.points[0].release))
+    return sorted(found.all, key=lambda line: (_name(line.key), line.points[0].release))
 
 
 class HistoryChange(msgspec.Struct, frozen=True):
@@ -221,12 +229,39 @@ def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Comp
     return {system: SystemHistory(tuple(releases[system]), tuple(members), of_system(members)) for system, members in found.items() if members}
 
 
+def histories_in(view: View, metric: str, statistic: str, compare: Compare, wanted: Selection) -> Mapping[str, SystemHistory]:
+    """What the page of a metric shows of the part of a dataset that was ``wanted``. The feeds ask for the same as the pages."""
+
+    def made() -> Mapping[str, SystemHistory]:
+        runs = [run for run in view.runs.values() if wanted.system in (None, run.system)]
+        return histories(runs, metric, statistic, compare)
+
+    return view.once(("histories", metric, statistic, wanted), made)
+
+
 def _goes_on(row: DiffRow) -> bool:
     """Whether a row joins two releases."""
     return row.old is not None and row.new is not None and row.verdict != "not_comparable"
 
 
-def _add(found: list[HistoryLine], index: int, row: DiffRow, release: str) -> None:
+class _Lines(NamedTuple):
+    """All lines so far, and which of them may be alike: each row of each release asks for these, and to search all lines grew with their square."""
+
+    all: list[HistoryLine]
+    alike: dict[RowKey, list[HistoryLine]]
+
+    def add(self, line: HistoryLine) -> HistoryLine:
+        """Add a line."""
+        self.all.append(line)
+        self.alike.setdefault(_without_apart(line.key), []).append(line)
+        return line
+
+    def like(self, key: RowKey) -> list[HistoryLine]:
+        """Return the lines of the same row."""
+        return [one for one in self.alike.get(_without_apart(key), ()) if _is_alike(one.key, key)]
+
+
+def _add(found: _Lines, index: int, row: DiffRow, release: str) -> None:
     line = _line_of(found, index, row, release)
     new = row.new.median if row.new else None
     if row.new is None or new is None:
@@ -234,26 +269,29 @@ def _add(found: list[HistoryLine], index: int, row: DiffRow, release: str) -> No
     if line is not None and _goes_on(row):
         line.points.append(HistoryPoint(index + 1, new, row, row.new.values))
     else:
-        found.append(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
+        found.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
 
 
-def _line_of(found: list[HistoryLine], index: int, row: DiffRow, release: str) -> HistoryLine | None:
+def _line_of(found: _Lines, index: int, row: DiffRow, release: str) -> HistoryLine | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
-    there = [one for one in found if _is_alike(one.key, row.key) and index in {point.release for point in one.points}]
+    there = [one for one in found.like(row.key) if any(point.release == index for point in one.points)]
     line = _from_runs(there, old)
     if line is None and (_goes_on(row) or not there):
-        line = HistoryLine(row.key, [old], other_runs_of=release if there else None)
-        found.append(line)
+        line = found.add(HistoryLine(row.key, [old], other_runs_of=release if there else None))
     return line
 
 
+def _without_apart(key: RowKey) -> RowKey:
+    return msgspec.structs.replace(key, apart=())
+
+
 def _is_alike(one: RowKey, other: RowKey) -> bool:
-    """Whether two comparisons name the same row: one may have to tell it from more others, and say more of it."""
+    """Whether two comparisons name the same row, of keys that are equal but for ``apart``: one may have to tell it from more others."""
     values = dict(other.apart)
-    return msgspec.structs.replace(one, apart=other.apart) == other and all(values.get(name, value) == value for name, value in one.apart)
+    return all(values.get(name, value) == value for name, value in one.apart)
 
 
 def _from_runs(found: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:

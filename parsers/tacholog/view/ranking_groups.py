@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -152,36 +152,39 @@ def compared(view: View, pages: PageIndex) -> Sequence[Compared]:
 
     Only that of controls does not: all that is no control would be called so.
     """
-    return view.once(("compared", pages.parts), partial(_compared, view, pages))
+    return view.once(("compared", pages.parts), partial(_placed, view.once("compared", partial(_compared, view)), pages))
 
 
-def _compared(view: View, pages: PageIndex) -> Sequence[Compared]:
+def _compared(view: View) -> Sequence[Compared]:
+    """Return every series of a view, whatever page shows it: those that only count ask for no page."""
     pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
     return [
-        member
+        Compared(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for spins in (spinning(part.series(named), resources_of(part.results)),)
         for test in dict.fromkeys(result.test for result in part.summaries())
-        for member in _placed(system, transport, part.only(Selection(test=test)).series(named), (named, spins), pages)
+        for one in part.only(Selection(test=test)).series(named)
     ]
 
 
-def _placed(
-    system: str, transport: str, series: Sequence[Series], about: tuple[Sequence[str], Collection[object]], pages: PageIndex
-) -> Iterator[Compared]:
-    """Yield the series of a test, each with the part of a page that shows it and its place among the series there.
+def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    labels = labels_of(series.runs[0].labels)
+    return tuple((name, labels.get(name)) for name in named)
 
-    ``about`` are the labels to name, and the ways of those that spin.
-    """
-    named, spins = about
-    counts: Counter[PagePart | None] = Counter()
-    for one in series:
-        part = pages.part_with(system, transport, one.results[0].run)
-        labels = labels_of(one.runs[0].labels)
-        yield Compared(system, transport, one, part, counts[part], tuple((name, labels.get(name)) for name in named), way(one) in spins)
-        counts[part] += 1
+
+def _placed(everything: Iterable[Compared], pages: PageIndex) -> Sequence[Compared]:
+    """Return the series, each with the part of a page that shows it and its place among the series of its test there."""
+    counts: Counter[tuple[str, str, str, PagePart | None]] = Counter()
+    found = []
+    for one in everything:
+        first = one.series.results[0]
+        part = pages.part_with(one.system, one.transport, first.run)
+        there = (one.system, one.transport, first.test, part)
+        found.append(msgspec.structs.replace(one, part=part, slot=counts[there]))
+        counts[there] += 1
+    return found
 
 
 def groups(everything: Iterable[Compared], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[Compared]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 import msgspec
 
@@ -63,7 +64,8 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     @property
     def marks(self) -> tuple[str, ...]:
         """Every mark on any of the numbers, in order, and that of two groups of runs."""
-        return tuple(dict.fromkeys([*(mark for result in self.results for mark in result.marks), *([MARK] if self.groups else [])]))
+        found = dict.fromkeys(result.marks for result in self.results)  # most numbers have none, or the same
+        return tuple(dict.fromkeys([*chain.from_iterable(found), *([MARK] if self.groups else [])]))
 
     @property
     def run_count(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from tacholog.compare.comparable import CODES, MACHINE
@@ -68,14 +68,19 @@ def _nowhere(_system: str, _release: str, _key: RowKey, _value: float) -> None:
 
 def history(runs: Sequence[RunRow], metric: str, statistic: str, compare: Compare, pages: Iterable[str], find: Find = _nowhere) -> Html:
     """The tables of a metric, one a system with at least two releases; ``find`` says where a value of a release stands."""
+    return tables_of(histories(runs, metric, statistic, compare), runs, pages, find)
+
+
+def tables_of(found: Mapping[str, SystemHistory], runs: Collection[RunRow], pages: Iterable[str], find: Find) -> Html:
+    """The tables of a metric whose histories are known."""
     known = set(pages)
     documents = {pair: page for pair, page in diff_documents(runs).items() if page in known}
     parts: list[object] = []
-    for system, found in histories(runs, metric, statistic, compare).items():
+    for system, one in found.items():
         parts += [
             tag("p", tag("b", system), class_="lead"),
-            _table(system, found, documents, find),
-            *list_of_changes(found.changes, found.releases),
+            _table(system, one, documents, find),
+            *list_of_changes(one.changes, one.releases),
         ]
     return tag("div", *parts, tag("p", _LEGEND, class_="says stat-evidence"), class_="tl-diff") if parts else NOTHING
 

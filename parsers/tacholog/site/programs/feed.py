@@ -28,13 +28,13 @@ from tacholog.view.history import (
     HistoryChange,
     SystemHistory,
     diff_documents,
-    histories,
+    histories_in,
     history_document,
-    metrics_with_history,
+    metrics_in,
     neighbours,
 )
-from tacholog.view.results import ResultRow, RunRow
-from tacholog.view.views import View
+from tacholog.view.results import RunRow
+from tacholog.view.views import Selection, View
 from tacholog.visible import drawn
 
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
@@ -77,24 +77,24 @@ def feeds_of_site(dataset: Path, view: View, settings: SiteSettings) -> list[Fee
     def compared(system: str, old: str, new: str) -> Report:
         return comparison(folder, state, (system, old, new), Policy())
 
-    return feeds(list(view.runs.values()), view.summaries(), compared, settings.name)
+    return feeds(view, compared, settings.name)
 
 
-def feeds(runs: Sequence[RunRow], results: Sequence[ResultRow], compare: Compare, name: str) -> list[Feed]:
+def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
     """Return both feeds. A release whose runs state no time has no place in a feed.
 
     A feed without entries is there too: who subscribes wants to hear of what is still to come.
 
     Args:
-        runs: all runs of the site.
-        results: their numbers.
+        view: all that the site shows.
         compare: compares two releases of a system.
         name: what the site is called.
     """
+    runs = list(view.runs.values())
     moments = [moment for system, _, new in neighbours(runs) if (moment := _moment(runs, system, new))]
     if not moments:
         return []
-    releases, changes = tuple(_release_entries(runs, compare)), tuple(_change_entries(runs, results, compare))
+    releases, changes = tuple(_release_entries(runs, compare)), tuple(_change_entries(view, compare))
     return [
         Feed(RELEASES_FEED, f"{name}: releases", "releases.html", max(moments), releases),
         Feed(CHANGES_FEED, f"{name}: steps and drifts", "releases.html", max(moments), changes),
@@ -116,12 +116,13 @@ def _release_entries(runs: Sequence[RunRow], compare: Compare) -> Iterator[FeedE
         yield FeedEntry(_key(*pair), f"{system} {new}: {headline(report)}", moment, f"{documents[pair]}.html", f"{old} → {new}. {conclusion(report)}")
 
 
-def _change_entries(runs: Sequence[RunRow], results: Sequence[ResultRow], compare: Compare) -> list[FeedEntry]:
+def _change_entries(view: View, compare: Compare) -> list[FeedEntry]:
     """Return an entry for each of the newest steps and drifts in the histories of all metrics."""
     found: dict[str, FeedEntry] = {}
-    for metric, statistic in metrics_with_history(runs, results):
+    runs = list(view.runs.values())
+    for metric, statistic in metrics_in(view):
         page = f"{history_document(metric, statistic)}.html"
-        for system, history in histories(runs, metric, statistic, compare).items():
+        for system, history in histories_in(view, metric, statistic, compare, Selection()).items():
             for change in history.changes:
                 if moment := _moment(runs, system, history.releases[change.release]):
                     entry = _change_entry(system, history, change, (moment, page))
