@@ -160,16 +160,13 @@ class Fetching:
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
         held: list[tuple[_Log, bytes]] = []
-        held_bytes = 0
-        for chunk, promise in window.reading:
-            for log, one in zip(chunk, promise.result(), strict=True):
-                log.found = one.entry()
-                held.append((log, one.content))
-                held_bytes += len(one.content)
-            if held_bytes >= _KEPT_BYTES:
+        while window.reading:
+            held += _taken(*window.reading.pop(0))
+            if sum(len(content) for _, content in held) >= _KEPT_BYTES:
                 self._keep(held)
-                held, held_bytes = [], 0
+                held = []
         self._keep(held)
+        held.clear()  # What the cache has need not stay in memory while the runs are used.
         logs = iter(window.logs)
         for run in window.runs:
             yield run, [log.found for log in (next(logs) for _ in run.manifest.logs) if log.found is not None]
@@ -229,6 +226,15 @@ class Fetching:
                 entries[key] = content
         self._cache.put(Kind.DETECTED, formats)
         self._cache.put(Kind.LOG, entries)
+
+
+def _taken(chunk: Iterable[_Log], promise: Promise) -> list[tuple[_Log, bytes]]:
+    """Give the logs of a chunk what was read of them, and return it as bytes."""
+    read = []
+    for log, one in zip(chunk, promise.result(), strict=True):
+        log.found = one.entry()
+        read.append((log, one.content))
+    return read
 
 
 def _key(log: _Log, format_name: str) -> bytes | None:
