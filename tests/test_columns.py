@@ -10,9 +10,9 @@ from tests.long_logs import LONG_LOGS, LongLog
 
 from tacholog.dataset.columns import ColumnBuilder
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.reading import Scan
+from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
-from tacholog.schema.records import Record
+from tacholog.schema.records import Number, Record
 
 NEVER = 1_000_000
 
@@ -39,3 +39,19 @@ def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(na
     assert many[:2] == single[:2]
     assert np.array_equal(many[2], single[2])
     assert np.array_equal(many[3], single[3])  # Floats as bits: NaN is NaN.
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_records_that_were_found_late_stand_in_the_order_of_their_lines(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.columns._SORTED_RECORDS", at_once)
+    builder, expected = ColumnBuilder(), []
+    # Each is a line, and how many numbers its record has. Two records stand on line 4.
+    for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):
+        stated = tuple(Number(metric="latency", statistic="p50", value=float(10 * place + one)) for one in range(count))
+        builder.add(Event(line, line, (line,), "", "record", None, 0), Record(test="latency", payload_bytes=place + 1, numbers=stated))
+        expected += [(line, place, 10.0 * place + one) for one in range(count)]
+    _, _, records, numbers = builder.finish()
+    assert records[0].tolist() == [2, 3, 4, 4, 5, 6, 7, 8, 9]
+    assert records[3].tolist() == [2, 1, 3, 4, 6, 5, 9, 8, 7]
+    found = list(zip(records[0][numbers[0]].tolist(), (records[3][numbers[0]] - 1).tolist(), numbers[2].view("float64").tolist(), strict=True))
+    assert found == sorted(expected)

@@ -116,6 +116,7 @@ def _export_results(parts: Iterable[tuple[Part, Complaints]], kind: str, path: P
             told.append(complained)
             for table in results_tables(part.data.runs, part.results):
                 file.write(table)
+                del table  # Otherwise two tables are in memory while the next is made.
         file.close()
     return tell(told)
 

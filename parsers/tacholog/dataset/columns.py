@@ -31,6 +31,7 @@ MARK_NAMES = tuple(sorted(MARKS))
 MARK_BITS: Mapping[str, int] = {name: 1 << place for place, name in enumerate(MARK_NAMES)}
 NOT_STATED = -1  # in columns of integers, of which none can be negative
 _NAN = float("nan")
+_SORTED_RECORDS = 1 << 12  # at least, at a time
 _HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
 
 
@@ -182,7 +183,7 @@ class ColumnBuilder:
             first, start = end, stop
         self._parts = []
         if (np.diff(records[0]) < 0).any():
-            records, numbers = _in_order_of_lines(records, numbers)
+            _sort_by_lines(records, numbers)
         return list(self._shapes), list(self._names), records, numbers
 
     def _shape_of(self, record: Record, run: int) -> int:
@@ -326,12 +327,28 @@ def joined_words(parts: Sequence[Integers], width: int) -> Integers:
     return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)
 
 
-def _in_order_of_lines(records: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Sort the records by their first lines. Those on one line stay in the order in which they were found."""
+def _sort_by_lines(records: Integers, numbers: Integers) -> None:
+    """Sort the records by their first lines. Those on one line stay in the order in which they were found.
+
+    Records are sorted as few at a time as can be: mostly those of one chunk of the log. A sorted copy of all of them is as large as they are.
+    """
     import numpy as np
 
-    order = np.argsort(records[0], kind="stable")
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    numbers[0] = places[numbers[0]]
-    return records[:, order], numbers[:, np.argsort(numbers[0], kind="stable")]
+    lines, counts = records[0], np.bincount(numbers[0], minlength=records.shape[1])
+    ends = np.cumsum(counts)
+    # No line before such a place is behind a line after it.
+    apart = np.flatnonzero(np.maximum.accumulate(lines)[:-1] <= np.minimum.accumulate(lines[::-1])[::-1][1:]) + 1
+    stop = 0
+    while (start := stop) < len(lines):
+        next_apart = int(np.searchsorted(apart, start + _SORTED_RECORDS))
+        stop = int(apart[next_apart]) if next_apart < len(apart) else len(lines)
+        if (np.diff(lines[start:stop]) < 0).any():
+            order = np.argsort(lines[start:stop], kind="stable") + start
+            first, last = int(ends[start] - counts[start]), int(ends[stop - 1])
+            many = counts[order]
+            begins = ends[order] - many  # of the numbers of each record, where they are now
+            places = np.repeat(begins - (np.cumsum(many) - many), many) + np.arange(last - first)
+            records[:, start:stop] = records[:, order]
+            numbers[0, first:last] = np.repeat(np.arange(start, stop), many)
+            for column in numbers[1:]:
+                column[first:last] = column[places]

@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -52,8 +53,7 @@ def results_tables(runs: pd.DataFrame, frames: Iterable[pd.DataFrame]) -> Iterat
 
     names, columns = pd.Index(runs["run"]), {name: runs[name] for name in OFFERED_OF_RUNS}
     facts = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
-    for results in frames:
-        yield _table(results, names, facts)
+    yield from map(partial(_table, runs=names, facts=facts), frames)  # A loop would keep each frame until the next is made.
 
 
 def in_frames(results: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -88,18 +88,18 @@ def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
     import pandas as pd
 
     runs, logs = (results[name].astype("category").cat for name in ("run", "log"))
-    lines = results["line"].to_numpy(dtype=np.int64)
-    places = runs.codes.to_numpy(dtype=np.int64) * max(1, len(logs.categories)) + logs.codes.to_numpy()
+    lines, run_codes, log_codes = results["line"].to_numpy(dtype=np.int64), runs.codes.to_numpy(), logs.codes.to_numpy()
     starts = np.ones(len(results), dtype=bool)
-    starts[1:] = (places[1:] != places[:-1]) | (lines[1:] != lines[:-1])
-    codes, different = pd.factorize(places[starts])
+    starts[1:] = (lines[1:] != lines[:-1]) | (run_codes[1:] != run_codes[:-1]) | (log_codes[1:] != log_codes[:-1])
+    codes, different = pd.factorize(run_codes[starts].astype(np.int64) * max(1, len(logs.categories)) + log_codes[starts])
     names = [divmod(place, max(1, len(logs.categories))) for place in different.tolist()]
     run_names, log_names = runs.categories.tolist(), logs.categories.tolist()
     begins: Any = pd.array([number_id(run_names[run], log_names[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
     halves: Any = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
     metrics, statistics = (results[name].astype("category").cat for name in ("metric", "statistic"))
     ends = pd.array([f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories], dtype="str")
-    of_name = metrics.codes.to_numpy(dtype=np.int64) * len(statistics.categories) + statistics.codes.to_numpy()
+    least = np.min_scalar_type(-len(ends) - 1)  # Of few bytes, for the processor's caches.
+    of_name = metrics.codes.to_numpy().astype(least) * least.type(len(statistics.categories)) + statistics.codes.to_numpy().astype(least)
     if halves.dtype.storage == "pyarrow":
         return _joined_by_arrow(halves, ends, starts, of_name)
     return halves.take(np.cumsum(starts) - 1) + ends.take(of_name)
@@ -135,9 +135,15 @@ def _mark_words(marks: pd.Series) -> pd.Categorical:
     import numpy as np
     import pandas as pd
 
-    codes, places = pd.factorize(np.frombuffer(np.ascontiguousarray(marks.to_numpy()), dtype=np.intp))  # what tells objects apart: their places
-    firsts = np.zeros(len(places), dtype=np.int64)
-    firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+    if marks.empty:
+        return pd.Categorical([], categories=pd.Index([], dtype="str"))
+    places = np.frombuffer(np.ascontiguousarray(marks.to_numpy()), dtype=np.intp)  # what tells objects apart
+    others = np.flatnonzero(places != places[0])  # Few: most numbers have no mark.
+    of_others, different = pd.factorize(places[others])
+    codes = np.zeros(len(places), dtype=np.intp)
+    codes[others] = of_others + 1
+    firsts = np.zeros(1 + len(different), dtype=np.int64)
+    firsts[of_others[::-1] + 1] = others[::-1]
     words = pd.Categorical([" ".join(marks.iloc[first]) for first in firsts.tolist()])
     categories = words.categories.astype("str")
     return pd.Categorical.from_codes(words.codes[codes], categories)

@@ -152,9 +152,11 @@ class _Codes:
         import numpy as np
 
         # Where all rows have one code, which is so in most columns, its columns need not look it up row by row.
-        is_used = np.zeros(count, dtype=bool)
-        is_used[codes] = True
-        self.used: list[int] = np.flatnonzero(is_used).tolist()
+        self.used: list[int]
+        if len(codes) and (codes == codes[0]).all():
+            self.used = [int(codes[0])]
+        else:
+            self.used = np.flatnonzero(np.bincount(codes, minlength=count)).tolist()
         self.codes = codes
 
     def of(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -206,12 +208,15 @@ def _of_conditions(name: str, shapes: Sequence[Shape], codes: _Codes) -> Any:  #
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share them."""
+    """Return a column of marks. Rows with the same marks share them. Most rows have none, and need not be told apart."""
     import numpy as np
     import pandas as pd
 
-    codes, different = pd.factorize(bits)
-    sets = np.empty(len(different), dtype=object)
-    for place, one in enumerate(different.tolist()):
+    marked = np.flatnonzero(bits)
+    of_marked, different = pd.factorize(bits[marked])
+    sets = np.empty(1 + len(different), dtype=object)
+    for place, one in enumerate((0, *different.tolist())):
         sets[place] = marks_of(one)
+    codes = np.zeros(len(bits), dtype=np.intp)
+    codes[marked] = of_marked + 1
     return sets[codes]

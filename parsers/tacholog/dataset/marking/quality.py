@@ -200,6 +200,8 @@ def _undersampled(table: _Table) -> None:
     import numpy as np
 
     shares = [1 - float(statistic[1:]) / 100 if metric == "latency" and statistic.startswith("p") else np.nan for metric, statistic in table.codes]
+    if np.isnan(shares).all():
+        return
     beyond = samples_at_most(table)[table.numbers.record] * np.array(shares, dtype=float)[table.numbers.name]
     table.mark_numbers("undersampled", beyond < SAMPLES_BEYOND * (1 - 1e-9))
 
@@ -293,4 +295,6 @@ def _way(table: _Table) -> None:
 
 
 def _failed(table: _Table) -> None:
-    table.mark_numbers("run_failed", table.of_contexts(lambda context: context.failed, "bool")[table.numbers.record])
+    failed = table.of_contexts(lambda context: context.failed, "bool")
+    if failed.any():
+        table.mark_numbers("run_failed", failed[table.numbers.record])

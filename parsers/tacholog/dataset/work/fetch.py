@@ -160,24 +160,13 @@ class Fetching:
     def _finished(self, window: _Window) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Wait for what is being read, keep it, and yield the runs."""
         held: list[Pack] = []
-        held_bytes = 0
-        for chunk, promise in window.reading:
-            waiting = iter(chunk)
-            for read in promise.result():
-                pack = read.pack()
-                logs = list(islice(waiting, len(pack)))
-                if len(logs) < len(pack):
-                    raise DamagedEntry(_OTHER_LOGS)
-                for place, log in enumerate(logs):
-                    log.found = pack.entry(place)
-                held.append(Pack([_key_to_keep(log) for log in logs], read.content))
-                held_bytes += len(read.content)
-            if next(waiting, None):
-                raise DamagedEntry(_OTHER_LOGS)
-            if held_bytes >= _KEPT_BYTES:
+        while window.reading:
+            held += _taken(*window.reading.pop(0))
+            if sum(len(pack.content) for pack in held) >= _KEPT_BYTES:
                 self._cache.put_packs(Kind.LOG, held)
-                held, held_bytes = [], 0
+                held = []
         self._cache.put_packs(Kind.LOG, held)
+        held.clear()  # What the cache has need not stay in memory while the runs are used.
         logs_of_runs = iter(window.logs)
         for run in window.runs:
             yield run, [log.found for log in islice(logs_of_runs, len(run.manifest.logs)) if log.found is not None]
@@ -219,6 +208,27 @@ class Fetching:
         if progress is None:
             return lambda _place, _count: None
         return lambda place, count: progress(f"{chunk[place].run.run}/{chunk[place].entry.file}", count)
+
+
+def _taken(chunk: Sequence[_Log], promise: Promise) -> list[Pack]:
+    """Give the logs of a chunk what was read of them, and return it in packs.
+
+    Raises:
+        DamagedEntry: it is of more or fewer logs.
+    """
+    packs: list[Pack] = []
+    waiting = iter(chunk)
+    for read in promise.result():
+        entries = read.pack()
+        logs = list(islice(waiting, len(entries)))
+        if len(logs) < len(entries):
+            raise DamagedEntry(_OTHER_LOGS)
+        for place, log in enumerate(logs):
+            log.found = entries.entry(place)
+        packs.append(Pack([_key_to_keep(log) for log in logs], read.content))
+    if next(waiting, None):
+        raise DamagedEntry(_OTHER_LOGS)
+    return packs
 
 
 def _key(log: _Log) -> bytes:

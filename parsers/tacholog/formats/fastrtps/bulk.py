@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tacholog.formats.fastrtps.throughput import ROUNDING, DemandTable
@@ -47,20 +47,32 @@ def demands(table: DemandTable, lines: Lines) -> Taken:
     cells = dict(zip(table.form.columns, lines.cells.T, strict=True))
     count = first_false(_is_whole(cells, table.payload_bytes))
     kinds = [cells["demand"][:count], cells.get("recovery", cells["demand"])[:count], table.waits_left_out(cells)[:count]]
-    _, first, kind = np.unique(np.stack(kinds), axis=1, return_index=True, return_inverse=True)
-    if count == 0 or len(first) > _MOST_KINDS:
+    kind = _kinds(kinds)
+    if count == 0 or kind.max() >= _MOST_KINDS:
         return Taken()
     columns = _demand_columns({name: column[:count] for name, column in cells.items()})
-    order = np.argsort(kind.reshape(-1), kind="stable")
+    order = np.argsort(kind, kind="stable")
     found = []
     part = lines.part(0, count)
-    for places in np.split(order, np.cumsum(np.bincount(kind.reshape(-1)))[:-1]):
+    for places in np.split(order, np.cumsum(np.bincount(kind))[:-1]):
         like = table.record(part.line(int(places[0])))
         if like is None:
             return Taken()
         found.append(FoundMany(part, Records(like, columns.rows(places), places)))
     table.payload_bytes = int(cells["bytes"][count - 1])
     return Taken(count, found)
+
+
+def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Return a number for each row, from 0 on: the same where all columns are, and in their order. One column at a time takes a third of the time."""
+    import numpy as np
+
+    kind = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        if len(column) and (column != column[0]).any():
+            values, codes = np.unique(column, return_inverse=True)
+            _, kind = np.unique(kind * len(values) + codes, return_inverse=True)
+    return kind
 
 
 def _is_whole(cells: Cells, least_bytes: int) -> NDArray[np.bool_]:

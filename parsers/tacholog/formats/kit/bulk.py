@@ -240,7 +240,11 @@ def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     found = np.round(values, 3)
     large = np.flatnonzero(values >= _ROUNDED_WELL_BELOW)
-    found[large] = [round(value, 3) for value in values[large].tolist()]
+    if len(large):
+        exact = values[large]
+        has_decimals = exact != np.floor(exact)  # Whole numbers, which most large ones are, need not be rounded.
+        exact[has_decimals] = [round(value, 3) for value in exact[has_decimals].tolist()]
+        found[large] = exact
     return found
 
 
