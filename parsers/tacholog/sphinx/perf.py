@@ -121,10 +121,14 @@ class Perf(SphinxDirective):
         if self.config.tacholog_parts:
             add_to_part(Path(self.config.tacholog_parts), self.env.docname, part)
 
+    @property
+    def taken(self) -> set[str]:
+        """The names of the parts that the page has so far."""
+        return names_of_parts(Path(self.config.tacholog_parts), self.env.docname) if self.config.tacholog_parts else set()
+
     def part_name(self, name: str) -> str:
         """Return a name for a part with a page of its own that no other page or part beside this page has."""
-        folder = self.env.docname.rpartition("/")[0]
-        taken = names_of_parts(Path(self.config.tacholog_parts), self.env.docname) if self.config.tacholog_parts else set()
+        folder, taken = self.env.docname.rpartition("/")[0], self.taken
         names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + len(self.env.found_docs) + 3)))
         return next(found for found in names if found not in taken and f"{folder}/{found}".lstrip("/") not in self.env.found_docs)
 
