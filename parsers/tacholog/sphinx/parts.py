@@ -9,13 +9,12 @@ from tacholog.render.html import Html, join, tag
 from tacholog.render.portion import portion_html, portion_runs
 from tacholog.render.tables.logs import Rest
 from tacholog.site.offered import offered_log
-from tacholog.site.output.former_parts import forget_former, set_aside, taken_over
+from tacholog.site.output.former_parts import forget_former, set_aside
 from tacholog.site.output.parts import Part
 from tacholog.slugs import slug
 from tacholog.sphinx.perf import Perf, places_of
 from tacholog.sphinx.store import digests_of_runs
 from tacholog.view.portions import Portion, portions
-from tacholog.view.run_digests import digest
 from tacholog.view.views import TESTS, Selection, View
 
 if TYPE_CHECKING:
@@ -41,11 +40,10 @@ class PerfReleases(Perf):
             return self._made(part, portion, wanted, words, name, has_anchors=number < _WITH_ANCHORS)
 
         # Without a system, numbers of several systems may be in one series, so that it has runs that the portion does not name.
-        if not self.config.tacholog_made_by or not self.config.tacholog_parts or wanted.system is None or f"{name}-runs" in self.taken:
+        if wanted.system is None or f"{name}-runs" in self.taken:
             return make()
-        made_of = self._made_of(part, portion, wanted, name, has_anchors=number < _WITH_ANCHORS)
-        html = taken_over(Path(self.config.tacholog_parts), self.env.docname, name, made_of, lambda: str(make()))
-        return Html(html)  # noqa: S704 - it is what `make` made, in this build or in an earlier one
+        about = (self.subject, wanted, name, number < _WITH_ANCHORS)
+        return self.taken_over(name, lambda: [about, *self._made_of(part, portion)], make)
 
     def _made(self, part: View, portion: Portion, wanted: Selection, words: str, name: str, *, has_anchors: bool) -> Html:
         content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(f"{name}-runs"))
@@ -57,8 +55,8 @@ class PerfReleases(Perf):
         summary = join([tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count])
         return self.folded(kept, summary, *places, class_="tl-release")
 
-    def _made_of(self, part: View, portion: Portion, wanted: Selection, name: str, *, has_anchors: bool) -> str:
-        """Return the digest of everything that `_made` depends on."""
+    def _made_of(self, part: View, portion: Portion) -> list[object]:
+        """Return everything that a portion shows."""
         shown: list[object] = []
         names = set(portion.runs)
         for test in TESTS:
@@ -68,13 +66,11 @@ class PerfReleases(Perf):
             curves = [one for one in of_test.interval_series() if portion.has_run(one.results[0].run)] if series and portion.is_first else []
             names.update(run.run for one in (*series, *curves) for run in one.runs)
             shown.append([[one.slot, one.key] for one in series] + [[one.slot, one.key, one.label] for one in curves])
-        digests, folder = digests_of_runs(self.env), self.env.docname.rpartition("/")[0]
+        digests = digests_of_runs(self.env)
         runs = [run for run in part.runs.values() if run.run in names]
         offered = [offered_log(run, log) for run in runs for log in part.logs_of.get(run.run, ())]
-        beside = sorted(document for document in self.env.found_docs if document.rpartition("/")[0] == folder)
-        about = [self.config.tacholog_made_by, self.env.docname, self.title, self.subject, self.links, wanted, name, sorted(self.taken), beside]
         hosts = {run.host: part.hosts.get(run.host or "") for run in runs}
-        return digest([about, has_anchors, portion, shown, [digests[run.run] for run in runs], sorted(hosts.items(), key=str), offered])
+        return [portion, shown, [digests[run.run] for run in runs], sorted(hosts.items(), key=str), offered]
 
     def _more_runs(self, of: str) -> Rest | None:
         """Return what takes the end of the list of runs into a part with a page of its own."""

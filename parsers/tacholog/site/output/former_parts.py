@@ -42,7 +42,7 @@ def taken_over(parts: Path, document: str, name: str, made_of: str, make: Callab
     Args:
         parts: where the parts of all pages are kept.
         document: the page.
-        name: the name of its first part.
+        name: what no other place of the page is called.
         made_of: the digest of everything that ``make`` depends on.
         make: puts parts aside, and returns what stands on the page.
     """
@@ -53,7 +53,7 @@ def taken_over(parts: Path, document: str, name: str, made_of: str, make: Callab
     before = names_of_parts(parts, document)
     html = make()
     new = names_of_parts(parts, document) - before
-    if name in new:
+    if new:
         keep_value(folder / f"{name}.item", _Item(made_of, html, {part: _state(folder / f"{part}.json") for part in sorted(new)}))
     return html
 
