@@ -384,7 +384,7 @@ class PerfBeside(PerfOverview):
             runs = [digests[run] for run in of_session(part, session).runs] if session else []
             return [anchor, wanted, [[one.selection, one.document] for one in pages.parts], runs]
 
-        return self.taken_over(f"{anchor}-all", made_of, lambda: beside(part, pages, self.links, anchor, fold))
+        return self.taken_over(f"{anchor}-all", f"{Path(self.env.docname).name}-", made_of, lambda: beside(part, pages, self.links, anchor, fold))
 
 
 class PerfCompare(PerfOverview):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tacholog.render.html import Html, join, tag
 from tacholog.render.portion import portion_html, portion_runs
 from tacholog.render.tables.logs import Rest
@@ -43,7 +45,8 @@ class PerfReleases(Perf):
         if wanted.system is None or f"{name}-runs" in self.taken:
             return make()
         about = (self.subject, wanted, name, number < _WITH_ANCHORS)
-        return self.taken_over(name, lambda: [about, *self._made_of(part, portion)], make)
+        parts_named = f"{Path(self.env.docname).name}-{slug(words)}"
+        return self.taken_over(name, parts_named, lambda: [about, *self._made_of(part, portion)], make)
 
     def _made(self, part: View, portion: Portion, wanted: Selection, words: str, name: str, *, has_anchors: bool) -> Html:
         content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(f"{name}-runs"))
@@ -70,7 +73,9 @@ class PerfReleases(Perf):
         runs = [run for run in part.runs.values() if run.run in names]
         offered = [offered_log(run, log) for run in runs for log in part.logs_of.get(run.run, ())]
         hosts = {run.host: part.hosts.get(run.host or "") for run in runs}
-        return [portion, shown, [digests[run.run] for run in runs], sorted(hosts.items(), key=str), offered]
+        # How many releases are newer is said nowhere, and each release more changes it.
+        ageless = msgspec.structs.replace(portion, evidence=tuple(msgspec.structs.replace(one, age=0) for one in portion.evidence))
+        return [ageless, shown, [digests[run.run] for run in runs], sorted(hosts.items(), key=str), offered]
 
     def _more_runs(self, of: str) -> Rest | None:
         """Return what takes the end of the list of runs into a part with a page of its own."""

@@ -123,11 +123,12 @@ class Perf(SphinxDirective):
         if self.config.tacholog_parts:
             add_to_part(Path(self.config.tacholog_parts), self.env.docname, part)
 
-    def taken_over(self, name: str, made_of: Callable[[], Sequence[object]], make: Callable[[], Html]) -> Html:
+    def taken_over(self, name: str, parts_named: str, made_of: Callable[[], Sequence[object]], make: Callable[[], Html]) -> Html:
         """Return what stands in a place of the page: what the last build made of the same, with the parts that it put aside, else what is made now.
 
         Args:
             name: what no other place of the page is called.
+            parts_named: what all names begin with that it asks `part_name` for.
             made_of: returns everything that the place depends on, beside the page, code, templates, and which other pages and parts there are.
             make: makes it.
         """
@@ -135,7 +136,8 @@ class Perf(SphinxDirective):
             return make()
         folder = self.env.docname.rpartition("/")[0]
         beside = sorted(document for document in self.env.found_docs if document.rpartition("/")[0] == folder)  # names of parts must differ from them
-        about = (self.config.tacholog_made_by, self.env.docname, self.title, beside, sorted(self.taken), self.links)
+        taken = sorted(found for found in self.taken if found.startswith(parts_named))
+        about = (self.config.tacholog_made_by, self.env.docname, self.title, beside, taken, self.links)
         parts = Path(self.config.tacholog_parts)
         html = taken_over(parts, self.env.docname, name, digest([about, made_of()]), lambda: str(make()))
         return Html(html)  # noqa: S704 - it is what `make` made, in this build or in an earlier one
