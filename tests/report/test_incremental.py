@@ -17,6 +17,8 @@ from tacholog.errors import TachologError
 from tacholog.resources import templates_dir
 from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
+from tacholog.site.output.memory import keep_value, kept_value
+from tacholog.site.output.parts import Part
 from tacholog.site.output_folder import only_one_build
 from tacholog.site.stamp import STAMP, changed_files, read_stamp, write_stamp
 
@@ -86,6 +88,48 @@ def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, 
     host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
     build_site([data], folder / "site", folder)
     assert differing(content(folder / "site"), cold(data, folder / "second", monkeypatch)) == []
+
+
+def older(folder: Path) -> dict[str, tuple[int, int]]:
+    """The older releases of the page of UDPv4, each with the file that it is kept in, and when that was written."""
+    found = {}
+    for path in (folder / "parts/rti-connext-dds%2Fudpv4").glob("*.json"):
+        part = kept_value(path, Part)
+        if part and part.title:
+            found[part.title.rpartition(" ")[2]] = (path.stat().st_ino, path.stat().st_mtime_ns)
+    return found
+
+
+@pytest.mark.site
+def test_older_releases_are_taken_over_where_only_the_newest_one_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site = folder / "data", folder / "site"
+    build_site([data], site, folder)
+    before = older(folder)
+    add_release(data, "rti/1.2/2", "1.2", SECOND)
+    build_site([data], site, folder)
+    after = older(folder)
+    assert before.keys() == after.keys() >= {"1.0", "1.1"}
+    assert [release for release in ("1.0", "1.1") if after[release] != before[release]] == []
+    assert differing(content(site), cold(data, folder / "first", monkeypatch)) == []
+
+    change_log(data / "rti/1.1/0", "1713927", "1713928")
+    build_site([data], site, folder)
+    assert [release for release in ("1.0", "1.1") if after[release] != older(folder)[release]] == ["1.1"]
+    assert differing(content(site), cold(data, folder / "second", monkeypatch)) == []
+
+
+@pytest.mark.site
+def test_an_older_release_that_was_damaged_or_changed_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site, kept = folder / "data", folder / "site", folder / "parts/rti-connext-dds%2Fudpv4"
+    build_site([data], site, folder)
+    items = sorted(kept.glob("*.item"))
+    assert len(items) > 1
+    items[0].write_bytes(items[0].read_bytes().replace(b"<details", b"<section"))
+    changed = next(path for path in kept.glob("*.json") if (part := kept_value(path, Part)) and part.title.endswith(" 1.1"))
+    keep_value(changed, Part(changed.stem, {"": "<p>not what was shown</p>"}, "Another page"))
+    add_release(data, "rti/1.2/2", "1.2", SECOND)
+    build_site([data], site, folder)
+    assert differing(content(site), cold(data, folder / "first", monkeypatch)) == []
 
 
 @pytest.mark.site

@@ -39,7 +39,8 @@ from tacholog.site.output.log_pages import linked_lines
 from tacholog.site.output.parts import Part
 from tacholog.site.script import shell_script
 from tacholog.sphinx.perf import OPTIONS, Perf, places_of
-from tacholog.sphinx.store import view
+from tacholog.sphinx.store import digests_of_runs, view
+from tacholog.view.beside import of_session, session_of_several
 from tacholog.view.evidence import evidence
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import Entry, PageIndex, page_index
@@ -376,7 +377,14 @@ class PerfBeside(PerfOverview):
             kept = Part(self.part_name(f"{document}-{of.name}"), {"": str(content)}, f"{self.title}: {of.title}")
             return self.folded(kept, heading, *places_of(content), class_="tl-fold")
 
-        return beside(part, pages, self.links, self.anchor(wanted) or "beside", fold)
+        anchor = self.anchor(wanted) or "beside"
+
+        def made_of() -> list[object]:
+            digests, session = digests_of_runs(self.env), session_of_several(part)
+            runs = [digests[run] for run in of_session(part, session).runs] if session else []
+            return [anchor, wanted, [[one.selection, one.document] for one in pages.parts], runs]
+
+        return self.taken_over(f"{anchor}-all", f"{Path(self.env.docname).name}-", made_of, lambda: beside(part, pages, self.links, anchor, fold))
 
 
 class PerfCompare(PerfOverview):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,10 +19,12 @@ from tacholog.render.myst import unquoted
 from tacholog.render.tables import tables
 from tacholog.render.tables.tables import Apart, Links
 from tacholog.runs.labels import labels_asked
+from tacholog.site.output.former_parts import taken_over
 from tacholog.site.output.parts import Part, add_to_part, names_of_parts
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import first_portion, view
 from tacholog.view.portions import Portion
+from tacholog.view.run_digests import digest
 from tacholog.view.series import Series
 from tacholog.view.views import Selection, View
 
@@ -121,10 +123,33 @@ class Perf(SphinxDirective):
         if self.config.tacholog_parts:
             add_to_part(Path(self.config.tacholog_parts), self.env.docname, part)
 
+    def taken_over(self, name: str, parts_named: str, made_of: Callable[[], Sequence[object]], make: Callable[[], Html]) -> Html:
+        """Return what stands in a place of the page: what the last build made of the same, with the parts that it put aside, else what is made now.
+
+        Args:
+            name: what no other place of the page is called.
+            parts_named: what all names begin with that it asks `part_name` for.
+            made_of: returns everything that the place depends on, beside the page, code, templates, and which other pages and parts there are.
+            make: makes it.
+        """
+        if not self.config.tacholog_made_by or not self.config.tacholog_parts:
+            return make()
+        folder = self.env.docname.rpartition("/")[0]
+        beside = sorted(document for document in self.env.found_docs if document.rpartition("/")[0] == folder)  # names of parts must differ from them
+        taken = sorted(found for found in self.taken if found.startswith(parts_named))
+        about = (self.config.tacholog_made_by, self.env.docname, self.title, beside, taken, self.links)
+        parts = Path(self.config.tacholog_parts)
+        html = taken_over(parts, self.env.docname, name, digest([about, made_of()]), lambda: str(make()))
+        return Html(html)  # noqa: S704 - it is what `make` made, in this build or in an earlier one
+
+    @property
+    def taken(self) -> set[str]:
+        """The names of the parts that the page has so far."""
+        return names_of_parts(Path(self.config.tacholog_parts), self.env.docname) if self.config.tacholog_parts else set()
+
     def part_name(self, name: str) -> str:
         """Return a name for a part with a page of its own that no other page or part beside this page has."""
-        folder = self.env.docname.rpartition("/")[0]
-        taken = names_of_parts(Path(self.config.tacholog_parts), self.env.docname) if self.config.tacholog_parts else set()
+        folder, taken = self.env.docname.rpartition("/")[0], self.taken
         names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + len(self.env.found_docs) + 3)))
         return next(found for found in names if found not in taken and f"{folder}/{found}".lstrip("/") not in self.env.found_docs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +97,12 @@ def view(env: BuildEnvironment, selection: Selection) -> View:
         raise TachologError("no data set: in conf.py, set tacholog_data to a folder of runs or tacholog_dataset to a saved dataset")
     _shown(env).pages.setdefault(env.docname, set()).add(selection)
     return opened(folder, _shown(env).now or state_of(folder)).only(selection)
+
+
+def digests_of_runs(env: BuildEnvironment) -> Mapping[str, str]:
+    """Return the digest of each run of the dataset. `view` has checked that there is one."""
+    folder = dataset_folder(env)
+    return run_digests(opened(folder, _shown(env).now or state_of(folder)))
 
 
 def first_portion(env: BuildEnvironment, selection: Selection) -> Portion:

@@ -172,11 +172,10 @@ def histograms(data: Dataset) -> list[HistogramRow]:
     if frame.empty:
         return []
     found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
-    compressor = zstd.ZstdCompressor(1)  # one for all: to make a new one takes as long as to compress some bins
-    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=_packed(bins, compressor)) for row, bins in found]
+    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=_packed(bins)) for row, bins in found]
 
 
-def _packed(bins: Any, compressor: zstd.ZstdCompressor) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
+def _packed(bins: Any) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
     """Return bins as steps from one to the next, widths and counts: these are small numbers, so that little is left of them.
 
     The lowest bytes of all numbers come first, then the next ones: most of the others are 0, and all of these stand together.
@@ -188,7 +187,8 @@ def _packed(bins: Any, compressor: zstd.ZstdCompressor) -> bytes:  # noqa: ANN40
     joined = np.asarray(bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins), dtype=np.int64).reshape(-1, 3)
     lower, upper, count = joined.T
     words = np.concatenate([np.diff(lower, prepend=0), upper - lower, count])
-    return compressor.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), zstd.ZstdCompressor.FLUSH_FRAME)
+    # Not by one compressor for all: what it gives for the same bins depends on those before them, and so would the digest of a run.
+    return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)
 
 
 def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:

@@ -126,6 +126,14 @@ class View(msgspec.Struct, frozen=True, dict=True):
         """The transports and tests of each run with numbers: each pair that is among them."""
         return {name: frozenset((result.conditions.transport, result.test) for result in results) for name, results in self.by_run.items()}
 
+    @cached_property
+    def logs_of(self) -> Mapping[str, Sequence[LogRow]]:
+        """The logs of each run."""
+        found: dict[str, list[LogRow]] = {}
+        for log in self.logs:
+            found.setdefault(log.run, []).append(log)
+        return found
+
     def only_runs(self, names: Iterable[str]) -> View:
         """Return the part with these runs."""
         kept = set(names)

@@ -49,7 +49,7 @@ def runs_table(view: View, links: Links, offer: Offer, rest: Rest | None = None)
     rows, builds = [], any(run.build for run in view.runs.values())
     labels = differing_labels(view.runs.values())
     for run in view.runs.values():
-        logs = [log for log in view.logs if log.run == run.run]
+        logs = view.logs_of.get(run.run, ())
         processes = {entry.file: entry.process for entry in manifest.logs} if (manifest := manifest_of(run)) else {}
         files = [tag("div", _log_link(run.run, log.log, links), *_process(processes.get(log.log)), *_checksums(log, offer(run, log))) for log in logs]
         shown = tag("code", _manifest_link(run.run, links), class_="tl-run")

@@ -49,11 +49,6 @@ def _folder_name(document: str) -> str:
     return document.replace("/", "%2F")
 
 
-def forget_parts(parts: Path, document: str) -> None:
-    """Delete the parts of a page that is made again, or is gone."""
-    shutil.rmtree(part_folder(parts, document), ignore_errors=True)
-
-
 def add_to_part(parts: Path, document: str, part: Part) -> None:
     """Keep a part, or more pieces of it."""
     path = part_folder(parts, document) / f"{part.name}.json"
