@@ -187,7 +187,7 @@ def _packed(bins: Any) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or 
     joined = np.asarray(bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins), dtype=np.int64).reshape(-1, 3)
     lower, upper, count = joined.T
     words = np.concatenate([np.diff(lower, prepend=0), upper - lower, count])
-    # Not by one compressor for all: what it gives for the same bins depends on those before them, and so would the digest of a run.
+    # Each by a compressor of its own: the digest of a run holds these bytes, which so depend on nothing but the bins.
     return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)
 
 
