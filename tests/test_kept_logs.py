@@ -11,6 +11,7 @@ import msgspec
 import pandas as pd
 import pytest
 from tests.command import run_tacholog_text
+from tests.samples import SAMPLE_LOGS
 
 from tacholog.compare.sides import find, find_all
 from tacholog.dataset.cache import FILE, Cache
@@ -24,8 +25,6 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 
 TABLE_RUN = list(TABLES["results"]).index("run")
-FORMATS = Path(__file__).parent / "formats"
-LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
 
 
 def summary(rate: int) -> str:
@@ -57,11 +56,11 @@ def counts(work: Work) -> tuple[int, int]:
 def test_every_sample_log_comes_out_of_the_cache_as_it_was_read(tmp_path: Path) -> None:
     first, second = Work(cache=Cache(tmp_path)), Work(cache=Cache(tmp_path))
 
-    read = tables(load_logs(LOGS, skip_unreadable=True, work=first))
-    kept = tables(load_logs(LOGS, skip_unreadable=True, work=second))
+    read = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=first))
+    kept = tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=second))
 
     assert kept == read
-    assert read == tables(load_logs(LOGS, skip_unreadable=True, work=Work(cache=Cache(None))))
+    assert read == tables(load_logs(SAMPLE_LOGS, skip_unreadable=True, work=Work(cache=Cache(None))))
     assert first.tally.kept == 0
     assert second.tally.kept > 200
 

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.samples import FORMATS, SAMPLE_LOGS
 
 from tacholog.dataset.load import load_logs
 from tacholog.formats.held import HeldRecords
 from tacholog.formats.reading import read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Record
-
-FORMATS = Path(__file__).parent / "formats"
-LOGS = sorted(path for path in FORMATS.glob("*/*") if path.is_file() and path.name != "README.md")
 
 
 def parsed(*paths: Path) -> list[dict[str, Any]]:
@@ -28,9 +26,9 @@ def parsed(*paths: Path) -> list[dict[str, Any]]:
 
 def test_conditions_that_stand_behind_the_results_are_those_of_the_results() -> None:
     names = Conditions.__struct_fields__
-    shown = Counter((one["log"], one["line"], *(one.get(name) for name in names)) for one in parsed(*LOGS))
+    shown = Counter((one["log"], one["line"], *(one.get(name) for name in names)) for one in parsed(*SAMPLE_LOGS))
 
-    results = load_logs(LOGS).results
+    results = load_logs(SAMPLE_LOGS).results
     firsts = results.drop_duplicates(["log", "line", "last_line", "scope", "test", "side", "participant", "payload_bytes", *names])
     known = firsts.astype(object).where(firsts.notna(), None)
     loaded = {(run, line, *conditions) for run, line, *conditions in known[["run", "line", *names]].to_numpy().tolist()}

@@ -87,21 +87,26 @@ def test_the_installed_format_is_listed_and_reads_its_sample(package: Path, inst
     )
 
 
+def files(package: Path) -> list[Path]:
+    """What was written, without what Python compiled of it since: its tests have run in its folder."""
+    return [path for path in package.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
+
+
 def test_the_name_of_the_example_is_nowhere_left(package: Path) -> None:
-    written = [path for path in package.rglob("*") if path.is_file()]
+    written = files(package)
 
     assert f"tacholog_{NAME}" in {path.parent.name for path in written}
     assert [path for path in written if "pingbench" in str(path.relative_to(package)) + path.read_text()] == []
 
 
 def test_nothing_is_written_over(package: Path) -> None:
-    before = {path: path.read_text() for path in package.rglob("*") if path.is_file()}
+    before = {path: path.read_text() for path in files(package)}
 
     done = CliRunner().invoke(scaffold, ["other", "--output", str(package)])
 
     assert done.exit_code != 0
     assert "exists already" in str(done.exception)  # which the command line prints in one line
-    assert {path: path.read_text() for path in package.rglob("*") if path.is_file()} == before
+    assert {path: path.read_text() for path in files(package)} == before
 
 
 @pytest.mark.parametrize(

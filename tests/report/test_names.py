@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from tests.report.conftest import FIRST, add_run, rti
+from tests.samples import SAMPLE_LOGS
 
 from tacholog.commands.parse import parse
 from tacholog.compare.diff.compare import compare
@@ -32,7 +33,6 @@ from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SAMPLES = sorted(path for path in (ROOT / "tests" / "formats").glob("*/*") if path.is_file() and path.suffix not in (".md", ".py", ".toml", ".tsv"))
 RATES = (10.0, 30.0, 60.0, None)  # frames a second, and as fast as it goes
 
 
@@ -147,7 +147,7 @@ def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[
     assert seen > 100
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", SAMPLE_LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_no_two_series_and_no_two_rows_of_a_sample_log_have_one_name(path: Path) -> None:
     found = load_logs([path])
     view = view_of(found)
@@ -157,7 +157,7 @@ def test_no_two_series_and_no_two_rows_of_a_sample_log_have_one_name(path: Path)
     assert twice(line.name for section in sections(report) for line in section.lines) == []
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize("path", SAMPLE_LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_no_two_different_records_have_one_name_where_parse_prints_them(path: Path) -> None:
     facts = [fact for fact in view_of(load_logs([path])).summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout

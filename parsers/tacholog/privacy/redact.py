@@ -75,9 +75,14 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:
-    """Return the rows of a table. The texts of a column are taken out of it together: one by one, that took as long as to redact them."""
+    """Return the rows of a table; what is missing is ``None``.
+
+    The texts of a column are taken out of it together: one by one, that took as long as to redact them.
+    """
     names = [str(name) for name in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_numpy(dtype=object).tolist() for name in names), strict=True)]
+    columns: list[Any] = [table[name] for name in names]  # The types of pandas do not know that a missing value can become None.
+    cells = (column.to_numpy(dtype=object, na_value=None).tolist() for column in columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
