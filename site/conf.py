@@ -73,6 +73,12 @@ def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, 
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
 
 
+def _without_neighbours(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Name no page before or after this one: Sphinx does not write a page again whose neighbour came, went or changed its title."""
+    context["prev"] = context["next"] = None
+
+
 def setup(app: Sphinx) -> None:
     """Take the menus away before the theme collects them."""
     app.connect("html-page-context", _without_menus, priority=400)
+    app.connect("html-page-context", _without_neighbours, priority=400)

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.command import run_tacholog_text
 
-from tacholog.dataset.cache import FILE, Cache, Kind, Pack, cache_folder, key_of, packed
-from tacholog.dataset.versions import code_digest, detection_digest, reader_digest
+from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, cache_folder, key_of, packed
+from tacholog.dataset.versions import code_digest, detection_digest, is_code_changed, reader_digest
 from tacholog.runs.manifest import LogFile, Manifest, write
 
 KEY = key_of("a log", b"\x00\x01")
+OTHER = key_of("another log")
 LONG = b"a value that is worth packing " * 100
 VERY_LONG = bytes(range(256)) * 1000
 
@@ -315,3 +317,71 @@ def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [FILE]
+
+
+@pytest.mark.parametrize("change", ["value=cast(value as text)", "keys=cast(keys as text)"])
+def test_a_pack_that_became_text_is_not_used_and_ends_no_command(tmp_path: Path, change: str) -> None:
+    cache = Cache(tmp_path)
+    pack = Pack([KEY], b"\x00\xff")
+    cache.put_packs(Kind.LOG, [pack])
+    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == [[(KEY, 0)]]
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute(f"UPDATE log_packs SET {change}")  # noqa: S608 - our own words
+    file.close()
+
+    assert list(cache.packs(Kind.LOG, [KEY])) == []
+
+    cache.put_packs(Kind.LOG, [pack])
+    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == [[(KEY, 0)]]
+
+
+def test_a_number_of_a_pack_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_packs(Kind.LOG, [Pack([KEY, OTHER], b"\x00x")])
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute("UPDATE log SET pack = x'01' WHERE key = ?", (KEY,))
+    file.close()
+
+    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == []
+    assert [found for _, found in cache.packs(Kind.LOG, [OTHER, KEY])] == [[(KEY, 0), (OTHER, 1)]]
+
+
+def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    (tmp_path / FILE / "folder in its place").mkdir(parents=True)
+
+    cleared, shown = run_tacholog_text("cache", "--clear"), run_tacholog_text("cache")
+
+    assert (cleared.returncode, shown.returncode) == (2, 2)
+    assert f"{FILE}: cannot be emptied; delete it" in cleared.stderr
+    assert f"{FILE}: cannot be opened or written, so nothing is kept" in shown.stderr
+
+
+def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.cache._WAIT_S", 0)
+    cache = Cache(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute("BEGIN IMMEDIATE")
+        cache.put(Kind.PUBLISHED, {KEY: b"x"})
+        file.rollback()
+    file.close()
+
+    cache.put(Kind.PUBLISHED, {KEY: b"x"})
+
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {}
+    assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY]) == {}
+
+
+def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.versions._READ_FILES", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / "edited_while_it_runs.py"
+    module.write_text("one = 1\n")
+    at = module.stat()
+    code_digest("edited_while_it_runs")
+    assert not is_code_changed()
+
+    module.write_text("one = 2\n")
+    os.utime(module, ns=(at.st_atime_ns, at.st_mtime_ns))
+
+    assert is_code_changed()

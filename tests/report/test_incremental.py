@@ -14,13 +14,16 @@ from tests.report.conftest import FIRST, NATIVE, SECOND, add_run, rti, write_dat
 
 from tacholog.dataset.cache import VARIABLE
 from tacholog.errors import TachologError
+from tacholog.privacy.settings import Privacy
 from tacholog.resources import templates_dir
 from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.output.parts import Part
 from tacholog.site.output_folder import only_one_build
+from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP, changed_files, read_stamp, write_stamp
+from tacholog.site.unchanged import inputs_of
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
@@ -230,3 +233,75 @@ def test_a_site_that_another_process_builds_is_left_alone(tmp_path: Path) -> Non
     with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process builds this site now"):
         build_site([data], tmp_path / "site", tmp_path / "work")
     assert not (tmp_path / "site" / "index.html").exists()
+
+
+def test_two_builds_of_one_site_never_run_at_once_whatever_their_working_folders_are(tmp_path: Path) -> None:
+    data, site = write_data(tmp_path / "data"), tmp_path / "site"
+    with only_one_build(site), pytest.raises(TachologError, match="another process builds this site now"):
+        build_site([data], site, tmp_path / "work")
+
+
+@pytest.mark.site
+def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_nothing_of_that_build(folder: Path) -> None:
+    data, site = folder / "data", folder / "site"
+    build_site([data], site, folder / "one")
+    before = content(site)
+    build_site([data], site, folder / "two", SiteSettings(privacy=Privacy(hosts="show", free_text="show", unknown_lines="show")))
+    assert differing(content(site), before) != []
+
+    build_site([data], site, folder / "one")
+
+    assert differing(content(site), before) == []
+
+
+@pytest.mark.site
+def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: Path) -> None:
+    data, site, secret = folder / "data", folder / "site", folder / "secret"
+    build_site([data], site, folder)
+    before = content(site)
+    secret.write_text("not ours")
+    (site / STAMP).unlink()  # It is written last.
+    for name in ("downloads.html", min(path.relative_to(site).as_posix() for path in (site / "raw").rglob("*.gz"))):
+        (site / name).write_bytes(before[name][:-10])
+    (site / "index.html").unlink()
+    (site / "index.html").symlink_to(secret)
+
+    build_site([data], site, folder)
+
+    assert differing(content(site), before) == []
+    assert secret.read_text() == "not ours"
+
+
+@pytest.mark.site
+def test_of_a_release_that_comes_and_goes_nothing_stays(folder: Path) -> None:
+    data, site, tree = folder / "data", folder / "site", folder / "doctrees/diffs/rti-connext-dds-1.2-to-1.3.doctree"
+    build_site([data], site, folder)
+    before = content(site)
+    add_release(data, "rti/1.3/0", "1.3", SECOND)
+    build_site([data], site, folder)
+    assert tree.exists()
+    shutil.rmtree(data / "rti/1.3")
+
+    build_site([data], site, folder)
+
+    assert differing(content(site), before) == []
+    assert not tree.exists()
+
+
+@pytest.mark.parametrize("how", ["in place", "renamed", "link"])
+def test_a_log_that_changes_with_the_same_size_and_time_is_another_input(folder: Path, how: str) -> None:
+    data, log = folder / "data", folder / "data/rti/1.1/0/sub.log"
+    before, at, text = inputs_of([data], SiteSettings()).data, log.stat(), log.read_text()
+    other = folder / "other.log"
+    other.write_text(text.replace("1713927", "1713928"))
+    if how == "in place":
+        log.write_text(other.read_text())
+    elif how == "renamed":
+        other.replace(log)
+    else:
+        log.unlink()
+        log.symlink_to(other)
+    os.utime(log, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert log.stat().st_size == at.st_size
+
+    assert inputs_of([data], SiteSettings()).data != before

@@ -24,8 +24,12 @@ def cache(*, clear: bool) -> None:
         raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")
     if clear:
         found.clear()
+        if not found.is_empty():
+            raise TachologError(f"{found.path}: cannot be emptied; delete it")
         click.echo(f"{found.path} is empty")
         return
+    if not found.is_usable():
+        raise TachologError(f"{found.path}: cannot be opened or written, so nothing is kept")
     sizes = found.sizes()
     click.echo(f"{found.path}: {_megabytes(sum(size.stored_bytes for size in sizes.values()))}")
     for kind, size in sizes.items():

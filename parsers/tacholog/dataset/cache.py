@@ -86,6 +86,7 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         """Open the file in this folder, or make it."""
         self.path = folder / FILE if folder else None
+        self._is_busy = False
         self._connection = self._opened()
 
     def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -100,7 +101,7 @@ class Cache:
         """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept."""
         rows = [(key, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:
-            self._ask(functools.partial(_insert, kind, rows))
+            self._write(functools.partial(_insert, kind, rows))
 
     def packs(self, kind: Kind, keys: Iterable[bytes]) -> Iterator[tuple[bytes, list[tuple[bytes, int]]]]:
         """Yield each pack that holds values with these keys: its content, unpacked, and which of the keys are at which of its places.
@@ -117,7 +118,7 @@ class Cache:
                 if stored is None:
                     continue
                 if (content := _unpacked(kind, *stored)) is None:
-                    self._ask(functools.partial(_delete_pack, kind, number))
+                    self._write(functools.partial(_delete_pack, kind, number))
                 elif found := [(key, place) for place, key in enumerate(_split(stored[0])) if rest.pop(key, _NOT_ASKED) is None]:
                     yield content, found
             is_there = bool(numbers)
@@ -128,7 +129,7 @@ class Cache:
         """Keep these values. Those of a pack that cannot be kept are not kept, as with `put`."""
         wanted = [pack for pack in packs if any(pack.keys)]
         if wanted:
-            self._ask(functools.partial(_insert_packs, kind, wanted))
+            self._write(functools.partial(_insert_packs, kind, wanted))
 
     def sizes(self) -> dict[Kind, Size]:
         """Return how much is kept of each kind."""
@@ -146,6 +147,21 @@ class Cache:
             self._connection.close()
             self._connection = None
 
+    def is_empty(self) -> bool:
+        """Whether nothing is kept, and the file is not one that could not be opened."""
+        if self._connection is None:
+            return self.path is None or not os.path.lexists(self.path)
+        return not any(size.entries for size in self.sizes().values())
+
+    def is_usable(self) -> bool:
+        """Whether the file could be opened."""
+        return self._connection is not None
+
+    def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Change the database; never again after it was busy for too long: another process may have stopped while it writes."""
+        if not self._is_busy:
+            self._ask(change)
+
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
         """Ask the database; ``None`` if it cannot answer. A damaged file is removed, and a new one begun."""
         if self._connection is None:
@@ -153,8 +169,9 @@ class Cache:
         try:
             return question(self._connection)
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in _BROKEN_FILE:
+            if _is_broken(error):
                 self.clear()
+            self._is_busy = self._is_busy or getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
@@ -163,7 +180,7 @@ class Cache:
             try:
                 return self._connected()
             except (_OtherFile, sqlite3.DatabaseError) as error:
-                if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF not in _BROKEN_FILE:
+                if isinstance(error, sqlite3.DatabaseError) and not _is_broken(error):
                     return None
                 self._remove()
             except OSError:
@@ -198,6 +215,12 @@ class Cache:
 
 class _OtherFile(Exception):
     """The file is of another program, or of another version of this one."""
+
+
+def _is_broken(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file is damaged. Python itself says so without a code, of a text that is no UTF-8: no text is ever put in."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in _BROKEN_FILE
 
 
 def _size(kind: Kind, connection: sqlite3.Connection) -> Size:
@@ -242,7 +265,7 @@ def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Con
 
 def _select_numbers(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> set[int]:
     places = ",".join("?" * len(keys))
-    return {number for (number,) in connection.execute(f'SELECT pack FROM "{kind}" WHERE key IN ({places})', tuple(keys))}  # noqa: S608 - our own words
+    return {number for (number,) in connection.execute(f'SELECT pack FROM "{kind}" WHERE key IN ({places})', tuple(keys)) if isinstance(number, int)}  # noqa: S608 - our own words
 
 
 def _select_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> tuple[bytes, object] | None:

@@ -20,15 +20,33 @@ _READERS = (
 )
 
 
+#: The files that digests were made of, with their states then.
+_READ_FILES: dict[Path, tuple[int, ...]] = {}
+
+
 @functools.cache
 def code_digest(*names: str) -> str:
     """Return the SHA-256 of the sources of these modules and packages, in hexadecimal."""
     found = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
     for name in names:
         for path in _files(name):
+            _READ_FILES[path] = _state(path)
             found.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
             found.update(path.read_bytes())
     return found.hexdigest()
+
+
+def is_code_changed() -> bool:
+    """Whether somebody has edited code since its digest was made. Processes that started since then may have read logs with the new code."""
+    return any(_state(path) != state for path, state in _READ_FILES.items())
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
 def _files(name: str) -> list[Path]:

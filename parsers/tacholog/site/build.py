@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from tacholog.file_digests import remembering
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import claim, only_one_build
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import is_built_of
+from tacholog.site.stamp import built_in, is_built_of, note_built
 from tacholog.site.unchanged import inputs_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from tacholog.dataset.work.work import Work
 
 _DIGESTS = "file-digests"
+
+
+def forget_built(work: Path, site: Path) -> None:
+    """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
+    for folder in (work / "doctrees", site / "raw"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in ("log-pages.json", "downloads.json"):
+        (work / name).unlink(missing_ok=True)
 
 
 def build_site(
@@ -45,11 +54,17 @@ def build_site(
     """
     settings = settings or SiteSettings()
     claim(site, roots)
-    with only_one_build(work), remembering(work / _DIGESTS):
+    with only_one_build(work), only_one_build(site), remembering(work / _DIGESTS):
         inputs = inputs_of(roots, settings)
-        if not is_built_of(site, inputs.text) and not styles_refreshed(site, inputs):
+        if is_built_of(site, inputs.text):
+            return site / "index.html"
+        known = built_in(work, site)
+        if not known:
+            forget_built(work, site)
+        if not (known and styles_refreshed(site, inputs)):
             # To import what builds a site takes longer than to change its style sheets.
             from tacholog.site.whole import build_whole
 
             build_whole(roots, site, work, settings, inputs, progress, reading)
+        note_built(work, site)
     return site / "index.html"

@@ -71,9 +71,10 @@ def _files_of(work: Path) -> str:
     below = (f"{inner}/{file}" for folder in ("dataset", "shown") for inner, _, files in os.walk(work / folder) for file in files)
     for path in (*sorted(below), os.fspath(work / COMPLAINTS)):
         with suppress(OSError):
-            found = os.stat(path)  # noqa: PTH116 - there are thousands, and to make a `Path` of each takes as long as to ask for it
+            found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
             if stat.S_ISREG(found.st_mode):
-                digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+                state = f"{path} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}\n"
+                digest.update(state.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 

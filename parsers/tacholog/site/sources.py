@@ -9,6 +9,7 @@ from pathlib import Path
 
 KEPT_IN_OUTPUT = ("_static", "_sources")
 _PAGE_ENDINGS = ("html", "js")
+_PART = ".part"  # of a file that is being written
 
 
 class Sources:
@@ -26,7 +27,9 @@ class Sources:
         path = Path(self._claim(name))
         data = content.encode() if isinstance(content, str) else content
         if not path.is_file() or path.read_bytes() != data:
-            path.write_bytes(data)
+            part = path.with_name(_PART)
+            part.write_bytes(data)
+            part.replace(path)  # Of a build that is killed no half of a file may stay: raw logs are known by their names.
 
     def kept(self, name: str) -> bool:
         """Keep a file as it is, and return whether it is there."""
@@ -79,3 +82,11 @@ def delete_orphans(site: Path, documents: Iterable[str]) -> None:
             document = name if is_top else f"{inside}/{name}"
             if ending in _PAGE_ENDINGS and document not in wanted and not (is_top and file.startswith(".")):
                 Path(folder, file).unlink()
+
+
+def forget_trees(trees: Path, documents: Iterable[str]) -> None:
+    """Delete what Sphinx keeps of pages whose source is gone: it may hold names that are private by now."""
+    wanted = {f"{document}.doctree" for document in documents}
+    for path in trees.rglob("*.doctree"):
+        if path.relative_to(trees).as_posix() not in wanted:
+            path.unlink()

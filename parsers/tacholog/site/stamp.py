@@ -99,14 +99,35 @@ def is_built_of(site: Path, inputs: str) -> bool:
     return stamp.inputs == inputs and not changed_files(site, stamp)
 
 
+_BUILT = "built"
+
+
+def built_in(work: Path, site: Path) -> bool:
+    """Whether the site is the one that was built last with this working folder. Forget it: the site is changed now."""
+    memory = work / _BUILT
+    try:
+        known = memory.read_text(encoding="utf-8")
+        memory.unlink()
+        return known == read_stamp(site).digest
+    except (OSError, ValueError, UnreadableInput):
+        return False
+
+
+def note_built(work: Path, site: Path) -> None:
+    """Note that the site was built with this working folder."""
+    (work / _BUILT).write_text(read_stamp(site).digest, encoding="utf-8")
+
+
 def remove_changes(site: Path) -> None:
     """Delete each file of a finished site that was added or changed since it was built: Sphinx keeps a page that is newer than its source.
 
-    Without a stamp nothing is deleted. Links are deleted, never what they lead to.
+    Without a stamp only links are deleted. Links are deleted, never what they lead to.
     """
     try:
         stamp = read_stamp(site)
     except UnreadableInput:
+        for link in [path for name in _files(os.fspath(site)) if (path := site / name).is_symlink()]:
+            link.unlink()  # Otherwise what it leads to would be written.
         return
     for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
         (site / name).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import entry_points
@@ -50,7 +51,7 @@ def inputs_in(text: str) -> Inputs | None:
 
 
 def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> Inputs:
-    """Return the state of all inputs of a site: files by path, size and modification time, settings, and installed packages."""
+    """Return the state of all inputs of a site: files by path, size and times, settings, and installed packages."""
     code = _digest([sys.version, *_below(Path(__file__).parent.parent), *_installed()])
     shown = [[str(root.resolve()) for root in roots], settings.systems, settings.campaigns_left_out, settings.privacy, settings.limits]
     data = _digest([code, msgspec.json.encode(shown).decode(), *_variable(_KEY), *(line for root in roots for line in _below(root))])
@@ -84,11 +85,14 @@ def _below(folder: Path, but: Path | None = None) -> Iterator[str]:
 
 
 def _file(path: str) -> str:
+    """Return the state of a file, and of what it leads to if it is a link. Somebody may have set the time of its last modification back."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - there are thousands, and to make a `Path` of each takes as long as to ask for it
+        found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
+        states = [found, os.stat(path)] if stat.S_ISLNK(found.st_mode) else [found]  # noqa: PTH116 - as above
     except OSError:
         return f"{path} cannot be read"
-    return f"{path} {found.st_size} {found.st_mtime_ns}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
+    words = " ".join(f"{one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_ino}" for one in states)
+    return f"{path} {words}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
 
 
 def _installed() -> Iterator[str]:

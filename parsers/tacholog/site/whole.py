@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
 from tacholog.site.requirements import write_requirements_page
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.shown import keep, state_of
-from tacholog.site.sources import Sources, delete_orphans
+from tacholog.site.sources import Sources, delete_orphans, forget_trees
 from tacholog.site.stamp import remove_changes, remove_stamp, write_stamp
 from tacholog.site.unchanged import Inputs
 from tacholog.view.history import latest
@@ -72,7 +72,7 @@ def build_whole(
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
     documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
-    _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]))
+    _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]), documents)
     give_back()
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
     parts = part_names(work / _PARTS, documents)
@@ -150,7 +150,7 @@ def _templates_of_directives() -> list[bytes]:
     return [path.read_bytes() for path in sorted(templates_dir().glob("*.html.jinja"))]
 
 
-def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], made_by: str) -> None:
+def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], made_by: str, documents: Collection[str]) -> None:
     from sphinx.cmd.build import build_main
 
     # Sphinx counts pages as done even if it warned about them or had no time to write them. After a failed build its cache is deleted.
@@ -172,4 +172,5 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
+    forget_trees(trees, documents)
     unfinished.unlink()

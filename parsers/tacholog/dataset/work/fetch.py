@@ -13,7 +13,7 @@ import msgspec
 
 from tacholog.dataset.cache import Cache, Kind, Pack, key_of
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
-from tacholog.dataset.versions import detection_digest, reader_digest
+from tacholog.dataset.versions import detection_digest, is_code_changed, reader_digest
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
@@ -163,13 +163,18 @@ class Fetching:
         while window.reading:
             held += _taken(*window.reading.pop(0))
             if sum(len(pack.content) for pack in held) >= _KEPT_BYTES:
-                self._cache.put_packs(Kind.LOG, held)
+                self._keep(held)
                 held = []
-        self._cache.put_packs(Kind.LOG, held)
+        self._keep(held)
         held.clear()  # What the cache has need not stay in memory while the runs are used.
         logs_of_runs = iter(window.logs)
         for run in window.runs:
             yield run, [log.found for log in islice(logs_of_runs, len(run.manifest.logs)) if log.found is not None]
+
+    def _keep(self, packs: Sequence[Pack]) -> None:
+        """Keep what was read, if the code that read it is the one that its keys name."""
+        if packs and not is_code_changed():
+            self._cache.put_packs(Kind.LOG, packs)
 
     def _look_up(self, logs: Sequence[_Log]) -> None:
         """Find what the cache keeps of these logs. Several may have the same key: copies of one run."""
