@@ -22,6 +22,7 @@ from tests.left_out import leave_out
 from tacholog.dataset.cache import Cache, Kind, packed
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
+from tacholog.dataset.work.cluster import Cluster
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded, encoded
 from tacholog.dataset.work.fetch import Fetching, ListedRun
 from tacholog.dataset.work.pool import Pool
@@ -337,6 +338,7 @@ def test_what_another_process_sends_is_checked() -> None:
 class Running(NamedTuple):
     """A scheduler with two workers."""
 
+    scheduler: subprocess.Popen[bytes]
     address: str
     workers: list[subprocess.Popen[bytes]]
 
@@ -364,7 +366,7 @@ def cluster(folder: Path) -> Iterator[Running]:
             time.sleep(0.1)
         address = json.loads(file.read_text())["address"]
         processes += [start("distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(2)]
-        yield Running(address, processes[1:])
+        yield Running(processes[0], address, processes[1:])
     finally:
         for process in reversed(processes):
             process.kill()
@@ -392,6 +394,45 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
     assert work.tally.read == 2500
     assert found == alone
     assert contents(one) == contents(of_cluster)
+
+
+@pytest.mark.parametrize("lost", ["all workers", "the scheduler"])
+def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_dask()
+    monkeypatch.setattr("tacholog.dataset.work.cluster._WITHOUT_WORKERS_S", 0.5)
+    runs(tmp_path / "data", 1500)
+    alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
+    said: list[str] = []
+
+    with cluster(tmp_path) as running:
+
+        def kill(_done: int, _total: int) -> None:
+            for process in running.workers if lost == "all workers" else [running.scheduler]:
+                process.kill()
+
+        found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), told=kill, warned=said.append)))
+
+    assert found == alone
+    assert len(said) < 2  # The workers may have read everything by then.
+    assert all(text.startswith("--cluster tcp://") and text.endswith("; the rest is read on this machine") for text in said)
+
+
+def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_dask()
+    monkeypatch.setattr("tacholog.dataset.work.cluster._WITHOUT_WORKERS_S", 0.5)
+    said: list[str] = []
+    with cluster(tmp_path) as running:
+        readers = Cluster(running.address, 1, said.append)
+        for worker in running.workers:
+            worker.kill()
+            worker.wait()
+        found = entries_of(readers.submit(GOOD, lambda _place, _count: None))
+        again = entries_of(readers.submit(GOOD, lambda _place, _count: None))
+        readers.close()
+
+    assert [entry.head for entry in found] == [entry.head for entry in entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))]
+    assert [entry.head for entry in again] == [entry.head for entry in found]
+    assert said == [f"--cluster {running.address}: the cluster had no workers for 0.5 seconds; the rest is read on this machine"]
 
 
 def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path) -> None:

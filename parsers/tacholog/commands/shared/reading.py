@@ -29,7 +29,7 @@ def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = N
     """Return who reads the logs."""
     from tacholog.dataset.work.work import Work, all_cores
 
-    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None)
+    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: click.echo(text, err=True))
 
 
 def tally_words(work: Work) -> str:

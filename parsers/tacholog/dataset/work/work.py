@@ -24,6 +24,7 @@ class Work:
         *,
         cache: Cache | None = None,
         told: Callable[[int, int], object] | None = None,
+        warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
         """Say who reads.
 
@@ -32,10 +33,11 @@ class Work:
             cluster: the address of the scheduler of a Dask cluster whose workers read instead.
             cache: where entries are looked up and kept; ``None``: in the user's cache.
             told: is told how many runs of how many are done.
+            warned: is told what goes otherwise than the user asked for.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
-        self._jobs, self._cluster, self._told = jobs, cluster, told
+        self._jobs, self._cluster, self._told, self._warned = jobs, cluster, told, warned
         self._readers: Readers | None = None
 
     def tell(self, done: int, total: int) -> None:
@@ -61,7 +63,7 @@ class Work:
         if self._readers is None and self._cluster:
             from tacholog.dataset.work.cluster import Cluster
 
-            self._readers = Cluster(self._cluster, self._jobs)
+            self._readers = Cluster(self._cluster, self._jobs, self._warned)
         if self._readers is None and self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             from tacholog.dataset.work.pool import Pool
 
