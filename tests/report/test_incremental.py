@@ -15,7 +15,7 @@ from tests.report.conftest import FIRST, NATIVE, SECOND, add_run, rti, write_dat
 from tacholog.dataset.cache import VARIABLE
 from tacholog.errors import TachologError
 from tacholog.privacy.settings import Privacy
-from tacholog.resources import templates_dir
+from tacholog.resources import site_dir, templates_dir
 from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.output.memory import keep_value, kept_value
@@ -305,3 +305,18 @@ def test_a_log_that_changes_with_the_same_size_and_time_is_another_input(folder:
     assert log.stat().st_size == at.st_size
 
     assert inputs_of([data], SiteSettings()).data != before
+
+
+@pytest.mark.site
+def test_a_style_sheet_that_changes_with_the_data_has_its_new_address_on_all_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, static = folder / "data", shutil.copytree(site_dir(), folder / "sphinx") / "_static"
+    for module in ("tacholog.site.output.styles", "tacholog.site.unchanged", "tacholog.site.whole"):
+        monkeypatch.setattr(f"{module}.site_dir", lambda: static.parent)
+    build_site([data], folder / "site", folder)
+    sheet = static / "tacholog.css"
+    sheet.write_text(sheet.read_text() + "\n/* changed */\n")
+    add_release(data, "rti/1.2/2", "1.2", SECOND)
+
+    build_site([data], folder / "site", folder)
+
+    assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []

@@ -27,6 +27,7 @@ from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.output.parts import forget_damaged, part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
+from tacholog.site.output.styles import renew_addresses
 from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, parents_of_runs, plan
 from tacholog.site.prepare import prepared
 from tacholog.site.programs.citation import description
@@ -70,9 +71,11 @@ def build_whole(
     documents = [*_write_pages(sources, view, settings, extra, kept, feeds), *extra]
     sources.tidy()
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
-    documents = [*documents, *(page.document for page in logs), *(path.stem for path in site_dir().glob("*.md"))]
+    of_sphinx = [*documents, *(path.stem for path in site_dir().glob("*.md"))]
+    documents = [*of_sphinx, *(page.document for page in logs)]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]), documents)
+    renew_addresses(site, [f"{document}.html" for document in (*of_sphinx, "search")], inputs.styles)
     give_back()
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
     parts = part_names(work / _PARTS, documents)

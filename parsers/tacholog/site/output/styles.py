@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from zlib import crc32
 
@@ -40,12 +40,17 @@ def styles_refreshed(site: Path, inputs: Inputs) -> bool:
     return True
 
 
+def renew_addresses(site: Path, pages: Iterable[str], styles: Iterable[str]) -> None:
+    """Write the addresses of style sheets and scripts as they are now into pages of Sphinx: it does not write a page again for them."""
+    _with_new_addresses(site, pages, {name: _version(site / STATIC / name) for name in styles})
+
+
 def _version(path: Path) -> str:
     """Return the checksum that Sphinx puts behind the address of a file, so that browsers load a changed one again."""
     return f"{crc32(path.read_bytes().replace(bytes([13]), b'')):08x}"
 
 
-def _with_new_addresses(site: Path, pages: list[str], versions: Mapping[str, str]) -> list[str]:
+def _with_new_addresses(site: Path, pages: Iterable[str], versions: Mapping[str, str]) -> list[str]:
     """Write the checksums of changed files into the pages that load them, and return these pages."""
 
     def renewed(found: re.Match[str]) -> str:
