@@ -98,7 +98,7 @@ def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_p
     done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
 
     assert done.returncode == 2
-    assert "reading 'large/some.log': 16 MB of text so far\n" in done.stderr
+    assert "16 MB of text read, the last of it from 'large/some.log'\n" in done.stderr
     assert f"tacholog: {data}/large/some.log: unreadable: its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in done.stderr
     quality = (tmp_path / "site/quality.html").read_text()
     assert "its text is longer than 17 MB, the limit (log_text_mb), so it was not read" in quality

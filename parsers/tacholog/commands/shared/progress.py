@@ -42,7 +42,7 @@ class Progress:
             self._read_bytes += count
             is_step = self._read_bytes // _STEP_BYTES > before
         if is_step:
-            click.echo(f"reading {log!r}: {self._read_bytes // 1_000_000} MB of text so far", err=True)
+            click.echo(f"{self._read_bytes // 1_000_000} MB of text read, the last of it from {log!r}", err=True)
 
 
 def _duration(seconds: float) -> str:
