@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.report.conftest import FIRST, add_run, rti
+from tests.report.conftest import FIRST, LOSSY, add_run, rti
 
 from tacholog.dataset.load import load
 from tacholog.render.evidence import evidence_lines
@@ -111,6 +111,15 @@ def test_of_one_release_six_runs_come_before_fewer_and_runs_beyond_their_limits_
         ("beyond", "exceeded", False),
         ("few", "kept", True),
     ]
+
+
+def test_a_line_says_the_fewest_and_the_most_runs_of_a_number_where_they_differ(tmp_path: Path) -> None:
+    for number in range(9):
+        add_run(tmp_path, f"run-{number}", FIRST if number < 6 else LOSSY, msgspec.structs.replace(rti("UDPv4", published=False), release="1"))
+    view = view_of(load([tmp_path]))
+
+    assert {at: cell.run_count for at, cell in view.series()[0].cells("goodput", "mean").items()} == {32: 9, 64: 6, 1024: 6}
+    assert ", 6 to 9 runs." in evidence_lines(evidence(view), view)
 
 
 def test_a_run_without_numbers_is_listed_beside_those_of_its_release(tmp_path: Path) -> None:

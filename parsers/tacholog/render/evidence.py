@@ -43,12 +43,18 @@ def _parts(one: Evidence, view: View, documents: Collection[str]) -> Iterator[Ht
     yield _machine(one, view.hosts.get(one.host or ""), documents)
     if one.last_day:
         yield one.last_day if one.first_day == one.last_day else f"{one.first_day} to {one.last_day}"
-    runs = ("no results", "one run")[one.runs_each] if one.runs_each < _SEVERAL else f"{one.runs_each} runs"
-    yield f"{runs} of {one.duration_s:g} s" if one.duration_s else runs
+    yield f"{_runs(one)} of {one.duration_s:g} s" if one.duration_s else _runs(one)
     if one.is_quick and one.runs_each:
         yield "a quick look"
     if one.limits in _LIMITS:
         yield _LIMITS[one.limits]
+
+
+def _runs(one: Evidence) -> str:
+    """Return how many runs are behind a number: not all series and sizes need have the same."""
+    if one.fewest_runs_each < one.most_runs_each:
+        return f"{one.fewest_runs_each} to {one.most_runs_each} runs"
+    return ("no results", "one run")[one.most_runs_each] if one.most_runs_each < _SEVERAL else f"{one.most_runs_each} runs"
 
 
 def _machine(one: Evidence, host: Host | None, documents: Collection[str]) -> Html:

@@ -11,7 +11,7 @@ other, and beside each other they confuse more than they tell. So a page opens w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Literal, NamedTuple
 
@@ -20,8 +20,8 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.history import releases_of
 from tacholog.view.names import joined, made_different, told_apart
-from tacholog.view.results import ResultRow, RunRow
-from tacholog.view.views import View, manifest_of
+from tacholog.view.results import RunRow
+from tacholog.view.views import TESTS, Selection, View, manifest_of
 
 _TOLD_BY = ("campaign", "published", "host", "system")
 _DAY = len("2026-11-23")
@@ -49,6 +49,7 @@ class Evidence(msgspec.Struct, frozen=True):
         name: what tells it from other sets of the same release; empty if there are none.
         runs: the names of its runs, also of those without numbers.
         runs_each: how many runs are behind a number, typically.
+        fewest_runs_each, most_runs_each: the same for the number with the fewest runs, and for that with the most.
         limits: whether all runs kept the limits of their campaign.
         breadth: how many pairs of test and message size it has.
         duration_s: how long a number was measured in a run, as planned.
@@ -65,6 +66,8 @@ class Evidence(msgspec.Struct, frozen=True):
     name: str
     runs: frozenset[str]
     runs_each: int
+    fewest_runs_each: int
+    most_runs_each: int
     limits: Limits
     breadth: int
     duration_s: float | None
@@ -83,8 +86,8 @@ def evidence(view: View) -> list[Evidence]:
     for run in view.runs.values():
         key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
         sets.setdefault(key, []).append(run)
-    ages = _ages(sets)
-    found = [_evidence(view, key, runs, ages[key]) for key, runs in sets.items()]
+    ages, measured = _ages(sets), _runs_at_sizes(view)
+    found = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
     found.sort(key=lambda one: one.last_day or "", reverse=True)
     return _named(_with_failed(sorted(found, key=_rank)))
 
@@ -117,17 +120,21 @@ def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
     return {key: places.get((key.system, name), 0) for key, name in named.items()}
 
 
-def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int) -> Evidence:
+def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
+    """Return the evidence of these runs. ``measured`` are the runs of each series at each size, of all sets."""
     numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
-    counts = [len(names) for names in _runs_of_records(numbers)]
+    names = frozenset(run.run for run in runs)
+    counts = [count for found in measured if (count := len(found & names))]
     durations = {result.conditions.planned_duration_s for result in numbers}
     days = sorted(run.start_time[:_DAY] for run in runs if run.start_time)
     return Evidence(
         **key._asdict(),
         age=age,
         name="",
-        runs=frozenset(run.run for run in runs),
+        runs=names,
         runs_each=median_low(counts) if counts else 0,
+        fewest_runs_each=min(counts, default=0),
+        most_runs_each=max(counts, default=0),
         limits=_limits(runs, disturbed=any(_DISTURBED in result.marks for result in numbers)),
         breadth=len({(result.test, result.payload_bytes) for result in numbers}),
         duration_s=durations.pop() if len(durations) == 1 else None,
@@ -136,18 +143,10 @@ def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int) -> Eviden
     )
 
 
-def _runs_of_records(numbers: Iterable[ResultRow]) -> Collection[set[str]]:
-    """Return the runs of each record that was measured, of repeated ones all. Published tables do not repeat each other."""
-    found: dict[tuple[object, ...], set[str]] = {}
-    last = None
-    for result in numbers:
-        run, place = result.run, (result.run.run, result.log, result.line)
-        if place != last:  # the numbers of a record follow one another
-            own = run.run if run.published else None
-            key = (own, run.labels, run.options, result.test, result.payload_bytes, result.side, result.participant, result.conditions)
-            found.setdefault(key, set()).add(run.run)
-        last = place
-    return found.values()
+def _runs_at_sizes(view: View) -> list[frozenset[str]]:
+    """Return the runs behind each series of a test at each size: those that tables and sentences count."""
+    series = [one for test in TESTS for one in view.only(Selection(test=test)).series()]
+    return [frozenset(result.run.run for result in results) for one in series for results in one.measured.of_size.values()]
 
 
 def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
