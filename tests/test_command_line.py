@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog import cli
 
@@ -97,3 +98,30 @@ def test_of_text_that_no_format_fits_only_the_nearest_are_named(tmp_path: Path, 
     assert done.returncode == 2
     assert words in done.stderr
     assert "rti wants" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["report", "--cluster", "", "data"], "--cluster"),
+        (["report", "--cluster=", "data"], "--cluster"),
+        (["report", ""], "[DIR]..."),
+        (["report", "data", "--data", ""], "--data"),
+        (["export", "--output", "", "--data", "data"], "--output"),
+        (["check", "data", "--cluster", ""], "--cluster"),
+        (["diff", "1", "2", "--transport", "udp", "--transport", ""], "--transport"),
+        (["diff", "1", ""], "NEW"),
+        (["require", "runs", "--release", ""], "--release"),
+    ],
+)
+def test_an_option_or_argument_that_is_empty_is_refused_and_not_taken_for_one_that_is_not_given(arguments: list[str], name: str) -> None:
+    done = run_tacholog_text(*arguments)
+
+    assert done.returncode == 2
+    assert f"Invalid value for '{name}': it is empty" in done.stderr
+
+
+def test_words_for_another_program_may_be_empty(tmp_path: Path) -> None:
+    done = run_tacholog_text("sustain", "--keep", str(tmp_path), "--rate-range", "10,20", "--", "/bin/false", "", "{rate}")
+
+    assert "it is empty" not in done.stderr

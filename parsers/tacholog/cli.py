@@ -63,10 +63,33 @@ class Commands(click.Group):
         command = getattr(importlib.import_module(f"tacholog.commands.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand, and refuse values that are empty."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command:
+            _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), rest)
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of subcommands into the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _refuse_empty(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuse options and arguments that are an empty word: most often that of a variable of a shell that is not set.
+
+    Each command would take it for something else: for an option that is not given, or for the current folder. What belongs to another program may be
+    empty.
+
+    Raises:
+        click.BadParameter: a value is empty.
+    """
+    given, _, _ = ctx.command.make_parser(ctx).parse_args(args=list(args))
+    for parameter in ctx.command.params:
+        value = given.get(parameter.name or "")
+        if parameter.type is not click.UNPROCESSED and "" in (value if isinstance(value, list | tuple) else [value]):
+            raise click.BadParameter("it is empty", ctx, parameter)
 
 
 @click.group(cls=Commands, help=__doc__, context_settings={"help_option_names": ["-h", "--help"], "color": True})

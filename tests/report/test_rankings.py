@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.report.conftest import LOSSY, add_run, rti
 
+from tacholog.dataset.load import load
 from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.summary import latency_summary, throughput_summary
@@ -22,7 +24,7 @@ from tacholog.view.rankings import main_campaigns, newest_release, of_last_relea
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
 from tacholog.view.unranked import unranked
-from tacholog.view.views import View
+from tacholog.view.views import View, view_of
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -380,6 +382,14 @@ def test_a_later_campaign_of_fewer_sizes_hides_nothing() -> None:
 
     assert newest_release([full, later]) == [full, later]
     assert ">600\u00a0ns</" in overview_of([full, later])
+
+
+def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_head_does_not_deny_it(tmp_path: Path) -> None:
+    add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False))
+    table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
+
+    assert '<th scope="col" class="tl-text">highest goodput, newest release, loss up to 1\u202f% where possible</th>' in table
+    assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
 def overview_of(members: Sequence[Compared]) -> str:

@@ -27,7 +27,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
         found.setdefault(member.part, []).append(member)
     columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # hosts have a column already
     rows = [_overview_row(view, part, columns, found.get(part, ()), links) for part in pages.parts]
-    best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f%")
+    best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f% where possible")
     split = [label_name(name) for name in columns]
     heads = ("transport", "system", *split, "kind", *best, "runs", "numbers, all releases", "hosts")
     return plain_table("Systems and transports", heads, rows)
@@ -90,7 +90,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     cells = headline(series, metric)
     # A rate at which messages were lost counts only if there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
-    details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost"
+    details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost at every size"
     return [(cell.value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
 
 
