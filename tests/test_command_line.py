@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog import cli
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
 
 def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
@@ -125,3 +128,38 @@ def test_words_for_another_program_may_be_empty(tmp_path: Path) -> None:
     done = run_tacholog_text("sustain", "--keep", str(tmp_path), "--rate-range", "10,20", "--", "/bin/false", "", "{rate}")
 
     assert "it is empty" not in done.stderr
+
+
+def interrupted(where: str, number: signal.Signals, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that gets a signal at the moment when it calls the function with that name."""
+    module, _, name = where.rpartition(".")
+    script = f"""
+import os, {module.partition(":")[0]}
+owner = {module.replace(":", ".")}
+real = owner.{name}
+def at_that_moment(*args, **named):
+    os.kill(os.getpid(), {int(number)})
+    return real(*args, **named)
+owner.{name} = at_that_moment
+from tacholog.cli import main
+main({arguments!r})
+"""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    done = interrupted("tacholog.dataset.export:ResultsFile.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
+
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    done = interrupted("sphinx.application:Sphinx.build", number, ["report", str(EXAMPLE), "--output", "site"], tmp_path)
+
+    assert done.returncode == code
+    assert "Sphinx found problems" not in done.stderr
+    assert "Traceback" not in done.stderr

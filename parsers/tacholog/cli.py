@@ -13,6 +13,7 @@ import click
 from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.garbage import end_at_once, keep_freed, rare_collections
+from tacholog.interruption import ending_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,10 +100,13 @@ def tacholog() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line. An error that the user can correct is printed as one line on stderr, with exit code 2."""
+    """Run the command line. An error that the user can correct is printed as one line on stderr, with exit code 2.
+
+    After Ctrl-C, the exit code is 130, and after SIGTERM 143.
+    """
     keep_freed()
     end_at_once()
-    with terminal.guarded(), rare_collections():
+    with terminal.guarded(), rare_collections(), ending_in_order():
         _run(arguments)
 
 

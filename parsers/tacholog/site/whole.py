@@ -18,6 +18,7 @@ from tacholog.dataset.logs import Progress
 from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.garbage import give_back
+from tacholog.interruption import interrupt_again
 from tacholog.render.diff.text import github
 from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir, templates_dir
@@ -174,6 +175,7 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
     settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
+        interrupt_again()  # Sphinx ends by Ctrl-C as by an error
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
     forget_trees(trees, documents)
     unfinished.unlink()

@@ -1,0 +1,51 @@
+"""Ctrl-C and SIGTERM end a command in the same way: it removes what is half-written, and its exit code says which of them it was."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_USUAL = (signal.SIG_DFL, signal.default_int_handler)
+_SHELL = 128  # Shells add it to the number of a signal: 130 is Ctrl-C, 143 is SIGTERM.
+_received: list[int] = []
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let both signals raise KeyboardInterrupt while the block runs, and turn its exit code into that of the first of them.
+
+    By default, SIGTERM would end Python at once. A signal that the caller ignores, as in the background of a shell, stays ignored.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if _is_main() else {}
+    taken = [number for number, handler in before.items() if handler in _USUAL]
+    _received.clear()
+    for number in taken:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt):
+        if _received:
+            sys.exit(_SHELL + _received[0])
+        raise
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def interrupt_again() -> None:
+    """Raise KeyboardInterrupt if a signal came: for use after code of others that turns it into an error of its own."""
+    if _received:
+        raise KeyboardInterrupt
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()  # Python sets handlers only there.
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as Python calls it
+    _received.append(number)
+    raise KeyboardInterrupt
