@@ -22,7 +22,7 @@ from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.output.parts import Part
 from tacholog.site.output_folder import only_one_build
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import STAMP, changed_files, read_stamp, write_stamp
+from tacholog.site.stamp import STAMP, changed_files, read_stamp, remove_stamp, write_stamp
 from tacholog.site.unchanged import inputs_of
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
@@ -320,3 +320,17 @@ def test_a_style_sheet_that_changes_with_the_data_has_its_new_address_on_all_pag
     build_site([data], folder / "site", folder)
 
     assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_a_search_index_that_is_gone_is_made_again_with_the_words_of_all_pages(folder: Path, *, is_finished: bool) -> None:
+    build_site([folder / "data"], folder / "site", folder / "work")
+    index = folder / "site" / "searchindex.js"
+    before = index.read_bytes()
+    index.unlink()
+    if not is_finished:
+        remove_stamp(folder / "site")
+
+    build_site([folder / "data"], folder / "site", folder / "work")
+
+    assert index.read_bytes() == before

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import pandas as pd
 import pytest
+from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.dataset.load import load
@@ -555,6 +556,17 @@ def test_a_page_whose_run_is_gone_goes_too(copied: Path) -> None:
 def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"no run\.toml below .*: nothing to report"):
         build_site([tmp_path], tmp_path / "site", tmp_path / "work")
+
+
+def test_of_a_site_that_is_refused_no_folder_and_no_marker_is_left(tmp_path: Path) -> None:
+    for name in ("data", "empty", "cwd"):
+        (tmp_path / name).mkdir()
+
+    for arguments in (["--output", "new/site"], ["--output", "../empty"], []):
+        done = run_tacholog_text("report", str(tmp_path / "data"), *arguments, cwd=tmp_path / "cwd")
+        assert "nothing to report" in done.stderr
+
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["cwd", "data", "empty"]
 
 
 def test_a_folder_of_logs_without_manifests_is_one_line_that_says_what_to_do_and_half_a_site_is_never_left(checkout: Path, tmp_path: Path) -> None:

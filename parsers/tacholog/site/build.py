@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacholog.file_digests import remembering
 from tacholog.site.output.styles import styles_refreshed
-from tacholog.site.output_folder import claim, only_one_build
+from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import built_in, is_built_of, note_built
 from tacholog.site.unchanged import inputs_of
@@ -53,8 +53,9 @@ def build_site(
             a problem.
     """
     settings = settings or SiteSettings()
+    missing = not_there(site / MARKER, site, work)
     claim(site, roots)
-    with only_one_build(work), only_one_build(site), remembering(work / _DIGESTS):
+    with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, (work / _DIGESTS, *missing)), remembering(work / _DIGESTS):
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs.text):
             return site / "index.html"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tacholog.errors import UnreadableInput
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.holding import held
 
 MARKER = ".tacholog-site"
@@ -53,3 +53,28 @@ def only_one_build(work: Path) -> Iterator[None]:
     work.mkdir(parents=True, exist_ok=True)
     with held(work, "another process builds this site now; wait until it has ended"):
         yield
+
+
+def not_there(*paths: Path) -> list[Path]:
+    """Return those of the paths, and of the folders above them, that do not exist yet; what is in a folder before the folder."""
+    found = {path for given in paths for path in (given, *given.parents) if not path.exists()}
+    return sorted(found, key=lambda path: len(path.parts), reverse=True)
+
+
+@contextmanager
+def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
+    """Remove what a build has made, if it is refused before it writes a page: as of folders without a run.
+
+    Args:
+        site: the folder of the site.
+        made: files and folders that this build makes before it reads anything; what is in a folder before the folder. A folder that somebody else has
+            put something into stays.
+    """
+    try:
+        yield
+    except TachologError:
+        if {path.name for path in site.iterdir()} <= {MARKER}:
+            for path in made:
+                with suppress(OSError):
+                    path.rmdir() if path.is_dir() else path.unlink()
+        raise

@@ -47,6 +47,7 @@ from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
 _OTHER_PAGES, _KEPT_PAGES, _PARTS = "other-pages.json", "pages.json", "parts"
+_SEARCH_INDEX = "searchindex.js"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
@@ -162,8 +163,9 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
     if unfinished.exists():
         shutil.rmtree(trees)
     forget_damaged(work / _PARTS)
-    if not (work / _PARTS).is_dir():
-        shutil.rmtree(trees, ignore_errors=True)  # the directives put the parts of pages there when Sphinx reads the pages
+    # The directives put the parts of pages there when Sphinx reads the pages. And of a page that it does not read, only the index holds the words.
+    if not ((work / _PARTS).is_dir() and (site / _SEARCH_INDEX).is_file()):
+        shutil.rmtree(trees, ignore_errors=True)
     (work / _PARTS).mkdir(parents=True, exist_ok=True)
     trees.mkdir(parents=True, exist_ok=True)
     unfinished.touch()
