@@ -590,3 +590,15 @@ def test_only_readers_of_our_own_measurements_are_told_to_run_our_bench(site: Pa
     assert (others["bench_measures"], others["scripts"]) == ([], True)
     home = (site / "index.html").read_text()
     assert "To measure Tacholog perftest on your machine" in home
+
+
+def test_static_files_are_only_those_that_a_page_a_style_sheet_or_a_script_names(site: Path) -> None:
+    static = site / "_static"
+    files = [path for path in static.rglob("*") if path.is_file()]
+    texts = [path.read_text(encoding="utf-8") for path in (*site.glob("*.html"), *files) if path.suffix in (".html", ".css", ".js")]
+
+    unnamed = [path.relative_to(static).as_posix() for path in files if not any(path.name in text for text in texts)]
+
+    assert not [name for name in unnamed if (static / name).stat().st_size > 500]  # some drawings of Sphinx's
+    assert not [*static.rglob("*.html"), *static.rglob("*.map"), *static.rglob("fa-brands*")]
+    assert "url(../vendor/fontawesome/webfonts/fa-solid-900.woff2)" in (static / "styles/pydata-sphinx-theme.css").read_text()

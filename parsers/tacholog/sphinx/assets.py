@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _ICONS = re.compile(r'<script[^>]*\bsrc="[^"]*_static/scripts/fontawesome\.js[^"]*"></script>\n?')
 _ICON = re.compile(r'\.fa-[a-z0-9-]+(?:,\.fa-[a-z0-9-]+)*\{--fa:"[^"]*"\}')  # the rule of one of 2000 icons; tacholog.css draws those that pages use
+_FONT = re.compile(r"@font-face\{[^}]*/fa-(?:brands|regular)-[^}]*\}")  # The theme itself uses icons of the third font only.
+_NEVER_LOADED = ("**/*.map", "scripts/fontawesome.js*", "webpack-macros.html", "copybutton_funcs.js", "vendor/fontawesome/webfonts/fa-[br]*")
+_STEMMERS = "*-stemmer.js"  # Sphinx has put them into language_data.js too.
 _SEARCH = re.compile(r'<script[^>]*\bsrc="(?:[^"]*/)?(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\n?')
 PLOTLY = "plotly.min.js"
 _HEAD_BYTES = 2048  # of a page, which hold the start of its head
@@ -75,7 +78,7 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
     _copy_plotly(Path(app.outdir, "_static"))
     if app.config.tacholog_csp:
         site = Path(app.outdir)
-        _drop_unused(site / "_static")
+        _drop_unused(site)
         known = known_scripts(site)
         for page in sorted(site.rglob("*.html")):
             name = page.relative_to(site).with_suffix("").as_posix()
@@ -83,13 +86,16 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
                 _protect(page, name, known)
 
 
-def _drop_unused(static: Path) -> None:
-    """Delete what no page loads: maps for debuggers of the theme and its icons. They were half of the folder, and a third of the style sheet."""
-    for path in {*static.rglob("*.map"), *static.glob("scripts/fontawesome.js*")}:
-        path.unlink()
+def _drop_unused(site: Path) -> None:
+    """Delete what no page loads of Sphinx, the theme and its icons: maps for debuggers, templates, fonts. That was half of the folder."""
+    static, search = site / "_static", site / "search.html"
+    loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
+    for pattern in (*_NEVER_LOADED, *(() if loads_stemmers else (_STEMMERS,))):
+        for path in static.glob(pattern):
+            path.unlink()
     for sheet in static.glob("styles/pydata-sphinx-theme.css"):
         text = sheet.read_text(encoding="utf-8")
-        if (less := _ICON.sub("", text)) != text:
+        if (less := _FONT.sub("", _ICON.sub("", text))) != text:
             sheet.write_text(less, encoding="utf-8")
 
 

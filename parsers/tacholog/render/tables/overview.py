@@ -61,6 +61,7 @@ def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> 
     found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]
     if not found:
         return tag("span", "not measured", class_="tl-null")
+    found = [candidate for candidate in found if LOSS not in candidate[1].marks] or found  # of all series, as the head of the column says
     of_references = [candidate for candidate in found if REFERENCE in candidate[1].marks]
     found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
     value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
