@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -186,9 +186,60 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
         assert again.get(Kind.PUBLISHED, values).items() <= values.items()
 
 
-@pytest.mark.parametrize("content", [b"no database at all, but a long enough text to be looked at" * 20, b"SQLite format 3\x00" + b"\xff" * 4096])
-def test_a_file_that_is_no_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE).write_bytes(content)
+def by_another_program(path: Path, application: int) -> None:
+    with sqlite3.connect(path) as file:
+        file.execute(f"PRAGMA application_id = {application}")
+        file.execute("CREATE TABLE log (something TEXT)")
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda path: path.write_bytes(b"no database at all, but a long enough text to be looked at" * 20),
+        lambda path: path.write_bytes(b"x"),
+        lambda path: path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096),
+        lambda path: by_another_program(path, 7),
+        lambda path: by_another_program(path, 0),
+    ],
+    ids=["text", "one byte", "damaged in the first bytes", "another program", "a program that does not give its name"],
+)
+def test_a_file_that_is_not_known_to_be_a_cache_is_neither_deleted_nor_changed_and_nothing_fails(
+    tmp_path: Path, made: Callable[[Path], object]
+) -> None:
+    made(tmp_path / FILE)
+    before = (tmp_path / FILE).read_bytes()
+
+    cache = Cache(tmp_path)
+    cache.put(Kind.PUBLISHED, {KEY: b"x"})
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {}
+    cache.clear()
+
+    assert cache.is_of_others()
+    assert not cache.is_empty()
+    assert (tmp_path / FILE).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_file_of_another_program_is_named_by_each_command_that_would_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    by_another_program(tmp_path / FILE, 7)
+    words = f"{FILE}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away"
+
+    shown, cleared = run_tacholog_text("cache"), run_tacholog_text("cache", "--clear")
+    exported = run_tacholog_text("export", "--data", str(Path(__file__).parent.parent / "docs" / "example" / "data"))
+
+    assert (shown.returncode, cleared.returncode, exported.returncode) == (2, 2, 0)
+    assert all(words in done.stderr for done in (shown, cleared, exported))
+
+
+@pytest.mark.parametrize("begun", [b"", None], ids=["empty", "without tables"])
+def test_a_file_that_somebody_only_began_is_used(tmp_path: Path, begun: bytes | None) -> None:
+    with sqlite3.connect(tmp_path / FILE) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+    file.close()
+    if begun is not None:
+        (tmp_path / FILE).write_bytes(begun)
 
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: b"x"})
@@ -196,13 +247,21 @@ def test_a_file_that_is_no_cache_is_made_anew(tmp_path: Path, content: bytes) ->
     assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}
 
 
-def test_a_database_of_another_program_is_made_anew(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / FILE) as file:
-        file.execute("PRAGMA application_id = 7")
-        file.execute("CREATE TABLE log (something TEXT)")
-    file.close()
+@pytest.mark.parametrize("change", ["PRAGMA user_version = 3", None], ids=["another layout", "damaged"])
+def test_a_cache_of_another_version_or_with_damage_is_made_anew(tmp_path: Path, change: str | None) -> None:
+    cache = Cache(tmp_path)
+    cache.put(Kind.PUBLISHED, {KEY: b"x"})
+    cache.close()
+    if change:
+        with sqlite3.connect(tmp_path / FILE) as file:
+            file.execute(change)
+        file.close()
+    else:
+        content = (tmp_path / FILE).read_bytes()
+        (tmp_path / FILE).write_bytes(content[:100] + bytes(byte ^ 0xFF for byte in content[100:]))
 
     cache = Cache(tmp_path)
+    assert cache.get(Kind.PUBLISHED, [KEY]) == {}
     cache.put(Kind.PUBLISHED, {KEY: b"x"})
 
     assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}

@@ -2,7 +2,8 @@
 
 It is one SQLite file in the user's cache folder, safe to delete at any time. Several processes may use it at once. What it returns is what was put
 under that key: each value carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is
-damaged is made anew. Where nothing can be written, the cache stays empty, and everything works without it.
+damaged is made anew. Where nothing can be written, or a file of another program is in its place, the cache stays empty, and everything works without
+it.
 
 Large values have a row each. Small ones, of which there may be a million, come many in a pack, and a table of keys says in which pack a value is. A
 row for each of them would take longer to find, to check and to unpack than to use.
@@ -25,6 +26,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from tacholog.dataset.cache_file import APPLICATION, is_of_others
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -32,8 +35,7 @@ else:
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
-_LAYOUT = 4  # Of the file. One of another layout is made anew.
-_APPLICATION = 0x7AC40106  # So that a file of another program with this name is recognised.
+_LAYOUT = 4  # Of the tables. A file of another layout is made anew.
 _WAIT_S = 30
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
 _PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
@@ -157,6 +159,13 @@ class Cache:
         """Whether the file could be opened."""
         return self._connection is not None
 
+    def is_of_others(self) -> bool:
+        """Whether a file that is not known to be a cache of this program is in its place."""
+        try:
+            return self._connection is None and self.path is not None and self.path.is_file() and is_of_others(self.path)
+        except OSError:
+            return False
+
     def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
         """Change the database; never again after it was busy for too long: another process may have stopped while it writes."""
         if not self._is_busy:
@@ -175,15 +184,15 @@ class Cache:
             return None
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Open the file, or begin it again if it is damaged or of another program."""
+        """Open the file, or begin it again if it is damaged or of another version."""
         for _ in range(2):
             try:
                 return self._connected()
-            except (_OtherFile, sqlite3.DatabaseError) as error:
+            except (_OtherLayout, sqlite3.DatabaseError) as error:
                 if isinstance(error, sqlite3.DatabaseError) and not _is_broken(error):
                     return None
                 self._remove()
-            except OSError:
+            except (_OthersFile, OSError):
                 return None
         return None
 
@@ -192,8 +201,10 @@ class Cache:
             return None
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.touch(mode=0o600)  # Logs may hold private data.
-        if self.path.stat().st_uid != os.geteuid():
+        if not self.path.is_file() or self.path.stat().st_uid != os.geteuid():
             return None  # Somebody else could have put anything into it.
+        if is_of_others(self.path):
+            raise _OthersFile
         connection = sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False)
         try:
             with contextlib.suppress(sqlite3.OperationalError):
@@ -207,14 +218,21 @@ class Cache:
         return connection
 
     def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.path is None or is_of_others(self.path):
+                return
         for suffix in ("", "-wal", "-shm"):
             if self.path:
                 with contextlib.suppress(OSError):
                     self.path.with_name(self.path.name + suffix).unlink()
 
 
-class _OtherFile(Exception):
-    """The file is of another program, or of another version of this one."""
+class _OthersFile(Exception):
+    """The file is not known to be of this program."""
+
+
+class _OtherLayout(Exception):
+    """The file is of another version of this program."""
 
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
@@ -235,22 +253,29 @@ def _prepare(connection: sqlite3.Connection) -> None:
     """Make the tables in a new file.
 
     Raises:
-        _OtherFile: the file has other ones.
+        _OthersFile: another program has filled it.
+        _OtherLayout: it has tables of another version.
     """
-    marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    if marks == [_APPLICATION, _LAYOUT]:
+    if _marks(connection) == [APPLICATION, _LAYOUT]:
         return
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and marks[0] != 0:
-        raise _OtherFile
     with connection:
         connection.execute("BEGIN IMMEDIATE")  # Another process may be at the same point.
+        marks = _marks(connection)
+        if marks == [APPLICATION, _LAYOUT]:
+            return
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise _OtherLayout if marks[0] == APPLICATION else _OthersFile
         for kind in Kind:
             what = "pack INTEGER NOT NULL" if kind in _PACKED else "value BLOB NOT NULL"
             connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, {what}) {"WITHOUT ROWID" if kind in _PACKED else ""}')
         for kind in _PACKED:
             connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}_packs" (id INTEGER PRIMARY KEY, keys BLOB NOT NULL, value BLOB NOT NULL)')
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+
+def _marks(connection: sqlite3.Connection) -> list[int]:
+    return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
 
 
 def _select(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
@@ -350,6 +375,11 @@ def cache_folder() -> Path | None:
         except RuntimeError:
             return None
     return Path(base) / "tacholog"
+
+
+def others_file_words(path: Path) -> str:
+    """Return what to do about a file that is not known to be a cache."""
+    return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
 
 
 def open_cache() -> Cache:

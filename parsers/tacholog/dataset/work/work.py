@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tacholog.dataset.cache import Cache, open_cache
+from tacholog.dataset.cache import Cache, open_cache, others_file_words
 from tacholog.dataset.logs import Limits, Progress
 from tacholog.dataset.work.fetch import Fetching, LogCount
 from tacholog.dataset.work.tasks import InThisProcess, Readers
@@ -39,6 +39,8 @@ class Work:
         self.cache = open_cache() if cache is None else cache
         self._jobs, self._cluster, self._told, self._warned = jobs, cluster, told, warned
         self._readers: Readers | None = None
+        if self.cache.path and self.cache.is_of_others():
+            warned(others_file_words(self.cache.path))
 
     def tell(self, done: int, total: int) -> None:
         """Tell how many runs are done."""
