@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import shutil
 from pathlib import Path
 
 import pandas as pd
 from click.testing import CliRunner
+from tests.command import run_tacholog_text
+from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.commands.check import check
 from tacholog.dataset.checks import violations
+from tacholog.dataset.copies import with_copies
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 
@@ -122,3 +126,51 @@ def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> Non
 
     assert (whole.exit_code, spoilt.exit_code) == (0, 1)
     assert "same-build/host-000000.csv:2: " in spoilt.output
+
+
+def test_a_log_that_is_in_two_own_runs_is_named_with_the_other_one_and_shown_on_the_quality_page(tmp_path: Path) -> None:
+    example = Path(__file__).parent.parent / "docs" / "example" / "data"
+    shutil.copytree(example, tmp_path / "data")
+    shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "second-run")
+    (log,) = (tmp_path / "data" / "second-run").glob("*.log")
+    words = f"the same bytes as latency-udp/{log.name}: a copy is no second measurement"
+
+    checked = run_tacholog_text("check", "data", cwd=tmp_path)
+    run_tacholog_text("report", "data", "--output", "site", cwd=tmp_path)
+    compared = run_tacholog_text("diff", "data", "data", cwd=tmp_path)
+
+    assert checked.returncode == 1
+    assert f"second-run/{log.name}: copied: {words}" in checked.stdout
+    assert words in compared.stderr
+    assert words in html.unescape((tmp_path / "site" / "quality.html").read_text())
+
+
+def test_published_tables_and_logs_with_a_number_or_two_may_be_equal(tmp_path: Path) -> None:
+    for run in ("first", "again"):
+        add_run(tmp_path, f"published-{run}", FIRST, rti())
+        add_run(tmp_path, f"own-{run}", "", rti(published=False))
+
+    assert "copied" not in set(with_copies(load([tmp_path])).problems["kind"])
+
+
+def test_a_page_names_no_run_that_it_does_not_show(tmp_path: Path) -> None:
+    example = Path(__file__).parent.parent / "docs" / "example" / "data"
+    shutil.copytree(example, tmp_path / "data")
+    shutil.copytree(tmp_path / "data" / "latency-udp", tmp_path / "data" / "a-secret-name")
+    manifest = tmp_path / "data" / "a-secret-name" / "run.toml"
+    manifest.write_text(f'campaign = "hidden"\n{manifest.read_text()}')
+    (tmp_path / "site.toml").write_text('campaigns_left_out = ["hidden"]\n')
+
+    done = run_tacholog_text("report", "data", "--site", "site.toml", "--output", "site", cwd=tmp_path)
+
+    assert "the same bytes as a-secret-name/" in done.stderr
+    assert "a-secret-name" not in (tmp_path / "site" / "quality.html").read_text()
+
+
+def test_an_empty_log_is_a_problem_like_others_to_check_and_cannot_be_read_by_commands_that_need_it(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parent.parent / "docs" / "example" / "data", tmp_path / "data")
+    (tmp_path / "data" / "latency-udp" / "perftest.log").write_bytes(b"")
+    (tmp_path / "empty.log").touch()
+    commands = (["check", "data"], ["parse", "empty.log"], ["export", "--data", "data"], ["report", "data", "--output", "site"])
+
+    assert [run_tacholog_text(*arguments, cwd=tmp_path).returncode for arguments in commands] == [1, 2, 2, 2]

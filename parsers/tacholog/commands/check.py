@@ -5,7 +5,7 @@ This checks manifests, host files, logs, and every number in the logs. It prints
 An unknown line in a log is a problem too: either the tool did not print this line, or the format does not know it yet. Logs are evidence:
 correct run.toml or the format, but never change a log. docs/add-a-run.md describes what belongs to a run.
 
-Exit code 1: there is a problem. 0: there is none.
+Exit code 1: there is a problem, of whatever kind: also one for which other commands end with 2, such as a log that cannot be read. 0: there is none.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ NOT_LOGS = (".toml", ".md")
 def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
     """Load the folder as a dataset and print its problems."""
     from tacholog.dataset.checks import violations
+    from tacholog.dataset.copies import with_copies
     from tacholog.dataset.load import load
 
-    dataset = load([folder], work=work_of(jobs, cluster))
+    dataset = with_copies(load([folder], work=work_of(jobs, cluster)))
     problems = [*_not_read(folder), *_complaints(dataset), *violations(dataset)]
     for line in problems:
         terminal.line(line)

@@ -126,6 +126,7 @@ def diff(
     from tacholog.compare.renames import find_renames, read_renames, renamed
     from tacholog.compare.sides import find_all, of_labels
     from tacholog.dataset.complaints import complaints
+    from tacholog.dataset.copies import with_copies
     from tacholog.runs.labels import labels_asked
 
     check_across(across)
@@ -138,7 +139,7 @@ def diff(
     sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
-    lost = max(tell(map(complaints, sides)), *map(_cut, sides))
+    lost = max(tell(complaints(with_copies(side)) for side in sides), *map(_cut, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
     measured = known(sides, band_roots(roots), band)

@@ -74,13 +74,14 @@ def require(
     from tacholog.compare.requirements.judge import check_bases, exit_code, judge
     from tacholog.compare.sides import find, of_release
     from tacholog.dataset.complaints import complaints
+    from tacholog.dataset.copies import with_copies
     from tacholog.view.requirements import newest
 
     requirements = read_requirements(file or _default_file(roots))
     check_bases(requirements, than)
     places = roots or known_roots()
     everything = find(runs, places)
-    lost = tell([complaints(everything)])
+    lost = tell([complaints(with_copies(everything))])
     bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
     _mention_unlabelled(everything, judged)

@@ -16,6 +16,7 @@ UNREADABLE = "unreadable"  # A log, run, host or folder that could not be read a
 ALTERED = "altered"  # A log whose SHA-256 is not the one in its manifest: it was cut or changed since.
 CONTRADICTED = "contradicted"  # A condition that the manifest and the log state differently.
 CLOCKS = "clocks"  # One-way latencies between machines whose clocks have no witness.
+COPIED = "copied"  # A log of an own run that is also in another run: one measurement would count as two.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # With one of these, the dataset lacks something that the user asked for.
 _NO_LOGS = (".toml", ".md")

@@ -104,7 +104,7 @@ PROBLEMS = _with_required(
         "kind": _text(
             "public",
             "What is wrong.",
-            allowed=("broken", "unknown", "manifest", "unreadable", "altered", "contradicted", "clocks", "forgotten", "failed"),
+            allowed=("broken", "unknown", "manifest", "unreadable", "altered", "contradicted", "copied", "clocks", "forgotten", "failed"),
         ),
         "text": _text("free text", "The beginning of the line."),
         "reason": _text("free text", "Why it could not be used."),

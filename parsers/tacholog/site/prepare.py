@@ -18,6 +18,7 @@ from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
 from tacholog.dataset.complaints import FILE as COMPLAINTS
 from tacholog.dataset.complaints import complaints
+from tacholog.dataset.copies import with_copies
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import Progress
@@ -88,10 +89,10 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     """
     data = load(roots, settings.limits.limits, progress, work=reading)
     give_back()
-    complained = complaints(data)
+    complained = complaints(with_copies(data))
     if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
         raise UnreadableInput(_nothing(roots, complained.unread))
-    data = redacted(_only(data, settings), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
+    data = redacted(with_copies(_only(data, settings)), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)

@@ -1,0 +1,45 @@
+"""Logs of own runs that are copies of each other: one measurement counts as two, and makes intervals over runs too narrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.dataset.frames import Dataset, frame
+from tacholog.dataset.marking.across import COINCIDENCE
+from tacholog.runs.problems import COPIED, problem
+
+if TYPE_CHECKING:
+    from tacholog.dataset.frames import Row
+
+
+def with_copies(data: Dataset) -> Dataset:
+    """Return the dataset with a problem for each log of an own run whose bytes are those of a log of a run before it.
+
+    The problem names that run, so the dataset should have only those that may be named. Logs with a number or two may be equal by chance.
+    """
+    found = _copies(data)
+    if not found:
+        return data
+    rows = [{str(name): value for name, value in row.items()} for row in data.problems.to_dict("records")]
+    return msgspec.structs.replace(data, problems=frame("problems", [*rows, *found]))
+
+
+def _copies(data: Dataset) -> list[Row]:
+    own = data.runs.loc[~data.runs["published"].astype(bool), "run"]
+    logs = data.logs[data.logs["run"].isin(own) & data.logs["sha256"].notna()]
+    logs = logs[logs.duplicated("sha256", keep=False)]
+    if logs.empty:
+        return []
+    numbers = data.results.loc[data.results["run"].isin(logs["run"]), ["run", "log"]].value_counts().to_dict()
+    first: dict[str, tuple[str, str]] = {}
+    found: list[Row] = []
+    for run, log, digest in logs[["run", "log", "sha256"]].astype(str).to_numpy().tolist():
+        if numbers.get((run, log), 0) < COINCIDENCE:
+            continue
+        other, file = first.setdefault(digest, (run, log))
+        if other != run:
+            reason = f"the same bytes as {other}/{file}: a copy is no second measurement, and makes intervals over runs too narrow"
+            found.append(problem(run, log, 0, COPIED, "", reason))
+    return found
