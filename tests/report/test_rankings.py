@@ -26,6 +26,8 @@ from tacholog.view.series import series_of
 from tacholog.view.unranked import unranked
 from tacholog.view.views import View, view_of
 
+WHOLE = "    Length:    32  Packets:   951260  Packets/s(ave):   31708  Mbps(ave):     8.1  Lost:           0 (0.00%)\n"
+
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -390,6 +392,15 @@ def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_hea
 
     assert '<th scope="col" class="tl-text">highest goodput, newest release, loss up to 1\u202f% where possible</th>' in table
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
+
+
+def test_a_rate_with_much_loss_is_not_the_highest_where_another_series_lost_little(tmp_path: Path) -> None:
+    add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
+    add_run(tmp_path, "whole", WHOLE, rti("UDPv4", published=False, reliability="reliable"))
+    table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4", "rti/udpv4"]]), Links("logs")))
+
+    assert ">8.1\u00a0Mbit/s<" in table
+    assert "16.2" not in table
 
 
 def overview_of(members: Sequence[Compared]) -> str:
