@@ -16,7 +16,7 @@ from tacholog.dataset.cache import VARIABLE
 from tacholog.errors import TachologError
 from tacholog.privacy.settings import Privacy
 from tacholog.resources import site_dir, templates_dir
-from tacholog.runs.manifest import Manifest
+from tacholog.runs.manifest import Host, Manifest, write
 from tacholog.site.build import build_site
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.output.parts import Part
@@ -334,3 +334,18 @@ def test_a_search_index_that_is_gone_is_made_again_with_the_words_of_all_pages(f
     build_site([folder / "data"], folder / "site", folder / "work")
 
     assert index.read_bytes() == before
+
+
+def test_what_is_built_again_without_a_change_lists_the_properties_of_a_machine_in_the_same_order(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    add_run(data, "own", FIRST, rti(published=False))
+    (data / "hosts").mkdir()
+    write(data / "hosts" / "desk.toml", Host(name="A desk", source="typed in", system={"kernel": "6.18", "distribution": "Debian"}))
+    build_site([data], tmp_path / "site", tmp_path)
+    before = content(tmp_path / "site")
+    remove_stamp(tmp_path / "site")
+
+    build_site([data], tmp_path / "site", tmp_path)
+
+    assert before["hosts.html"].index(b">kernel<") < before["hosts.html"].index(b">distribution<")
+    assert differing(content(tmp_path / "site"), before) == []

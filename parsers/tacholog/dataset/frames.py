@@ -58,7 +58,7 @@ class Dataset(msgspec.Struct, frozen=True):
         folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
             write_table(getattr(self, name), folder / f"{name}.parquet")
-        (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts, order="sorted"))
+        (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts))
 
 
 class Part(NamedTuple):
