@@ -341,7 +341,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     rows = np.flatnonzero(~plain[codes])
     if len(rows):
         run_codes, run_names = pd.factorize(runs.iloc[rows].astype("category"), use_na_sentinel=False)
-        pairs, place = np.unique(run_codes * len(words) + codes[rows], return_inverse=True)
+        place, pairs = pd.factorize(run_codes * len(words) + codes[rows])
         names = ["" if pd.isna(run) else str(run) for run in run_names]
         places = [divmod(pair, len(words)) for pair in pairs.tolist()]
         asked = [(names[of_run], words[of_word]) for of_run, of_word in places]

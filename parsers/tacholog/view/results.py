@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.frames import objects_of
 from tacholog.schema.conditions import Conditions
 
 if sys.version_info >= (3, 14):
@@ -241,11 +242,7 @@ def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
 
 def _marks(column: pd.Series) -> list[tuple[str, ...]]:
     """Return the marks of each row. Rows share them, and each set of marks is looked at once."""
-    import numpy as np
-
-    values = column.tolist()
-    _, firsts, codes = np.unique(np.fromiter(map(id, values), np.int64, len(values)), return_index=True, return_inverse=True)
-    different = [values[first] for first in firsts.tolist()]
+    codes, different = objects_of(column)
     # They may be arrays, which is how lists come back from Parquet.
     return _taken([tuple(value.tolist() if hasattr(value, "tolist") else value) for value in different], codes)
 
