@@ -11,9 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.dataset.cache import FILE, VARIABLE, open_cache
+from tacholog.dataset.cache import FILE, VARIABLE, key_of, open_cache
 from tacholog.dataset.load import load
 from tacholog.file_digests import remembering
+from tacholog.privacy.kept import KeptRun, RedactionCache
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
@@ -181,3 +182,29 @@ def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) ->
             database.execute('DELETE FROM "published" WHERE key = ?', (key,))
 
         assert shown(tmp_path / "data", tmp_path / f"two{place}") == first
+
+
+def test_each_run_gets_what_was_kept_of_itself_however_many_are_asked_for_together() -> None:
+    cache = RedactionCache(open_cache())
+    kept = {key_of(str(place)): KeptRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}
+    for key, run in kept.items():
+        cache.keep(key, run)
+    cache.flush()
+    asked = [*(key_of(str(place)) if place % 5 else None for place in range(250)), key_of("2"), key_of("2")]  # of two copies of a run
+
+    assert list(cache.runs(asked)) == [kept.get(key) if key else None for key in asked]
+
+
+def test_redacted_logs_of_runs_that_are_gone_are_deleted(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        add(tmp_path / "data", run, f'note text="{run}"\n')
+    shown = tmp_path / "shown"
+    redacted(load([tmp_path / "data"]), SHOWN, shown)
+    both = {path.name for path in shown.iterdir()}
+    (tmp_path / "data" / "one" / "run.toml").unlink()
+    (tmp_path / "data" / "one" / "some.log").unlink()
+    left = redacted(load([tmp_path / "data"]), SHOWN, shown)
+
+    (root,) = left.runs["root"]
+    assert {path.name for path in shown.iterdir()} == {Path(root).name, f"{Path(root).name}.lines"} < both
+    assert len(both) == 4

@@ -59,6 +59,18 @@ def test_a_selection_shows_the_numbers_that_it_names_and_no_others(whole: View) 
     assert len(counts) > 5
 
 
+def test_a_part_knows_the_transports_and_tests_of_its_own_numbers(whole: View) -> None:
+    several = [msgspec.structs.replace(result, test=test) for result in whole.by_run["rti/own-3"] for test in ("latency", "throughput")]
+    view = msgspec.structs.replace(whole, by_run=whole.by_run | {"rti/own-3": several})
+    for selection in selections():
+        part = view.only(selection)
+        seen = {name: {(result.conditions.transport, result.test) for result in results} for name, results in part.by_run.items()}
+
+        assert part.kinds == seen, selection
+    assert len(view.kinds["rti/own-3"]) == len(several) // len(whole.by_run["rti/own-3"])
+    assert len(view.only(Selection(test="latency")).kinds["rti/own-3"]) == 1
+
+
 def test_a_selection_of_a_part_shows_what_both_name(whole: View) -> None:
     for selection in selections():
         in_two = whole.only(msgspec.structs.replace(selection, transport=None, test=None))

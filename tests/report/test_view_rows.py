@@ -38,6 +38,17 @@ def test_numbers_that_were_measured_alike_share_their_conditions(data: Path) -> 
     assert all(one != other for place, one in enumerate(different) for other in different[:place])
 
 
+def test_rows_share_what_is_alike_in_them_as_each_would_take_memory(data: Path) -> None:
+    loaded = load([data])
+    sizes = np.full(len(loaded.results), 123_456)  # Python has only one object for each small number.
+    rows = view_of(msgspec.structs.replace(loaded, results=loaded.results.assign(payload_bytes=pd.array(sizes, "Int64")))).results
+
+    assert {row.payload_bytes for row in rows} == {123_456}
+    assert len({id(row.payload_bytes) for row in rows}) == 1
+    assert len({id(row.run) for row in rows}) == len({row.run.run for row in rows})
+    assert len({id(row.marks) for row in rows}) == len({row.marks for row in rows})
+
+
 def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
     loaded.save(tmp_path)

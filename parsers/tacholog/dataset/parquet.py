@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tacholog.dataset.frames import objects_of
 from tacholog.errors import UnreadableInput
 from tacholog.schema.tables import RESULTS
 
@@ -42,10 +43,9 @@ def _arrow(frame: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow comes without 
 
 
 def _mark_lists(marks: pd.Series) -> Any:  # noqa: ANN401 - pyarrow comes without types
-    import pandas as pd
     import pyarrow as pa
 
-    codes, different = pd.factorize(pd.Series([*map(tuple, marks)], dtype="object"))
+    codes, different = objects_of(marks)
     return pa.array([list(one) for one in different], pa.list_(pa.string())).take(pa.array(codes))
 
 

@@ -155,10 +155,12 @@ def lines_with_controls(folder: Path, log: str) -> int:
 
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    path, content = shown_file(folder, log), msgspec.json.encode(shown)
-    there = sha256_of(path.parent, path.name)
+    place, name = _shown_place(folder, log)
+    content = msgspec.json.encode(shown)
+    there = sha256_of(place, name)
     if there == hashlib.sha256(content).hexdigest():
         return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
+    path = place / name
     if there is None:
         path.unlink(missing_ok=True)  # a link, or there is none
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,14 +170,19 @@ def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
 def saved_shown(folder: Path, log: str) -> ShownLines | None:
     """Return what `save_shown` saved; ``None`` for a log that is not redacted."""
     try:
-        return msgspec.json.decode(read_evidence(shown_file(folder, log).parent, shown_file(folder, log).name), type=ShownLines)
+        return msgspec.json.decode(read_evidence(*_shown_place(folder, log)), type=ShownLines)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 
 
 def shown_file(folder: Path, log: str) -> Path:
     """Return the file that `save_shown` writes."""
-    return folder.with_name(f"{folder.name}.lines") / f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+    place, name = _shown_place(folder, log)
+    return place / name
+
+
+def _shown_place(folder: Path, log: str) -> tuple[Path, str]:
+    return Path(f"{folder}.lines"), f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 
 def sha256_of(folder: Path, log: str) -> str | None:

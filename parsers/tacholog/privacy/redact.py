@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,8 +63,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
-    settings = settings_key(names, text_bytes)
-    shown = {str(row["run"]): _shown_run(row, logs.get(str(row["run"]), []), redactors[str(row["run"])], redaction, settings) for row in rows}
+    shown = _shown_runs(rows, logs, redactors, redaction)
     redaction.cache.flush()
     _forget(folder, {run.root for run in shown.values()})
     everyone = Redactor(names)
@@ -184,12 +184,20 @@ class _Redaction(NamedTuple):
         return count_bytes
 
 
-def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, settings: bytes) -> _ShownRun:
+def _shown_runs(rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction) -> dict[str, _ShownRun]:
+    """Return each run as it is shown. What was redacted before is taken out of the cache while the runs are gone through."""
+    settings = settings_key(redaction.names, redaction.text_bytes)
+    parts = [(row, logs.get(str(row["run"]), []), redactors[str(row["run"])]) for row in rows]
+    keys = [run_key(str(row["manifest"]), found, settings, redactor.machine) for row, found, redactor in parts]
+    kept = zip(parts, keys, redaction.cache.runs(keys), strict=True)
+    return {str(part[0]["run"]): _shown_run(*part, redaction, key, known) for part, key, known in kept}
+
+
+def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, kept: KeptRun | None) -> _ShownRun:
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    key = run_key(str(row["manifest"]), logs, settings, redactor.machine)
-    known = _known(root, logs, redaction.cache.run(key)) if key else None
+    known = _known(root, logs, kept)
     if known is not None and _restored(known, target, redaction.cache):
         shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
         redactor.go_on(known.numbers)
@@ -238,7 +246,8 @@ def _known(root: Path, logs: list[Row], kept: KeptRun | None) -> KeptRun | None:
 
 def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
     """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
-    target.mkdir(parents=True, exist_ok=True)
+    if not os.path.isdir(target):  # noqa: PTH112 - there are thousands, and `Path` takes longer to ask
+        target.mkdir(parents=True, exist_ok=True)
     for log in kept.logs.values():
         if logtext.sha256_of(target, log.name) != log.sha256:
             text = cache.text(log.sha256)
@@ -307,7 +316,7 @@ def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors:
         def shown(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
             if run in published:  # A run whose manifest cannot be read may be an own run.
                 return text
-            return _redacted_text(text, column, class_, redactors.get(run, everyone))
+            return published_text(text, column, class_, redactors.get(run, everyone))
 
         fresh[column] = _replaced_texts(table["run"], table[column], is_plain, shown)
     return fresh
@@ -332,7 +341,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     rows = np.flatnonzero(~plain[codes])
     if len(rows):
         run_codes, run_names = pd.factorize(runs.iloc[rows].astype("category"), use_na_sentinel=False)
-        pairs, place = np.unique(run_codes * len(words) + codes[rows], return_inverse=True)
+        place, pairs = pd.factorize(run_codes * len(words) + codes[rows])
         names = ["" if pd.isna(run) else str(run) for run in run_names]
         places = [divmod(pair, len(words)) for pair in pairs.tolist()]
         asked = [(names[of_run], words[of_word]) for of_run, of_word in places]
@@ -364,10 +373,6 @@ def _coded(texts: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[
     return places[given], [str(known[place]) for place in used.tolist()]
 
 
-def _redacted_text(text: str, column: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
-    return published_text(text, column, class_, redactor)
-
-
 def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRun]) -> pd.DataFrame:
     """Replace the folders of the logs and the manifests by the redacted ones."""
     places = [shown.get(str(run)) for run in given["run"]]
@@ -377,14 +382,15 @@ def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRu
 
 
 def _tidy(folder: Path, kept: set[str]) -> None:
-    for file in folder.iterdir() if folder.is_dir() else ():
-        if file.name not in kept:
-            file.unlink()
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
+        for file in files:
+            if file.name not in kept:
+                os.unlink(file)  # noqa: PTH108
 
 
 def _forget(folder: Path, kept: set[Path]) -> None:
     """Delete the logs that an earlier build showed and this one does not."""
-    lines = {place.with_name(f"{place.name}.lines") for place in kept}
-    for old in folder.iterdir() if folder.is_dir() else ():
-        if old not in kept and old not in lines:
-            shutil.rmtree(old)
+    names = {place.name for place in kept}
+    for name in os.listdir(folder) if folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and none needs a `Path`
+        if name.removesuffix(".lines") not in names:
+            shutil.rmtree(folder / name)

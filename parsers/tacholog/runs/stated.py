@@ -7,6 +7,7 @@ that mean no condition change what is measured too, so they set runs apart.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -117,7 +118,8 @@ def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Condi
         field = MEANT.get(name, name)
         in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in found} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
-        if in_results and all(known is not None and any(_same(known, option) for option in wanted) for known in in_results):
+        # Most are among them as they are. To compare each with each took a tenth of the time of a load.
+        if in_results and all(known is not None and (known in wanted or any(_same(known, option) for option in wanted)) for known in in_results):
             continue  # It is among the conditions already.
         apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
     elsewhere = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
@@ -152,7 +154,12 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
 
 def _changes_what_is_measured(name: str, value: object) -> bool:
     is_path = isinstance(value, str) and value.startswith(("/", "./", "../", "~/"))
-    return not is_path and not _ASIDE.intersection(re.split(r"[^a-z0-9]+", name.lower()))
+    return not is_path and not _is_aside(name)
+
+
+@functools.lru_cache(maxsize=1000)  # the runs of a campaign have the same options
+def _is_aside(option: str) -> bool:
+    return not _ASIDE.isdisjoint(re.split(r"[^a-z0-9]+", option.lower()))
 
 
 def _same(first: object, second: object) -> bool:

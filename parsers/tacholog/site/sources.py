@@ -63,7 +63,8 @@ class Sources:
         """Return the path of a file, whose folder is there. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
         folder = name.rpartition("/")[0]
         if folder not in self._folders:
-            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            if not os.path.isdir(self._inside + folder):  # noqa: PTH112 - as above
+                (self.folder / folder).mkdir(parents=True, exist_ok=True)
             self._folders.add(folder)
         path = self._inside + name
         self._made.add(path)
@@ -73,14 +74,14 @@ class Sources:
 def delete_orphans(site: Path, documents: Iterable[str]) -> None:
     """Delete built pages whose source is gone, and the scripts of their parts. Sphinx keeps them, and they would show old numbers."""
     wanted = {*documents, "search", "genindex", "searchindex"}
-    for folder, names, files in os.walk(site):
-        inside = Path(folder).relative_to(site).as_posix()
-        is_top = inside == "."
-        names[:] = [name for name in names if not is_top or (name not in KEPT_IN_OUTPUT and not name.startswith("."))]
+    top = os.fspath(site)
+    for folder, names, files in os.walk(top):
+        inside = folder[len(top) :].lstrip("/")  # There are thousands, and to make a `Path` of each takes longer than to look into it.
+        names[:] = [name for name in names if inside or (name not in KEPT_IN_OUTPUT and not name.startswith("."))]
         for file in files:
             name, _, ending = file.rpartition(".")
-            document = name if is_top else f"{inside}/{name}"
-            if ending in _PAGE_ENDINGS and document not in wanted and not (is_top and file.startswith(".")):
+            document = f"{inside}/{name}" if inside else name
+            if ending in _PAGE_ENDINGS and document not in wanted and (inside or not file.startswith(".")):
                 Path(folder, file).unlink()
 
 

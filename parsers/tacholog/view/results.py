@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.frames import objects_of
 from tacholog.schema.conditions import Conditions
 
 if sys.version_info >= (3, 14):
@@ -18,7 +19,9 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from tacholog.dataset.frames import Dataset
 
@@ -186,7 +189,11 @@ def _packed(bins: Any) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or 
         return b""
     joined = np.asarray(bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins), dtype=np.int64).reshape(-1, 3)
     lower, upper, count = joined.T
-    words = np.concatenate([np.diff(lower, prepend=0), upper - lower, count])
+    words = np.empty((len(joined.T), len(joined)), dtype=np.int64)  # `np.diff` and `np.concatenate` took longer than to compress it all.
+    words[0, 0] = lower[0]
+    np.subtract(lower[1:], lower[:-1], out=words[0, 1:])
+    np.subtract(upper, lower, out=words[1])
+    words[2] = count
     # Each by a compressor of its own: the digest of a run holds these bytes, which so depend on nothing but the bins.
     return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)
 
@@ -205,18 +212,15 @@ _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the r
 
 
 def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
-    columns: dict[str, list[Any]] = {name: _filled(name, _column(frame[name])) for name in _OF_NUMBER if name in frame}
-    for name in _REPEATED & columns.keys():
-        # The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
-        shared: dict[Any, Any] = {}
-        columns[name] = [shared.setdefault(value, value) for value in columns[name]]
+    columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
     columns["marks"] = _marks(frame["marks"])
-    columns["run"] = [known[str(run)] for run in _column(frame["run"])]
+    columns["run"] = _runs_of(frame["run"], known)
     columns["conditions"] = _conditions(frame)
     in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
     return map(ResultRow, *in_order)
 
 
+# The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
 _SEVERAL = 2
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
@@ -226,17 +230,21 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Resul
 def _filled(name: str, column: list[Any]) -> list[Any]:
     """Return a column with the default of its field where nothing is known."""
     default = _DEFAULTS.get(name)
-    return column if default is None else [default if value is None else value for value in column]
+    return column if default is None or None not in column else [default if value is None else value for value in column]
+
+
+def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
+    import pandas as pd
+
+    codes, names = pd.factorize(column)
+    return _taken([known[str(name)] for name in names], codes)
 
 
 def _marks(column: pd.Series) -> list[tuple[str, ...]]:
     """Return the marks of each row. Rows share them, and each set of marks is looked at once."""
-    known: dict[int, tuple[str, ...]] = {}
-    values = column.tolist()
-    for value in values:
-        if id(value) not in known:
-            known[id(value)] = tuple(value.tolist() if hasattr(value, "tolist") else value)  # an array, which is how lists come back from Parquet
-    return [known[id(value)] for value in values]
+    codes, different = objects_of(column)
+    # They may be arrays, which is how lists come back from Parquet.
+    return _taken([tuple(value.tolist() if hasattr(value, "tolist") else value) for value in different], codes)
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
@@ -272,12 +280,29 @@ def _column(column: pd.Series) -> list[Any]:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        words = [*column.cat.categories.tolist(), None]  # the code of a missing word is -1
-        return [words[code] for code in column.cat.codes.tolist()]
-    values = column.tolist()
-    for place in column.isna().to_numpy().nonzero()[0].tolist():
-        values[place] = None
+        return _taken(column.cat.categories.tolist(), column.cat.codes.to_numpy())
+    given: Any = column  # The types of pandas do not know that a missing value can become None.
+    values: list[Any] = given.to_numpy(dtype=object, na_value=None).tolist()
     return [_plain(value) for value in values] if column.dtype == object else values
+
+
+def _shared(column: pd.Series) -> list[Any]:
+    """Return the values of a column as `_column` does. Rows with the same value share it."""
+    import pandas as pd
+
+    codes, different = pd.factorize(column)
+    return _taken(_column(pd.Series(different)), codes)
+
+
+def _taken(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
+    """Return the word of each code; ``None`` for the code of a missing one, which is -1."""
+    import numpy as np
+
+    known = np.empty(len(words) + 1, dtype=object)
+    for place, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
+        known[place] = word
+    found: list[Any] = known[codes].tolist()
+    return found
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds

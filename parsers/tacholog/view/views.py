@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -119,12 +120,16 @@ class View(msgspec.Struct, frozen=True, dict=True):
         problems = [problem for problem in self.problems if problem.run in kept]
         # Nothing is known about runs that could not be read: they are listed where everything is selected.
         problems += self.unread if selection == Selection() else []
-        return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+        part = View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+        # Most runs are selected with all their numbers, which need not be looked at again.
+        kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in found.items()}
+        part.__dict__["kinds"] = kinds  # where `cached_property` looks
+        return part
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
         """The transports and tests of each run with numbers: each pair that is among them."""
-        return {name: frozenset((result.conditions.transport, result.test) for result in results) for name, results in self.by_run.items()}
+        return {name: _kinds_of(results) for name, results in self.by_run.items()}
 
     @cached_property
     def logs_of(self) -> Mapping[str, Sequence[LogRow]]:
@@ -167,7 +172,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def summaries(self) -> list[ResultRow]:
         """Return the numbers of whole measurements; those of single intervals are left out."""
-        return [result for result in self.results if result.scope == "summary"]
+        return [result for results in self.by_run.values() for result in results if result.scope == "summary"]
 
     def intervals(self) -> list[ResultRow]:
         """Return the numbers of single intervals: parts of one measurement over time. Trials of a search, each at a rate of its own, are none."""
@@ -200,8 +205,8 @@ def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
     found: dict[str, list[ResultRow]] = {}
-    for result in rows.results(data, runs):
-        found.setdefault(result.run.run, []).append(result)
+    for name, results in groupby(rows.results(data, runs), attrgetter("run.run")):
+        found.setdefault(name, []).extend(results)
     by_run = {name: found[name] for name in runs if name in found}
     # What could not be read at all comes last, as in `View.only`.
     problems = sorted(rows.problems(data), key=lambda problem: problem.run not in runs)
@@ -216,6 +221,10 @@ def manifest_of(run: RunRow) -> Manifest | None:
 @lru_cache(maxsize=512)  # those of a page: one takes some ten kB
 def _manifest_in(text: str) -> Manifest:
     return msgspec.json.decode(text, type=Manifest)
+
+
+def _kinds_of(results: Sequence[ResultRow]) -> frozenset[_Kind]:
+    return frozenset((result.conditions.transport, result.test) for result in results)
 
 
 def transport_of(run: RunRow) -> str | None:
