@@ -16,13 +16,14 @@ from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
-from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, series_of
+from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, measured_in, series_of
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
+_WHOLE, _IS_OF_TEST = "whole", "is of test"  # the view that another is a part of, and whether the part is all numbers of a test
 _Kind = tuple[str | None, str]  # a transport and a test
 
 
@@ -119,12 +120,21 @@ class View(msgspec.Struct, frozen=True, dict=True):
         problems = [problem for problem in self.problems if problem.run in kept]
         # Nothing is known about runs that could not be read: they are listed where everything is selected.
         problems += self.unread if selection == Selection() else []
-        return View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+        part = View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+        part.once(_WHOLE, lambda: self)
+        part.once(_IS_OF_TEST, lambda: selection.test is not None and selection == Selection(test=selection.test))
+        return part
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
         """The transports and tests of each run with numbers: each pair that is among them."""
-        return {name: frozenset((result.conditions.transport, result.test) for result in results) for name, results in self.by_run.items()}
+        whole: View | None = self._made.get(_WHOLE)
+        return {
+            name: whole.kinds[name]
+            if whole is not None and results is whole.by_run[name]
+            else frozenset((result.conditions.transport, result.test) for result in results)
+            for name, results in self.by_run.items()
+        }
 
     @cached_property
     def logs_of(self) -> Mapping[str, Sequence[LogRow]]:
@@ -183,11 +193,16 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
         """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
-        return self.once(("series", *named), partial(labelled, self._measured, named))
+        return self.once(("series", *named), partial(labelled, self.measured, named))
 
     @cached_property
-    def _measured(self) -> Mapping[SeriesKey, Measured]:
-        return measured_alike(self.summaries())
+    def measured(self) -> Mapping[SeriesKey, Measured]:
+        """The numbers of whole measurements, in groups that were measured the same way."""
+        whole: View | None = self._made.get(_WHOLE)
+        if whole is None or not self._made[_IS_OF_TEST]:
+            return measured_alike(self.summaries())
+        found = measured_in(whole.measured, whole.kinds, self.by_run.keys())
+        return measured_alike(self.summaries()) if found is None else found
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:
