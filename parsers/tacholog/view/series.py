@@ -6,6 +6,7 @@ groups; percentiles are never pooled. Every value shown is that of a run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -122,9 +123,12 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _by_size(self) -> Mapping[str, Mapping[int | None, Mapping[str, list[ResultRow]]]]:
         """The numbers by metric, size and statistic."""
-        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        each: dict[tuple[str, int | None, str], list[ResultRow]] = {}
         for result in self.results:
-            found.setdefault(result.metric, {}).setdefault(result.payload_bytes, {}).setdefault(result.statistic, []).append(result)
+            each.setdefault((result.metric, result.payload_bytes, result.statistic), []).append(result)
+        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        for (metric, at, statistic), results in each.items():
+            found.setdefault(metric, {}).setdefault(at, {})[statistic] = results
         return found
 
     @cached_property
@@ -282,14 +286,15 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:
     """Return how often all runs together state the statistic of a metric that each states most often: as often they should state every other."""
     most: dict[str, int] = {}
+    before: list[str] = []
     for results in statistics:
-        stated: dict[str, int] = {}
-        for result in results:
-            if result.value is not None:
-                name = result.run.run
-                count = stated[name] = stated.get(name, 0) + 1
-                if count > most.get(name, 0):
-                    most[name] = count
+        stating = [result.run.run for result in results if result.value is not None]
+        if stating == before:
+            continue  # as almost all are: a run states all percentiles or none
+        before = stating
+        for name, count in Counter(stating).items():
+            if count > most.get(name, 0):
+                most[name] = count
     return sum(most.values())
 
 
