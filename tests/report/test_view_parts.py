@@ -94,6 +94,19 @@ def test_a_run_with_numbers_of_two_tests_shows_only_those_of_the_test_in_the_ser
     assert all(counts.values())
 
 
+def test_systems_that_measured_in_the_same_way_are_told_apart_in_their_parts(whole: View) -> None:
+    name, results = next((name, results) for name, results in whole.by_run.items() if not whole.runs[name].published)
+    run = whole.runs[name]
+    other = msgspec.structs.replace(run, run="other", system="another")
+    by_run = {name: results, "other": [msgspec.structs.replace(result, run=other) for result in results]}
+    both = View(by_run, {name: run, "other": other}, [], [], {})
+    (shared,) = {len(one.runs) for one in both.series()}
+
+    assert shared == 2
+    for system in (run.system, "another"):
+        assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
+
+
 def test_a_mark_of_any_run_is_on_the_cell_once_and_in_order(whole: View) -> None:
     first = whole.summaries()[0]
     runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
