@@ -11,6 +11,7 @@ from tests.report.conftest import FIRST, add_run, rti, write_data
 from tacholog.dataset.load import load
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import ResultRow
+from tacholog.view.series import series_of
 from tacholog.view.views import Selection, View, view_of
 
 
@@ -78,6 +79,53 @@ def test_a_selection_of_a_part_shows_what_both_name(whole: View) -> None:
 
         assert in_two.results == whole.only(selection).results
         assert in_two.runs == whole.only(selection).runs
+
+
+def test_the_series_of_a_test_are_the_same_whether_or_not_those_of_all_tests_share_their_numbers(whole: View) -> None:
+    found = 0
+    for selection in (one for one in selections() if one.test is not None):
+        shown = whole.only(selection)
+        alone = View(shown.by_run, shown.runs, shown.logs, shown.problems, shown.hosts)
+
+        assert [(one.label, one.slot, one.key, one.results) for one in shown.series()] == [
+            (one.label, one.slot, one.key, one.results) for one in alone.series()
+        ], selection
+        found += len(shown.series())
+    assert found
+
+
+def test_a_run_with_numbers_of_two_tests_shows_only_those_of_the_test_in_the_series_of_a_part(whole: View) -> None:
+    name, results = next((name, results) for name, results in whole.by_run.items() if {result.test for result in results} == {"latency"})
+    half = len(results) // 2
+    both = [*results[:half], *(msgspec.structs.replace(result, test="throughput") for result in results[half:])]
+    mixed = View({name: both}, {name: whole.runs[name]}, [], [], {})
+    counts = {test: sum(len(one.results) for one in mixed.only(Selection(test=test)).series()) for test in ("latency", "throughput")}
+
+    assert sum(len(one.results) for one in mixed.series()) == len(mixed.summaries())
+    assert counts == {test: sum(result.test == test and result.scope == "summary" for result in both) for test in counts}
+    assert all(counts.values())
+
+
+def test_systems_that_measured_in_the_same_way_are_told_apart_in_their_parts(whole: View) -> None:
+    name, results = next((name, results) for name, results in whole.by_run.items() if not whole.runs[name].published)
+    run = whole.runs[name]
+    other = msgspec.structs.replace(run, run="other", system="another")
+    by_run = {name: results, "other": [msgspec.structs.replace(result, run=other) for result in results]}
+    both = View(by_run, {name: run, "other": other}, [], [], {})
+    (shared,) = {len(one.runs) for one in both.series()}
+
+    assert shared == 2
+    for system in (run.system, "another"):
+        assert {run.system for one in both.only(Selection(system=system)).series() for run in one.runs} == {system}
+
+
+def test_a_mark_of_any_run_is_on_the_cell_once_and_in_order(whole: View) -> None:
+    first = whole.summaries()[0]
+    runs = [msgspec.structs.replace(first, marks=marks) for marks in (("loss",), (), ("undersampled", "loss"))]
+    (one,) = series_of(runs)
+
+    (cell,) = one.cells(first.metric, first.statistic).values()
+    assert cell.marks == ("loss", "undersampled")
 
 
 def test_what_could_not_be_read_is_listed_where_everything_is_selected_and_nowhere_else(whole: View) -> None:

@@ -8,6 +8,7 @@ An unknown name is an error, and so is a value that is unknown: a page must not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import FileSystemLoader, StrictUndefined, Undefined, nodes
@@ -63,7 +64,12 @@ def myst_templates(folder: Path | None = None) -> _Environment:
 
 def html_templates(folder: Path | None = None) -> _Environment:
     """Return the environment for pages in HTML. Every value is escaped, except `Html`."""
-    return _Environment(folder or templates_dir(), _as_html, {}, autoescape=True)
+    return _html_templates(folder or templates_dir())
+
+
+@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
+def _html_templates(folder: Path) -> _Environment:
+    return _Environment(folder, _as_html, {}, autoescape=True)
 
 
 def _as_myst(value: object) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from sphinx.util import logging
 
 from tacholog.resources import site_dir
 from tacholog.site.bundle import plotly_bundle
+from tacholog.sphinx.node import other_pages
 from tacholog.sphinx.scripts import has_policy, head_of, known_scripts, policy_of
 
 if TYPE_CHECKING:
@@ -80,10 +82,21 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
         site = Path(app.outdir)
         _drop_unused(site)
         known = known_scripts(site)
-        for page in sorted(site.rglob("*.html")):
-            name = page.relative_to(site).with_suffix("").as_posix()
-            if not name.startswith("."):  # a folder such as .git is not ours
-                _protect(page, name, known)
+        # Pages of logs are thousands. They are written later, into the frame of a page that is protected here.
+        for name in sorted(set(_pages(site)) - other_pages(app.config.tacholog_other_pages)):
+            _protect(site / f"{name}.html", name, known)
+
+
+def _pages(site: Path) -> Iterator[str]:
+    """Yield the names of all pages in a site. There are thousands, and to make a `Path` of each takes longer than to find it."""
+    top = os.fspath(site)
+    for folder, folders, files in os.walk(top):
+        if folder == top:
+            folders[:] = [name for name in folders if not name.startswith(".")]  # a folder such as .git is not ours
+        inside = folder[len(top) + 1 :].replace(os.sep, "/")
+        for file in files:
+            if file.endswith(".html") and not (folder == top and file.startswith(".")):
+                yield f"{inside}/{file}".removeprefix("/").removesuffix(".html")
 
 
 def _drop_unused(site: Path) -> None:

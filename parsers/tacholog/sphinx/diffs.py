@@ -104,7 +104,7 @@ class PerfHistory(Perf):
 
         if not neighbours(runs):
             return self.warn("no system here has two releases")
-        find = part.once(("finder", self.links), lambda: finder(part.summaries(), self.links))
+        find = part.once(("finder", self.links), lambda: finder(part, self.links))
         found = histories_in(part, metric, statistic, compared, wanted)
         made = tables_of(found, runs, self.env.found_docs, find)
         feed = feed_link(self.config, CHANGES_FEED, "an Atom feed")

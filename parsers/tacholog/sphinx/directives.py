@@ -328,7 +328,7 @@ class PerfOverview(Perf):
             pages = page_index(msgspec.json.decode("\n".join(self.content) or "[]", type=list[Entry]))
         except (msgspec.DecodeError, ValueError) as error:
             return self.warn(f"the body is not a list of [system, transport, document]: {error}")
-        if not part.results:
+        if not part.by_run:
             return self.html(tag("p", f"No numbers: {_described(wanted)}."))
         return self.html(self.made(part, pages, wanted), searched=self.searched)
 

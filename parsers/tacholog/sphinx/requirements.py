@@ -36,7 +36,7 @@ class PerfRequirements(Perf):
         judged = [one for one in judged_in(folder, state_of(folder), file) if wanted.system in (None, one.system)]
         if not judged or not part.runs:
             return self.html(tag("p", "No run states its release, so no requirement has been judged."))
-        return self.html(requirements_html(judged, finder(part.summaries(), self.links)))
+        return self.html(requirements_html(judged, finder(part, self.links)))
 
 
 def setup(app: Sphinx) -> None:

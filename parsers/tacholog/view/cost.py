@@ -71,6 +71,13 @@ def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
     return found
 
 
+def spinning_among(series: Iterable[Series], by_run: Mapping[str, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
+    """Return the same as `spinning`. ``by_run`` holds all numbers of a view: only runs that may spin are looked at."""
+    told = [one for one in series if _is_told_to_sleep(one)]
+    runs = dict.fromkeys(run.run for one in told for run in one.runs)
+    return spinning(told, resources_of(result for run in runs for result in by_run[run]))
+
+
 def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
     """Return the `way` of those series that are told to sleep (block) and spin: they keep a processor in use, and are hardly ever woken.
 
@@ -78,13 +85,17 @@ def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[Resul
     """
     found = set()
     for one in series:
-        if one.results[0].test != "latency" or dict(one.key)["waiting"] != "block":
+        if not _is_told_to_sleep(one):
             continue
         known = {at: cost for at, cost in costs(one, resources).items() if at is not None and cost.processors and cost.switches}
         cost = known[min(known)] if known else None
         if cost and cost.processors and cost.switches and cost.processors.value > _SPINS_PROCESSORS and cost.switches.value < _SPINS_SWITCHES:
             found.add(way(one))
     return found
+
+
+def _is_told_to_sleep(series: Series) -> bool:
+    return series.results[0].test == "latency" and dict(series.key)["waiting"] == "block"
 
 
 def way(series: Series) -> tuple[object, ...]:

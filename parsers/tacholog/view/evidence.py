@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.view.history import releases_of
+from tacholog.view.history import in_order_of_time
 from tacholog.view.names import joined, made_different, told_apart
 from tacholog.view.results import RunRow
 from tacholog.view.views import TESTS, Selection, View, manifest_of
@@ -113,7 +113,7 @@ def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
     """Return how many releases are newer than each set. A set without a release is as old as the release of its version, or else the newest."""
     released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
     named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
-    order = releases_of(msgspec.structs.replace(run, release=named[key]) for key, runs in sets.items() for run in runs)
+    order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
     places: dict[tuple[str | None, str | None], int] = {
         (system, name): len(names) - 1 - place for system, names in order.items() for place, name in enumerate(names)
     }

@@ -53,13 +53,21 @@ class HistoryLine(msgspec.Struct):
 
 def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
     """The releases of each system that has any, in order: by the time of the first run where all state it, else by the numbers in their names."""
-    first: dict[str, dict[str, str]] = {}
-    for run in runs:
-        if run.system and run.release:
-            known = first.setdefault(run.system, {})
-            times = [time for time in (known.get(run.release), run.start_time) if time]
-            known[run.release] = min(times, default="")
-    return {system: _ordered(times) for system, times in sorted(first.items())}
+    return in_order_of_time((run.system, run.release, run.start_time) for run in runs)
+
+
+def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
+    """The same of runs of which the system, the release and the start are given: a page may call a run without a release by its version."""
+    first: dict[tuple[str, str], str] = {}
+    for system, release, time in runs:  # a build asks a hundred times, of all runs
+        if system and release:
+            known = first.get((system, release))
+            if known is None or (time and (not known or time < known)):
+                first[system, release] = time or ""
+    found: dict[str, dict[str, str]] = {}
+    for (system, release), time in first.items():
+        found.setdefault(system, {})[release] = time
+    return {system: _ordered(times) for system, times in sorted(found.items())}
 
 
 def _ordered(times: Mapping[str, str]) -> list[str]:
@@ -95,10 +103,10 @@ def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
 def tested(results: Iterable[ResultRow]) -> set[tuple[str, str]]:
     """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved."""
     by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for result in results:
-        found = by_system.setdefault(result.run.system, set())
-        found.add((result.metric, result.statistic))
-        if "no_bytes_moved" in result.marks:
+    for system, metric, statistic, marks in {(result.run.system, result.metric, result.statistic, result.marks) for result in results}:
+        found = by_system.setdefault(system, set())
+        found.add((metric, statistic))
+        if "no_bytes_moved" in marks:
             found.add(("message_rate", "unmoved"))
     return {one for found in by_system.values() for one in found if not _stands_in(one, found)}
 
@@ -129,10 +137,11 @@ def history_document(metric: str, statistic: str) -> str:
     return f"history/{slug(f'{metric} {statistic}')}"
 
 
-def metrics_with_history(runs: Iterable[RunRow], results: Iterable[ResultRow]) -> list[tuple[str, str]]:
+def metrics_with_history(runs: Collection[RunRow], results: Iterable[ResultRow]) -> list[tuple[str, str]]:
     """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test."""
     compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
-    there = tested(result for result in results if (result.run.system, result.run.release) in compared)
+    among = {run.run for run in runs if (run.system, run.release) in compared}
+    there = tested(result for result in results if result.run.run in among)
     return [one for one in METRICS_SHOWN if one in there]
 
 

@@ -15,7 +15,7 @@ from tacholog.compare.comparable import A_REFERENCE, BYTES, MOVED, NOT_MOVED, is
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.view.cost import resources_of, spinning, way
+from tacholog.view.cost import spinning_among, way
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
@@ -163,7 +163,7 @@ def _compared(view: View) -> Sequence[Compared]:
         Compared(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
-        for spins in (spinning(part.series(named), resources_of(part.results)),)
+        for spins in (spinning_among(part.series(named), part.by_run),)
         for test in dict.fromkeys(result.test for result in part.summaries())
         for one in part.only(Selection(test=test)).series(named)
     ]

@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.beside import SIZES
-from tacholog.view.history import releases_of
+from tacholog.view.history import in_order_of_time
 from tacholog.view.numerals import size
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of, sizes_of_few
@@ -220,7 +220,7 @@ def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:
 
 
 def _order_of(members: Sequence[Compared]) -> dict[str, list[str]]:
-    return releases_of(msgspec.structs.replace(run, release=_label(run)) for one in members for run in one.series.runs)
+    return in_order_of_time((run.system, _label(run), run.start_time) for one in members for run in one.series.runs)
 
 
 def _place(one: Compared, order: Sequence[str]) -> int:

@@ -41,7 +41,7 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     Args:
         results: numbers of one metric and one statistic, one or more a run.
     """
-    if len(results) < MIN_RUNS or METRICS[results[0].metric].better is None or results[0].statistic in _NOT_RANKED:
+    if len(results) < MIN_RUNS or not may_have_groups(results[0].metric, results[0].statistic):
         return ()
     found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
     if len(found) < len(results):
@@ -54,6 +54,11 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     if found[split][0] - found[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
         return ()
     return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
+
+
+def may_have_groups(metric: str, statistic: str) -> bool:
+    """Whether groups are looked for in such numbers: those that are neither better nor worse are no reason to choose."""
+    return METRICS[metric].better is not None and statistic not in _NOT_RANKED
 
 
 @lru_cache(maxsize=1 << 16)

@@ -6,6 +6,7 @@ groups; percentiles are never pooled. Every value shown is that of a run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -40,6 +41,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many runs state it, of how many.
     ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
     larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
+    ``marks`` are every mark on any of the numbers, in order, and that of two groups of runs.
     """
 
     value: float | None
@@ -49,6 +51,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     shown: ResultRow
     stated: tuple[int, int] | None = None
     groups: tuple[RunGroup, ...] = ()
+    marks: tuple[str, ...] = ()
 
     @property
     def sizes_high(self) -> int | None:
@@ -60,12 +63,6 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
         """The payload size, or the range of sizes, that it is of."""
         first = size(self.results[0].payload_bytes) if self.results[0].payload_bytes is not None else "size not stated"
         return first if self.sizes_high is None else f"{first} to {size(self.sizes_high)}"
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        """Every mark on any of the numbers, in order, and that of two groups of runs."""
-        found = dict.fromkeys(result.marks for result in self.results)  # most numbers have none, or the same
-        return tuple(dict.fromkeys([*chain.from_iterable(found), *([MARK] if self.groups else [])]))
 
     @property
     def run_count(self) -> int:
@@ -126,9 +123,12 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _by_size(self) -> Mapping[str, Mapping[int | None, Mapping[str, list[ResultRow]]]]:
         """The numbers by metric, size and statistic."""
-        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        each: dict[tuple[str, int | None, str], list[ResultRow]] = {}
         for result in self.results:
-            found.setdefault(result.metric, {}).setdefault(result.payload_bytes, {}).setdefault(result.statistic, []).append(result)
+            each.setdefault((result.metric, result.payload_bytes, result.statistic), []).append(result)
+        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        for (metric, at, statistic), results in each.items():
+            found.setdefault(metric, {}).setdefault(at, {})[statistic] = results
         return found
 
     @cached_property
@@ -213,6 +213,23 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
     return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=_version)}
 
 
+def measured_in(
+    whole: Mapping[SeriesKey, Measured], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
+) -> dict[SeriesKey, Measured] | None:
+    """Return the same groups of the part of one test as they are among all tests, so that pages of both share what is computed of them.
+
+    Return nothing if the runs of a group have numbers of several tests: of these, only a part may belong to the test.
+
+    Args:
+        whole: what `measured_alike` returned of all tests.
+        kinds: the transports and tests of each run.
+        part: the runs with numbers of the test.
+    """
+    if any(len({test for run in group.runs for _, test in kinds[run.run]}) > 1 for group in whole.values()):
+        return None
+    return {key: group for key, group in whole.items() if group.runs[0].run in part}
+
+
 def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
     """Return the series in ``results``: see `labelled`."""
     return labelled(measured_alike(results), named)
@@ -269,14 +286,15 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:
     """Return how often all runs together state the statistic of a metric that each states most often: as often they should state every other."""
     most: dict[str, int] = {}
+    before: list[str] = []
     for results in statistics:
-        stated: dict[str, int] = {}
-        for result in results:
-            if result.value is not None:
-                name = result.run.run
-                count = stated[name] = stated.get(name, 0) + 1
-                if count > most.get(name, 0):
-                    most[name] = count
+        stating = [result.run.run for result in results if result.value is not None]
+        if stating == before:
+            continue  # as almost all are: a run states all percentiles or none
+        before = stating
+        for name, count in Counter(stating).items():
+            if count > most.get(name, 0):
+                most[name] = count
     return sum(most.values())
 
 
@@ -285,14 +303,19 @@ def _cell(results: Sequence[ResultRow], wanted: int) -> Cell:
     known = [(result.value, result) for result in results if result.value is not None]
     if not known or len(known) < wanted:
         first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, (len(known), wanted) if known else None)
+        return Cell(None, None, None, tuple(results), first, (len(known), wanted) if known else None, marks=_marks_of(results))
     values = [value for value, _ in known]
     value, shown = known[median_place(values, results[0].metric)]
     groups = two_groups(results)
     for group in groups:
         if group.low <= value <= group.high:
             value, shown = group.value, group.result
-    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups)
+    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups, marks=_marks_of(results, [MARK] if groups else []))
+
+
+def _marks_of(results: Sequence[ResultRow], more: Sequence[str] = ()) -> tuple[str, ...]:
+    found = dict.fromkeys([result.marks for result in results])  # most numbers have none, or the same
+    return tuple(dict.fromkeys([*chain.from_iterable(found), *more]))
 
 
 def _key(result: ResultRow) -> SeriesKey:

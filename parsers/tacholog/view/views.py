@@ -17,13 +17,14 @@ from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
-from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, series_of
+from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, measured_in, series_of
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
+_WHOLE, _IS_OF_TEST = "whole", "is of test"  # the view that another is a part of, and whether the part is all numbers of a test
 _Kind = tuple[str | None, str]  # a transport and a test
 
 
@@ -124,6 +125,8 @@ class View(msgspec.Struct, frozen=True, dict=True):
         # Most runs are selected with all their numbers, which need not be looked at again.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in found.items()}
         part.__dict__["kinds"] = kinds  # where `cached_property` looks
+        part.once(_WHOLE, lambda: self)
+        part.once(_IS_OF_TEST, lambda: selection.test is not None and selection == Selection(test=selection.test))
         return part
 
     @cached_property
@@ -188,11 +191,16 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def series(self, named: Sequence[str] = ()) -> list[Series]:
         """Return the series of whole measurements. The labels ``named`` stand in each name, also where all series share them."""
-        return self.once(("series", *named), partial(labelled, self._measured, named))
+        return self.once(("series", *named), partial(labelled, self.measured, named))
 
     @cached_property
-    def _measured(self) -> Mapping[SeriesKey, Measured]:
-        return measured_alike(self.summaries())
+    def measured(self) -> Mapping[SeriesKey, Measured]:
+        """The numbers of whole measurements, in groups that were measured the same way."""
+        whole: View | None = self._made.get(_WHOLE)
+        if whole is None or not self._made[_IS_OF_TEST]:
+            return measured_alike(self.summaries())
+        found = measured_in(whole.measured, whole.kinds, self.by_run.keys())
+        return measured_alike(self.summaries()) if found is None else found
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:

@@ -20,6 +20,7 @@ from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import compared
 from tacholog.view.results import RunRow, conditions_among
 from tacholog.view.run_groups import MARK as TWO_GROUPS
+from tacholog.view.run_groups import may_have_groups
 from tacholog.view.views import Selection, View
 
 
@@ -64,7 +65,7 @@ def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
     for member in compared(view, pages):
         first = member.series.results[0]
         part = _part_with(first.run, first.conditions.transport, pages)
-        for metric, statistic in member.series.statistics():
+        for metric, statistic in (name for name in member.series.statistics() if may_have_groups(*name)):
             found[part] += sum(len(cell.results) for cell in member.series.cells(metric, statistic).values() if cell.groups)
     return +found
 

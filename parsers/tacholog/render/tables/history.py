@@ -18,6 +18,7 @@ from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPo
 from tacholog.view.numerals import quantity
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
+from tacholog.view.views import View
 
 Find = Callable[[str, str, RowKey, float], str | None]  # the link to a value of a release of a system
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
@@ -41,20 +42,30 @@ _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
 
-def finder(results: Iterable[ResultRow], links: Links) -> Find:
+def finder(view: View, links: Links) -> Find:
     """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run."""
-    by_row: dict[tuple[object, ...], list[ResultRow]] = {}
-    for result in results:
-        if result.value is not None:
-            key = (result.run.system, result.run.release, result.conditions.transport, result.payload_bytes, result.metric, result.statistic)
-            by_row.setdefault(key, []).append(result)
+    runs: dict[tuple[str | None, str | None], list[str]] = {}
+    for run in view.runs.values():
+        runs.setdefault((run.system, run.release), []).append(run.run)
+    numbers: dict[tuple[str, str], Mapping[object, Sequence[ResultRow]]] = {}  # of the releases that were asked for
 
     def find(system: str, release: str, key: RowKey, value: float) -> str | None:
-        there = by_row.get((system, release, key.transport, key.payload_bytes, key.metric, key.statistic), ())
+        if (system, release) not in numbers:
+            numbers[system, release] = _by_row(result for run in runs.get((system, release), ()) for result in view.by_run.get(run, ()))
+        there = numbers[system, release].get((key.transport, key.payload_bytes, key.metric, key.statistic), ())
         labels = [(field, label) for field, label in key.apart if is_label(field)]
         return next((links.to_line(one) for one in there if math.isclose(one.value or 0.0, value) and _has_labels(one, labels)), None)
 
     return find
+
+
+def _by_row(results: Iterable[ResultRow]) -> Mapping[object, Sequence[ResultRow]]:
+    """Return the numbers of whole measurements that have a value, by what a row of a comparison names."""
+    found: dict[object, list[ResultRow]] = {}
+    for result in results:
+        if result.scope == "summary" and result.value is not None:
+            found.setdefault((result.conditions.transport, result.payload_bytes, result.metric, result.statistic), []).append(result)
+    return found
 
 
 def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> bool:

@@ -7,7 +7,7 @@ Source:
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +41,7 @@ RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
 FEEDS = (RELEASES_FEED, CHANGES_FEED)
 _ATOM = "http://www.w3.org/2005/Atom"
 _COMPARISONS, _CHANGES = 10, 50  # entries; the first kind costs a comparison each
+_Moments = Mapping[tuple[str, str], str]  # by system and release
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "https://tacholog.invalid/feed")
 
 
@@ -91,13 +92,14 @@ def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
         name: what the site is called.
     """
     runs = list(view.runs.values())
-    moments = [moment for system, _, new in neighbours(runs) if (moment := _moment(runs, system, new))]
-    if not moments:
+    moments = _moments(runs)
+    measured = [moment for system, _, new in neighbours(runs) if (moment := moments.get((system, new)))]
+    if not measured:
         return []
-    releases, changes = tuple(_release_entries(runs, compare)), tuple(_change_entries(view, compare))
+    releases, changes = tuple(_release_entries(runs, moments, compare)), tuple(_change_entries(view, moments, compare))
     return [
-        Feed(RELEASES_FEED, f"{name}: releases", "releases.html", max(moments), releases),
-        Feed(CHANGES_FEED, f"{name}: steps and drifts", "releases.html", max(moments), changes),
+        Feed(RELEASES_FEED, f"{name}: releases", "releases.html", max(measured), releases),
+        Feed(CHANGES_FEED, f"{name}: steps and drifts", "releases.html", max(measured), changes),
     ]
 
 
@@ -107,24 +109,23 @@ def newest_change(found: Sequence[Feed]) -> dict[str, str] | None:
     return {"title": entries[0].title, "document": entries[0].page.removesuffix(".html")} if entries else None
 
 
-def _release_entries(runs: Sequence[RunRow], compare: Compare) -> Iterator[FeedEntry]:
+def _release_entries(runs: Sequence[RunRow], moments: _Moments, compare: Compare) -> Iterator[FeedEntry]:
     """Yield an entry for each of the newest comparisons."""
     documents = diff_documents(runs)
-    dated = [(moment, pair) for pair in neighbours(runs) if (moment := _moment(runs, pair[0], pair[2]))]
+    dated = [(moment, pair) for pair in neighbours(runs) if (moment := moments.get((pair[0], pair[2])))]
     for moment, pair in sorted(dated, reverse=True)[:_COMPARISONS]:
         (system, old, new), report = pair, compare(*pair)
         yield FeedEntry(_key(*pair), f"{system} {new}: {headline(report)}", moment, f"{documents[pair]}.html", f"{old} → {new}. {conclusion(report)}")
 
 
-def _change_entries(view: View, compare: Compare) -> list[FeedEntry]:
+def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[FeedEntry]:
     """Return an entry for each of the newest steps and drifts in the histories of all metrics."""
     found: dict[str, FeedEntry] = {}
-    runs = list(view.runs.values())
     for metric, statistic in metrics_in(view):
         page = f"{history_document(metric, statistic)}.html"
         for system, history in histories_in(view, metric, statistic, compare, Selection()).items():
             for change in history.changes:
-                if moment := _moment(runs, system, history.releases[change.release]):
+                if moment := moments.get((system, history.releases[change.release])):
                     entry = _change_entry(system, history, change, (moment, page))
                     found.setdefault(entry.key, entry)  # two campaigns may show the same change: the clearest stands for both
     return sorted(found.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
@@ -144,17 +145,18 @@ def _key(*words: str) -> str:
     return msgspec.json.encode(words).decode()
 
 
-def _moment(runs: Sequence[RunRow], system: str, release: str) -> str | None:
-    """When the last run of a release began, as a date of RFC 3339; nothing if no run states it."""
-    found = []
+def _moments(runs: Sequence[RunRow]) -> _Moments:
+    """When the last run of each release began, as a date of RFC 3339; nothing of a release of which no run states it."""
+    found: dict[tuple[str, str], datetime] = {}
     for run in runs:
-        if run.system == system and run.release == release and run.start_time:
+        if run.system and run.release and run.start_time:
             try:
                 when = datetime.fromisoformat(run.start_time)
             except ValueError:
                 continue
-            found.append(when if when.tzinfo else when.replace(tzinfo=UTC))
-    return max(found).astimezone(UTC).isoformat(timespec="seconds") if found else None
+            when, of = when if when.tzinfo else when.replace(tzinfo=UTC), (run.system, run.release)
+            found[of] = max(found.get(of, when), when)
+    return {of: when.astimezone(UTC).isoformat(timespec="seconds") for of, when in found.items()}
 
 
 def write_feeds(site: Path, found: Sequence[Feed], settings: SiteSettings) -> None:
