@@ -207,18 +207,6 @@ def _of_conditions(name: str, shapes: Sequence[Shape], codes: _Codes) -> Any:  #
     return few.take(codes.codes)
 
 
-def objects_of(column: pd.Series) -> tuple[Integers, list[Any]]:
-    """Return the place of each row's object in a list of objects. Rows share their marks: to look at those of each takes several times as long."""
-    import numpy as np
-    import pandas as pd
-
-    values = column.tolist()
-    codes, identities = pd.factorize(np.fromiter(map(id, values), np.int64, len(values)))
-    row_of = np.empty(len(identities), dtype=np.int64)
-    row_of[codes] = np.arange(len(values))
-    return codes, [values[row] for row in row_of.tolist()]
-
-
 def _marks(bits: Integers) -> NDArray[np.object_]:
     """Return a column of marks. Rows with the same marks share them. Most rows have none, and need not be told apart."""
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tacholog.dataset.frames import objects_of
+from tacholog.dataset.shared_objects import objects_of
 from tacholog.errors import UnreadableInput
 from tacholog.schema.tables import RESULTS
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.dataset.frames import objects_of
+from tacholog.dataset.shared_objects import objects_of
 from tacholog.schema.conditions import Conditions
 
 if sys.version_info >= (3, 14):
