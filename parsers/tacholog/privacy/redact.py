@@ -385,7 +385,7 @@ def _tidy(folder: Path, kept: set[str]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
         for file in files:
             if file.name not in kept:
-                os.unlink(file)  # noqa: PTH108
+                Path(file).unlink()
 
 
 def _forget(folder: Path, kept: set[Path]) -> None:

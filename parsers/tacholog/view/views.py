@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
-_WHOLE, _IS_OF_TEST = "whole", "is of test"  # the view that another is a part of, and whether the part is all numbers of a test
 _Kind = tuple[str | None, str]  # a transport and a test
 
 
@@ -124,9 +123,14 @@ class View(msgspec.Struct, frozen=True, dict=True):
         # Most runs are selected with all their numbers, which need not be looked at again.
         kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in found.items()}
         part.__dict__["kinds"] = kinds  # where `cached_property` looks
-        part.once(_WHOLE, lambda: self)
-        part.once(_IS_OF_TEST, lambda: selection.test is not None and selection == Selection(test=selection.test))
+        if selection.test is not None and selection == Selection(test=selection.test):
+            part.__dict__["_all_tests"] = self
         return part
+
+    @cached_property
+    def _all_tests(self) -> View | None:
+        """The view that this one is the part of one test of, if it is one."""
+        return None
 
     @cached_property
     def kinds(self) -> Mapping[str, frozenset[_Kind]]:
@@ -195,10 +199,8 @@ class View(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def measured(self) -> Mapping[SeriesKey, Measured]:
         """The numbers of whole measurements, in groups that were measured the same way."""
-        whole: View | None = self._made.get(_WHOLE)
-        if whole is None or not self._made[_IS_OF_TEST]:
-            return measured_alike(self.summaries())
-        found = measured_in(whole.measured, whole.kinds, self.by_run.keys())
+        whole = self._all_tests
+        found = None if whole is None else measured_in(whole.measured, whole.kinds, self.by_run.keys())
         return measured_alike(self.summaries()) if found is None else found
 
 

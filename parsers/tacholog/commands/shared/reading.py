@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tacholog import terminal
 from tacholog.commands.shared.listing import counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = N
     """Return who reads the logs."""
     from tacholog.dataset.work.work import Work, all_cores
 
-    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: click.echo(text, err=True))
+    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))
 
 
 def tally_words(work: Work) -> str:
