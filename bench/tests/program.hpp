@@ -64,11 +64,11 @@ public:
         return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
 
-    /// Waits until the log says this.
+    /// Waits until the log says this. False if it has ended without saying so.
     bool says(const std::string& wanted) const {
         const Deadline deadline{plenty};
-        while (out().find(wanted) == std::string::npos) {
-            if (deadline.passed()) return false;
+        for (bool over = false; out().find(wanted) == std::string::npos; over = ended()) {
+            if (over || deadline.passed()) return false;
             pause();
         }
         return true;
@@ -107,6 +107,12 @@ public:
     }
 
 private:
+    /// It can still be waited for.
+    bool ended() const {
+        siginfo_t who{};
+        return ::waitid(P_PID, static_cast<id_t>(pid_), &who, WEXITED | WNOHANG | WNOWAIT) != 0 || who.si_pid != 0;
+    }
+
     static std::string program_of(pid_t pid) {
         std::error_code ignored;
         return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);

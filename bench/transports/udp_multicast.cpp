@@ -17,6 +17,7 @@
 
 #include <random>
 
+#include "core/meeting_ports.hpp"
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
 #include "transports/udp_endpoint.hpp"
@@ -83,17 +84,16 @@ Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
         [address = own.address](const reliable::Invitation& invitation) { return join(invitation, address); })};
 }
 
-/// Any of those that are for an organisation's own use, or of IPv6 for one link for a while; and a port below those
-/// that kernels give away.
+/// Any of those that are for an organisation's own use, or of IPv6 for one link for a while.
 Address draw_group(const Address& own) {
     std::random_device random;
-    std::uniform_int_distribution<std::uint16_t> port{20000, 32000};
+    const std::uint16_t port = htons(meeting_port(Meeting::group, random()));
     if (own.family() == AF_INET) {
         std::uniform_int_distribution<std::uint32_t> place{1, 0xFFFE};
         sockaddr_in group{};
         group.sin_family = AF_INET;
         group.sin_addr.s_addr = htonl(0xEFC00000U | place(random));  // 239.192.0.0/16
-        group.sin_port = htons(port(random));
+        group.sin_port = port;
         return group;
     }
     const std::uint32_t place = random() | 1U;
@@ -102,7 +102,7 @@ Address draw_group(const Address& own) {
     group.sin6_addr.s6_addr[0] = 0xFF;
     group.sin6_addr.s6_addr[1] = 0x12;
     std::memcpy(&group.sin6_addr.s6_addr[12], &place, sizeof place);
-    group.sin6_port = htons(port(random));
+    group.sin6_port = port;
     group.sin6_scope_id = interface_of(own);
     return group;
 }

@@ -11,6 +11,7 @@
 
 #include <random>
 
+#include "core/meeting_ports.hpp"
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
 #include "transports/udp_endpoint.hpp"
@@ -22,12 +23,10 @@ namespace {
 constexpr std::size_t ip_and_udp = 48;  // of IPv6; IPv4 needs less
 constexpr std::size_t piece_bytes = 1400 - ip_and_udp - sizeof(reliable::PacketHeader);
 
-/// Below the ports that kernels give to whoever asks for any.
 std::vector<std::uint16_t> propose_doors() {
     std::random_device random;
-    std::uniform_int_distribution<std::uint16_t> port{20000, 32000};
     std::vector<std::uint16_t> doors(door_count);
-    for (std::uint16_t& door : doors) door = port(random);
+    for (std::uint16_t& door : doors) door = meeting_port(Meeting::door, random());
     return doors;
 }
 

@@ -21,6 +21,7 @@
 #include "adapters/attempts.hpp"
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
+#include "core/meeting_ports.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 
@@ -53,23 +54,21 @@ bool is_set(const Settings& given, std::string_view name) {
     return value_of(given, name) != "library";
 }
 
-/// A group of this organisation (239.255/16) and a port below those that the kernel gives to clients.
+/// A group of this organisation (239.255/16) and its port.
 struct Group {
     std::string address;
-    int port;
+    std::uint16_t port;
     std::string name;  ///< the channel in LCM's sense, of up to 63 letters; no other topic has it
 };
 
 Group group_of(const std::string& channel) {
-    constexpr std::uint64_t first_port = 20000;
-    constexpr std::uint64_t ports = 12000;
     const std::uint64_t number = name_hash(channel);
     // Not by operator+, of which g++ 12 warns that it might copy more than there is.
     std::string address = "239.255.";
     address.append(std::to_string(number >> 8 & 0xff)).append(".").append(std::to_string(number & 0xff));
     std::string name = "c";
     name.append(std::to_string(number));
-    return {std::move(address), static_cast<int>(first_port + (number >> 16) % ports), std::move(name)};
+    return {std::move(address), meeting_port(Meeting::group, number >> 16), std::move(name)};
 }
 
 /// An instance of the library, which hears and sends to one group.
