@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tracemalloc
 import weakref
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
 from tacholog.dataset.export import write_hdr
 from tacholog.dataset.frames import dtype_of, without_distributions
 from tacholog.dataset.load import load, load_logs
@@ -24,6 +26,11 @@ from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 ROOT = Path(__file__).resolve().parent.parent
 SOCKPERF = ROOT / "tests/formats/sockperf/ping-pong-udp.log"
@@ -302,19 +309,49 @@ def full_log_without_a_size(folder: Path) -> Path:
     return log
 
 
-def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_saved_distributions_may_be_many_none_or_without_bins(tmp_path: Path, packed: bool) -> None:
     dataset = load_logs([LATENCY])
-    bins = np.array([[1, 2, 3], [4, 5, 6]])
-    several = dataset.histograms.assign(bins=pd.Series([bins, np.zeros((0, 3), np.int64)], dtype="object"))
+    bins = Distribution(packed_bins(np.array([[1, 2, 3], [4, 5, 6]])))
+    several = dataset.histograms.assign(bins=pd.Series([bins, Distribution()], dtype="object"))
     many = pd.concat([several] * 2001, ignore_index=True)  # more than are written at once
     for name, table in (("several", several), ("many", many), ("none", several[:0])):
-        msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name)
+        msgspec.structs.replace(dataset, histograms=table).save(tmp_path / name, packed=packed)
 
     assert [found.tolist() for found in open_saved(tmp_path / "several").histograms["bins"]] == [[[1, 2, 3], [4, 5, 6]], []]
     assert open_saved(tmp_path / "none").histograms["bins"].tolist() == []
     found = open_saved(tmp_path / "many").histograms
     assert [bins.tolist() for bins in found["bins"]] == [[[1, 2, 3], [4, 5, 6]], []] * 2001
     assert found["line"].tolist() == [*several["line"]] * 2001
+
+
+def test_other_programs_read_the_bins_of_a_saved_dataset(tmp_path: Path) -> None:
+    load_logs([LATENCY]).save(tmp_path)
+
+    bins = parquet.read_table(tmp_path / "histograms.parquet")["bins"].to_pylist()
+    assert bins[0][:2] == [[2828, 2829, 1], [2900, 2901, 1]]
+
+
+def test_a_distribution_is_an_array_of_its_bins_however_large_they_are() -> None:
+    for bins in (
+        [],
+        [[0, 0, 1]],
+        [[2828, 2829, 1], [2900, 2901, 1]],
+        [[0, 2**63 - 1, 2**63 - 1]],
+        [[2**62, 2**63 - 2, 5], [2**63 - 1, 2**63 - 1, 1]],
+    ):
+        distribution = Distribution(packed_bins(np.array(bins, np.int64).reshape(-1, 3)))
+
+        assert distribution.tolist() == np.asarray(distribution).tolist() == bins
+        assert [*distribution] == [*map(tuple, bins)]
+        assert len(distribution) == len(bins)
+
+
+def test_bytes_that_are_no_distribution_are_an_error() -> None:
+    whole = packed_bins(np.array([[1, 2, 3], [4, 5, 6]]))
+    for damaged in (whole[:-1], b"not packed", zstd.compress(b"\0" * 32)):
+        with pytest.raises(NoDistribution):
+            Distribution(damaged).array()
 
 
 def test_a_saved_bin_without_its_three_numbers_is_an_error(tmp_path: Path) -> None:

@@ -20,8 +20,10 @@ import pytest
 from tests.left_out import leave_out
 
 from tacholog.dataset.cache import Cache, Kind, packed
+from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
+from tacholog.dataset.logs import read_log
 from tacholog.dataset.work.cluster import Cluster
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded, encoded
 from tacholog.dataset.work.fetch import Fetching, ListedRun
@@ -33,6 +35,7 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+LATENCY = Path(__file__).resolve().parent / "formats/native/latency-udp.log"
 TIMEOUT_S = 60
 
 
@@ -284,9 +287,9 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
 
 def test_a_pack_that_contradicts_itself_is_damaged() -> None:
     content = encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None)))
-    heads, shapes, names, meanings, meaning, records, numbers, bins, widths, words = msgspec.msgpack.decode(content)
+    heads, shapes, names, meanings, meaning, records, numbers, widths, words = msgspec.msgpack.decode(content)
     right = {"heads": heads, "shapes": shapes, "names": names, "meanings": meanings, "meaning": meaning}
-    right |= {"records": records, "numbers": numbers, "bins": bins, "widths": widths, "words": words}
+    right |= {"records": records, "numbers": numbers, "widths": widths, "words": words}
 
     def pack_with(**changed: object) -> bytes:
         return msgspec.msgpack.encode(list({**right, **changed}.values()))
@@ -303,7 +306,6 @@ def test_a_pack_that_contradicts_itself_is_damaged() -> None:
         {"records": records[:-1]},
         {"records": [-1, 2, 2]},
         {"numbers": [0, *numbers[1:]]},
-        {"bins": [1, 0, 0]},
         {"meaning": [0, 0, 7]},
         {"meaning": [0, 0, -1]},
         {"meanings": [[[0, 7], meanings[0][1]]]},
@@ -333,6 +335,17 @@ def test_what_another_process_sends_is_checked() -> None:
     for sent in (b"", b"\x01", b"\x02xyz", read.content[:-5], packed(b"no pack")):
         with pytest.raises(DamagedEntry):
             checked(sent)
+
+
+def test_a_distribution_that_another_process_sent_damaged_is_noticed() -> None:
+    with LATENCY.open("rb") as stream:
+        entry = read_log(stream, Manifest(system="Sockets", logs=()), LogFile(file="a.log", sha256=""))
+    assert [len(Distribution(one.packed)) for one in entry.head.histograms] == [566, 347]
+    assert len(checked(packed(encoded([entry])))) == 1
+
+    entry.head.histograms[1].packed = entry.head.histograms[1].packed[:-1]
+    with pytest.raises(DamagedEntry, match="a packed distribution is damaged"):
+        checked(packed(encoded([entry])))
 
 
 class Running(NamedTuple):

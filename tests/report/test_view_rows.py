@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.schema.conditions import Conditions
@@ -63,7 +64,7 @@ def test_bins_are_those_of_the_log_whether_the_dataset_was_just_loaded_or_saved(
 
 def test_a_distribution_may_be_empty(tmp_path: Path) -> None:
     loaded = load_logs([NATIVE / "latency-udp.log"])
-    none = pd.Series([np.zeros((0, 3), np.int64)] * 2, dtype="object")
+    none = pd.Series([Distribution()] * 2, dtype="object")
     empty = msgspec.structs.replace(loaded, histograms=loaded.histograms.assign(bins=none))
     empty.save(tmp_path)
 

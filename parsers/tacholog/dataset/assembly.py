@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import msgspec
 
 from tacholog.dataset.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
+from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.frames import Dataset, Part, Row, dataset, frame, results_frame, results_frames
 from tacholog.dataset.marking.across import mark_growing, mark_republished
 from tacholog.dataset.marking.clocks import Clocks, clocks_of
@@ -159,12 +159,11 @@ class Assembly:
         return known
 
     def _add_histograms(self, run: str, log: str, read: LogEntry, clocks: Clocks) -> None:
-        ends = itertools.accumulate(histogram.bins for histogram in read.head.histograms)
-        for histogram, end in zip(read.head.histograms, ends, strict=True):
+        for histogram in read.head.histograms:
             if histogram.basis == "one-way" and clocks.refusal is not None:
                 continue
             place = {"run": run, "log": log, "line": histogram.line}
-            bins = read.bins[end - histogram.bins : end]
+            bins = Distribution(histogram.packed)
             self.rows["histograms"].append({**place, "payload_bytes": histogram.payload_bytes, "basis": histogram.basis, "bins": bins})
 
 

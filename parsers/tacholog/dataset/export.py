@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tacholog.dataset.frames import Dataset
 
-Bins = Sequence[tuple[float, float, int]]
+Bins = Sequence[Sequence[int]]
 _HDR_DIGITS = 3
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
 _JSON_DIGITS = 10  # after the point, as pandas writes numbers
@@ -336,8 +336,8 @@ def write_hdr(data: Dataset, folder: Path) -> int:
     """Write one HdrHistogram log for each raw log that has distributions, and return the number of histograms."""
     lines: dict[tuple[str, str], list[str]] = {}
     for row in data.histograms.to_dict("records"):
-        if len(row["bins"]):
-            lines.setdefault((str(row["run"]), str(row["log"])), []).append(_hdr_line(row["payload_bytes"], int(row["line"]), row["bins"]))
+        if bins := row["bins"].tolist():
+            lines.setdefault((str(row["run"]), str(row["log"])), []).append(_hdr_line(row["payload_bytes"], int(row["line"]), bins))
     for (run, log), found in lines.items():
         path = folder / f"{path_slug(f'{run}/{log}')}.hlog"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class Dataset(msgspec.Struct, frozen=True):
         problems: one row for each line or file that could not be used.
         results: one row a number, in the unit that `tacholog.schema.metrics.METRICS` gives its metric. Its text columns are categories, which hold
             each word once: as plain text, a million rows take 15 MB a column.
-        histograms: one row for each latency record that has a distribution: an array of bins, shape (n, 3).
+        histograms: one row for each latency record that has a distribution. Its ``bins`` are a `tacholog.dataset.distributions.Distribution`.
         hosts: the machines, by their ids.
     """
 
@@ -50,14 +50,19 @@ class Dataset(msgspec.Struct, frozen=True):
     histograms: pd.DataFrame
     hosts: dict[str, Host]
 
-    def save(self, folder: Path) -> None:
-        """Write the tables as Parquet files and the hosts as JSON; `tacholog.dataset.saved.open_saved` reads them."""
+    def save(self, folder: Path, *, packed: bool = False) -> None:
+        """Write the tables as Parquet files and the hosts as JSON; `tacholog.dataset.saved.open_saved` reads them.
+
+        Args:
+            folder: where to.
+            packed: whether distributions stay packed. Other programs read their bins only if they do not, which takes ten times as long.
+        """
         require("parquet", f"{folder}: saving a dataset")
         from tacholog.dataset.parquet import write_table
 
         folder.mkdir(parents=True, exist_ok=True)
         for name in TABLES:
-            write_table(getattr(self, name), folder / f"{name}.parquet")
+            write_table(getattr(self, name), folder / f"{name}.parquet", packed=packed)
         (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts))
 
 

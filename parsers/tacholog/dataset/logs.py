@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberArrays, RecordArrays, Shape, ShapeInLog, mark_bits
+from tacholog.dataset.distributions import packed_bins
 from tacholog.dataset.work.entries import HistogramHead, LogEntry, LogHead, LogProblem
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
@@ -72,14 +73,12 @@ def read_log(
 
 def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogEntry:
     """Return a log that could not be read. If a format fails in the middle of a log, its beginning is not trusted either."""
-    import numpy as np
-
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)
     problems = [LogProblem(0, kind, "", utf8(reason))]
     head = LogHead(log_format or entry.format, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
     words = ColumnBuilder().finish()
-    return LogEntry(head, Columns([], [], *words[2:]), np.zeros((0, 3), dtype=np.int64))
+    return LogEntry(head, Columns([], [], *words[2:]))
 
 
 class _Reader:
@@ -95,7 +94,7 @@ class _Reader:
         self._columns = ColumnBuilder()
         self._problems: list[LogProblem] = []
         self._histograms: list[HistogramHead] = []
-        self._bins: list[Integers] = []
+        self._bins: list[list[Integers]] = []  # the parts of each
 
     def read(self, stream: BinaryIO) -> LogEntry:
         """Return what the log gives.
@@ -166,19 +165,17 @@ class _Reader:
 
         line = self._columns.last_line_read
         bins = np.asarray(histogram.bins, dtype=np.int64).reshape(-1, 3)
-        self._bins.append(bins)
         if self._histograms and self._histograms[-1].line == line:
-            self._histograms[-1].bins += len(bins)
+            self._bins[-1].append(bins)
             return
         payload_bytes = self._stated.payload_bytes if histogram.payload_bytes is None else histogram.payload_bytes
-        self._histograms.append(HistogramHead(line, payload_bytes, histogram.basis, len(bins)))
+        self._histograms.append(HistogramHead(line, payload_bytes, histogram.basis, b""))
+        self._bins.append([bins])
 
     def _add_problem(self, line: int, kind: str, text: str, reason: str) -> None:
         self._problems.append(LogProblem(line, kind, text_shown(text), utf8(reason)))
 
     def _entry_of(self, account: Account) -> LogEntry:
-        import numpy as np
-
         shapes, names, record_words, number_words = self._columns.finish()
         columns = Columns([], names, record_words, number_words)
         if self._stated != StatedConditions():
@@ -199,8 +196,14 @@ class _Reader:
             self._histograms,
             self.text_bytes,
         )
-        bins = np.concatenate(self._bins) if self._bins else np.zeros((0, 3), dtype=np.int64)
-        return LogEntry(head, columns, bins)
+        self._pack_bins()
+        return LogEntry(head, columns)
+
+    def _pack_bins(self) -> None:
+        import numpy as np
+
+        for histogram, parts in zip(self._histograms, self._bins, strict=True):
+            histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], records: RecordArrays, numbers: NumberArrays, account: Account) -> None:
         """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""

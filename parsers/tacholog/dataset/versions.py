@@ -16,7 +16,7 @@ _FORMATS = "tacholog.formats"
 _READERS = (
     f"{_FORMATS}.kit",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
-    *("tacholog.dataset.columns", "tacholog.dataset.work.entries", "tacholog.dataset.logs"),
+    *("tacholog.dataset.columns", "tacholog.dataset.distributions", "tacholog.dataset.work.entries", "tacholog.dataset.logs"),
 )
 
 

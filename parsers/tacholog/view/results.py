@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -10,13 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.shared_objects import objects_of
 from tacholog.schema.conditions import Conditions
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,8 +81,7 @@ class ProblemRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The latency distribution behind one record: a row of ``histograms``.
 
-    ``packed`` holds the bins, compressed; it is empty if there are none. A run of perftest has thousands of bins: 53 kB as numbers, of which packed
-    3 kB are left, and pages draw the bins of few runs.
+    ``packed`` holds the bins as a `Distribution` does: pages draw those of few runs.
     """
 
     run: str
@@ -98,19 +92,7 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def bins(self) -> Iterator[tuple[int, int, int]]:
         """Yield the bins in ascending order: ``(lower_ns, upper_ns, count)``."""
-        import numpy as np
-
-        if not self.packed:
-            return
-        planes = np.frombuffer(zstd.decompress(self.packed), dtype=np.uint8).reshape(_WORD_BYTES, -1)
-        steps, widths, counts = planes.T.copy().view(np.int64).reshape(3, -1)
-        lower = 0
-        for step, width, count in zip(steps.tolist(), widths.tolist(), counts.tolist(), strict=True):
-            lower += step
-            yield lower, lower + width, count
-
-
-_WORD_BYTES = 8
+        return iter(Distribution(self.packed))
 
 
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
@@ -175,27 +157,7 @@ def histograms(data: Dataset) -> list[HistogramRow]:
     if frame.empty:
         return []
     found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
-    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=_packed(bins)) for row, bins in found]
-
-
-def _packed(bins: Any) -> bytes:  # noqa: ANN401 - an array of shape (n, 3), or of n arrays, as they come back from Parquet
-    """Return bins as steps from one to the next, widths and counts: these are small numbers, so that little is left of them.
-
-    The lowest bytes of all numbers come first, then the next ones: most of the others are 0, and all of these stand together.
-    """
-    import numpy as np
-
-    if not len(bins):
-        return b""
-    joined = np.asarray(bins if getattr(bins, "ndim", 1) > 1 else np.concatenate(bins), dtype=np.int64).reshape(-1, 3)
-    lower, upper, count = joined.T
-    words = np.empty((len(joined.T), len(joined)), dtype=np.int64)  # `np.diff` and `np.concatenate` took longer than to compress it all.
-    words[0, 0] = lower[0]
-    np.subtract(lower[1:], lower[:-1], out=words[0, 1:])
-    np.subtract(upper, lower, out=words[1])
-    words[2] = count
-    # Each by a compressor of its own: the digest of a run holds these bytes, which so depend on nothing but the bins.
-    return zstd.compress(words.view(np.uint8).reshape(-1, _WORD_BYTES).T.tobytes(), 1)
+    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=bins.packed) for row, bins in found]
 
 
 def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:

@@ -14,6 +14,7 @@ import msgspec
 
 from tacholog.dataset.cache import CompressionErrors, packed, unpacked
 from tacholog.dataset.columns import BOUNDS, MARK_NAMES, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
+from tacholog.dataset.distributions import Distribution, NoDistribution
 from tacholog.errors import TachologError
 from tacholog.formats.reading import LineClass
 from tacholog.schema.conditions import Basis
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from tacholog.dataset.columns import Integers
 
-_BIN_WIDTH = 3
 _WORD_BYTES = 8
 _WIDTHS = frozenset((1, 2, 4, _WORD_BYTES))
 _CODES = [NumberArrays._fields.index(name) for name in ("record", "name", "bound", "marks")]
@@ -46,12 +46,12 @@ class LogProblem(msgspec.Struct, frozen=True, array_like=True):
 
 
 class HistogramHead(msgspec.Struct, array_like=True):
-    """A distribution without its bins, of which it has ``bins``."""
+    """A distribution: the line of its record, the size of a message, what the latencies span, and its packed bins."""
 
     line: int
     payload_bytes: int | None
     basis: Basis
-    bins: int
+    packed: bytes
 
 
 class LogHead(msgspec.Struct, array_like=True):
@@ -83,11 +83,10 @@ class LogHead(msgspec.Struct, array_like=True):
 
 
 class LogEntry(msgspec.Struct):
-    """What one log gives: ``bins`` are those of all histograms, one after the other, shape (n, 3): lower end, upper end, count."""
+    """What one log gives."""
 
     head: LogHead
     columns: Columns
-    bins: Integers
 
 
 class _Encoded(msgspec.Struct, array_like=True):
@@ -100,7 +99,6 @@ class _Encoded(msgspec.Struct, array_like=True):
     meaning: list[int]
     records: list[int]
     numbers: list[int]
-    bins: list[int]
     widths: bytes  # How many bytes a value of each column takes.
     words: memoryview  # A part of the pack's bytes: they would be in memory twice.
 
@@ -130,8 +128,7 @@ def encoded(entries: Sequence[LogEntry]) -> bytes:
     numbers = joined_words([entry.columns.number_words for entry in entries], NUMBER_WIDTH)
     columns: list[Integers] = [*records, *numbers]
     kinds = [_narrowest(column) for column in columns]
-    bins = [entry.bins.reshape(-1) for entry in entries if len(entry.bins)]
-    words = _joined([*columns, *bins], [*kinds, *("<i8" for _ in bins)])
+    words = _joined(columns, kinds)
     return _encode(
         _Encoded(
             heads=[msgspec.Raw(_encode(entry.head)) for entry in entries],
@@ -141,7 +138,6 @@ def encoded(entries: Sequence[LogEntry]) -> bytes:
             meaning=meaning,
             records=[entry.columns.record_words.shape[1] for entry in entries],
             numbers=[entry.columns.number_words.shape[1] for entry in entries],
-            bins=[len(entry.bins) for entry in entries],
             widths=bytes(np.dtype(kind).itemsize for kind in kinds),
             words=memoryview(words.data),
         )
@@ -199,37 +195,35 @@ class EntryPack:
         """Return what the log at this place gave. Its columns are copies: they can be changed, and keep nothing else in memory.
 
         Raises:
-            DamagedEntry: its head is none, or contradicts its distributions.
+            DamagedEntry: its head is none.
         """
         found = self._found
         try:
             head = _decode_head(found.heads[place])
         except (msgspec.DecodeError, ValueError) as error:
             raise DamagedEntry(str(error)) from error
-        if sum([histogram.bins for histogram in head.histograms]) != found.bins[place]:
-            raise DamagedEntry("its distributions are not of the size that it says")
         shapes, names = self._meanings[found.meaning[place]]
         if self._own is not None:
             own = self._own[place]
-            return LogEntry(head, Columns(shapes, names, own.columns.record_words, own.columns.number_words), own.bins)
-        (first_record, last_record), (first_number, last_number), (first_bin, last_bin) = self._ends[place]
+            return LogEntry(head, Columns(shapes, names, own.columns.record_words, own.columns.number_words))
+        (first_record, last_record), (first_number, last_number) = self._ends[place]
         records = self._records[:, first_record:last_record].copy()
         numbers = self._numbers[:, first_number:last_number].copy()
-        return LogEntry(head, Columns(shapes, names, records, numbers), self._bins[first_bin:last_bin].copy())
+        return LogEntry(head, Columns(shapes, names, records, numbers))
 
     def _read_columns(self) -> None:
         """Take the columns of all logs out of the bytes."""
         import numpy as np
 
         found = self._found
-        counts = (found.records, found.numbers, found.bins)
+        counts = (found.records, found.numbers)
         if any(len(of_logs) != len(self) or min(of_logs, default=0) < 0 for of_logs in (*counts, found.meaning)):
             raise DamagedEntry("its logs are not as many as it says")
         if len(found.widths) != _COLUMNS or not _WIDTHS.issuperset(found.widths) or max(found.meaning, default=-1) >= len(self._meanings):
             raise DamagedEntry("its columns are none")
-        records, numbers, bins = (sum(of_logs) for of_logs in counts)
+        records, numbers = (sum(of_logs) for of_logs in counts)
         end = records * sum(found.widths[:RECORD_WIDTH]) + numbers * sum(found.widths[RECORD_WIDTH:])
-        if len(found.words) != end + _WORD_BYTES * _BIN_WIDTH * bins:
+        if len(found.words) != end:
             raise DamagedEntry("its columns are not of the size that it says")
         self._records = np.empty((RECORD_WIDTH, records), dtype=np.int64)
         self._numbers = np.empty((NUMBER_WIDTH, numbers), dtype=np.int64)
@@ -238,7 +232,6 @@ class EntryPack:
             stop = start + width * len(column)
             column[:] = np.frombuffer(found.words[start:stop], dtype=f"<i{width}")
             start = stop
-        self._bins = np.frombuffer(found.words[end:], dtype="<i8").reshape(bins, _BIN_WIDTH)
         self._ends = list(zip(*(pairwise(accumulate(of_logs, initial=0)) for of_logs in counts), strict=True))
 
     def check_codes(self) -> None:
@@ -258,6 +251,19 @@ class EntryPack:
         limits += [(self._numbers[column], limit.repeat(found.numbers)) for column, limit in zip(_CODES, numbers_of, strict=True)]
         if any(((codes < 0) | (codes >= limit)).any() for codes, limit in limits):
             raise DamagedEntry("its columns refer to what is not there")
+
+    def check_distributions(self) -> None:
+        """Check that each distribution can be unpacked, as `check_codes` does for codes.
+
+        Raises:
+            DamagedEntry: one cannot, or a head is none.
+        """
+        for place in range(len(self)):
+            for histogram in self.entry(place).head.histograms:
+                try:
+                    Distribution(histogram.packed).array()
+                except NoDistribution as error:
+                    raise DamagedEntry(str(error)) from error
 
 
 class ReadLogs(NamedTuple):
@@ -301,6 +307,7 @@ def checked(content: bytes) -> EntryPack:
     except CompressionErrors as error:
         raise DamagedEntry(str(error)) from error
     found.check_codes()
+    found.check_distributions()
     return found
 
 
