@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,30 +27,68 @@ _before: dict[bytes, bytes] = {}
 _now: dict[bytes, bytes] | None = None  # nothing is remembered outside of a build
 
 
-def known_sha256(path: str, read: Callable[[], str | None]) -> str | None:
-    """Return the SHA-256 of a regular file; what ``read`` says of anything else.
+class SeenFile(NamedTuple):
+    """A file that was looked at.
+
+    Attributes:
+        sha256: the SHA-256 of its content, if that is remembered.
+        size_bytes: its size, if that is remembered.
+        state: what `remember` needs.
+    """
+
+    sha256: str | None = None
+    size_bytes: int = 0
+    state: tuple[bytes, bytes, int] | None = None
+
+
+_NOTHING = SeenFile()
+
+
+def seen_file(path: str) -> SeenFile:
+    """Look at a regular file; nothing is remembered of anything else.
 
     Args:
-        path: the file. Links on the way to it are followed, so the caller must not read others' names with it.
-        read: called if nobody knows what is in the file. Returns ``None`` for a file that cannot be read.
+        path: the file. Links on the way to it are followed, so the caller must not look at others' names with it.
     """
     if _now is None:
-        return read()
+        return _NOTHING
     try:
         found = os.lstat(path)
     except (OSError, ValueError):
-        return read()
+        return _NOTHING
     if not stat.S_ISREG(found.st_mode):
-        return read()
+        return _NOTHING
     name = os.fsencode(path)
     state = _STATE.pack(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     known = _now.get(name) or _before.get(name)
     if known is not None and known.startswith(state):
         _now[name] = known
-        return known[_STATE.size :].hex()
+        return SeenFile(known[_STATE.size :].hex(), found.st_size)
+    return SeenFile(state=(name, state, max(found.st_mtime_ns, found.st_ctime_ns)))
+
+
+def remember(seen: SeenFile, sha256: str) -> None:
+    """Remember the SHA-256 of a file that was read after it was looked at."""
+    if _now is None or seen.state is None:
+        return
+    name, state, changed_ns = seen.state
+    if time.time_ns() - changed_ns >= _SETTLED_NS:
+        _now[name] = state + bytes.fromhex(sha256)  # Else a later change might leave its times as they are.
+
+
+def known_sha256(path: str, read: Callable[[], str | None]) -> str | None:
+    """Return the SHA-256 of a regular file; what ``read`` says of anything else.
+
+    Args:
+        path: as for `seen_file`.
+        read: called if nobody knows what is in the file. Returns ``None`` for a file that cannot be read.
+    """
+    seen = seen_file(path)
+    if seen.sha256 is not None:
+        return seen.sha256
     digest = read()
-    if digest is not None and time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) >= _SETTLED_NS:
-        _now[name] = state + bytes.fromhex(digest)  # Else a later change might leave its times as they are.
+    if digest is not None:
+        remember(seen, digest)
     return digest
 
 

@@ -23,6 +23,7 @@ from tacholog.dataset.versions import manifest_digest
 from tacholog.dataset.work.fetch import ListedRun
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
+from tacholog.file_digests import remember, seen_file
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
@@ -160,27 +161,48 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
     """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
     rest = list(folders.items())
     for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
-        contents: dict[str, bytes] = {}
+        known: dict[str, tuple[bytes, bytes | None]] = {}
         for run, folder in rest[start : start + _MANIFESTS_AT_ONCE]:
             try:
-                _check_name(run)
-                contents[run] = evidence_bytes(folder.path, RUN_FILE)
+                known[run] = _identified(run, folder.path)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
-        keys = {run: key_of(manifest_digest(), content) for run, content in contents.items()}
-        kept, fresh = _kept_manifests(cache, keys.values()), dict[bytes, bytes]()
-        for run, content in contents.items():
-            try:
-                found = _manifest(folders[run].path, content, kept.get(keys[run]))
-            except UnreadableInput as error:
-                problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
-                continue
-            if keys[run] not in kept:
-                fresh[keys[run]] = found[1]
+        kept, fresh = _kept_manifests(cache, [key for key, _ in known.values()]), dict[bytes, bytes]()
+        for run, (key, content) in known.items():
+            folder_path = folders[run].path
+            found = _kept_manifest(kept.get(key))
+            if found is None:
+                try:
+                    text = evidence_bytes(folder_path, RUN_FILE) if content is None else content
+                    found = _manifest(folder_path, text)
+                except UnreadableInput as error:
+                    problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+                    continue
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = found[1]  # It may have been changed just now.
             if wanted is None or wanted(found[0]):
-                yield ListedRun(run, folders[run].path, *found)
+                yield ListedRun(run, folder_path, *found)
         if fresh:
             cache.put_packs(Kind.MANIFEST, [Pack(list(fresh), packed(msgspec.msgpack.encode(list(fresh.values()))))])
+
+
+def _identified(run: str, folder: Path) -> tuple[bytes, bytes | None]:
+    """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
+
+    Raises:
+        UnreadableInput: it cannot be read, or the name of the run names no page.
+    """
+    _check_name(run)
+    seen = seen_file(f"{folder}/{RUN_FILE}")
+    if seen.sha256 is not None:
+        return _manifest_key(seen.sha256), None
+    content = evidence_bytes(folder, RUN_FILE)
+    sha256 = hashlib.sha256(content).hexdigest()
+    remember(seen, sha256)
+    return _manifest_key(sha256), content
+
+
+def _manifest_key(sha256: str) -> bytes:
+    return key_of(manifest_digest(), sha256)
 
 
 def _kept_manifests(cache: Cache, keys: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -196,13 +218,20 @@ _decode_manifests = msgspec.msgpack.Decoder(list[bytes]).decode
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def _manifest(folder: Path, content: bytes, kept: bytes | None) -> tuple[Manifest, bytes]:
-    """Return the manifest of a run, and the same as JSON."""
-    if kept is not None:
-        try:
-            return _decode_manifest(kept), kept
-        except msgspec.DecodeError:
-            pass
+def _kept_manifest(kept: bytes | None) -> tuple[Manifest, bytes] | None:
+    """Return a manifest that the cache kept as JSON, with that; nothing if it kept none."""
+    try:
+        return None if kept is None else (_decode_manifest(kept), kept)
+    except msgspec.DecodeError:
+        return None
+
+
+def _manifest(folder: Path, content: bytes) -> tuple[Manifest, bytes]:
+    """Return the manifest of a run, and the same as JSON.
+
+    Raises:
+        UnreadableInput: it is none.
+    """
     manifest = manifest_of(folder / RUN_FILE, content)
     return manifest, msgspec.json.encode(manifest)
 

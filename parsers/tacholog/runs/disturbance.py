@@ -98,6 +98,8 @@ def as_environment(found: Disturbance | None, moment: str) -> dict[str, str]:
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:
     """Yield in words each limit that a run did not hold, on any of its machines. What is not known holds no limit and breaks none."""
+    if limits is None:
+        return
     for name, text in environment.items():
         fact = name.rpartition(".")[2]
         for moment in MOMENTS:

@@ -18,6 +18,7 @@ from tacholog.dataset.work.entries import DamagedEntry, LogEntry, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
+from tacholog.file_digests import SeenFile, remember, seen_file
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import UNREADABLE
 
@@ -118,15 +119,27 @@ class Fetching:
         """Return the logs of a run with what identifies their content. One that cannot be opened is lost already."""
         logs = [_Log(run, place, entry) for place, entry in enumerate(run.manifest.logs)]
         for log in logs:
-            try:
-                self._identify(log)
-            except UnreadableInput as error:
-                log.found = lost_log(log.entry, UNREADABLE, str(error))
-            except OSError as error:
-                log.found = lost_log(log.entry, UNREADABLE, f"cannot be read: {error.strerror}")
+            # The folders of a name with "/" must be no links, which only opening them tells.
+            is_plain = not run.named_by_user and "/" not in log.entry.file
+            seen = seen_file(f"{run.folder}/{log.entry.file}") if is_plain else SeenFile()
+            if seen.sha256 is not None:
+                log.sha256, log.size_bytes = seen.sha256, seen.size_bytes
+                continue
+            self._identify(log)
+            if log.sha256 is not None:
+                remember(seen, log.sha256)
         return logs
 
     def _identify(self, log: _Log) -> None:
+        """Read a log, or only its SHA-256 if it is large. One that cannot be read is lost."""
+        try:
+            self._read(log)
+        except UnreadableInput as error:
+            log.found = lost_log(log.entry, UNREADABLE, str(error))
+        except OSError as error:
+            log.found = lost_log(log.entry, UNREADABLE, f"cannot be read: {error.strerror}")
+
+    def _read(self, log: _Log) -> None:
         run, name = log.run, log.entry.file
         if run.named_by_user:
             with open_named(run.folder, name, named_by_user=True) as stream:
@@ -136,6 +149,7 @@ class Fetching:
         if len(start) <= HANDED_BYTES:
             log.content, log.size_bytes, log.sha256 = start, len(start), hashlib.sha256(start).hexdigest()
             return
+        log.size_bytes = 0
         found = hashlib.sha256()
         with open_named(run.folder, name, run.named_by_user) as stream:
             while piece := stream.read(_HASHED_BYTES):
@@ -147,6 +161,10 @@ class Fetching:
         """Look the logs of these runs up, and begin to read the others."""
         runs, logs = window
         self._look_up([log for log in logs if log.found is None])
+        for log in logs:
+            if log.found is None and log.content is None and log.size_bytes <= HANDED_BYTES:  # It was not opened yet. Workers may not find it.
+                self._identify(log)
+                log.key = _key(log)
         missing = [log for log in logs if log.found is None]
         self.tally.kept += len(logs) - len(missing)
         self.tally.read += len(missing)
