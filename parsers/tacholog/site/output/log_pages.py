@@ -17,7 +17,7 @@ from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.tables.logs import log_facts
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
-from tacholog.site.output.memory import remember, remembered
+from tacholog.site.output.memory import keep_value, kept_value, remember, remembered
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.sources import Sources
 from tacholog.view.results import LogRow, ProblemRow, ResultRow
@@ -50,10 +50,14 @@ class PageMaker:
     """Writes pages into the frame that Sphinx made, and remembers by its key what is on each."""
 
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
-        """``memory`` is the file that keeps the keys between builds. ``frame`` is that of the pages that are written next."""
+        """``memory`` is the file that keeps the keys between builds, and what begins with its name. ``frame`` is that of the pages written next."""
         self._site, self._memory, self.frame = os.fspath(site), memory, frame
         self._before = remembered(memory)
-        memory.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
+        self._targets_memory = memory.with_name(f"{memory.stem}.targets.json")
+        self._targets_before = frozenset(kept_value(self._targets_memory, list[str]) or ())
+        self._targets: frozenset[str] = frozenset()
+        for file in (memory, self._targets_memory):
+            file.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
         self._now: dict[str, str] = {}
 
     def keep(self, document: str, key: str, into: Sources) -> bool:
@@ -79,6 +83,19 @@ class PageMaker:
         self._now[name] = key
         return self._is_there(name, self._before.get(name) == key)
 
+    def keep_with_page(self, name: str, key: str, into: Sources) -> bool:
+        """Keep a file that is no page, and the page of its name if it was written too, if both were made for this key; return whether they were."""
+        file, page = f"{name}.js", name in self._before
+        if not self._is_there(file, self._before.get(file) == key) or (page and not self.keep(name, key, into)):
+            return False
+        self._now[file] = key
+        return True
+
+    def leads_to(self, documents: frozenset[str]) -> bool:
+        """Note to which pages links may lead. Return whether all to which those of the last build might lead are among them."""
+        self._targets = documents
+        return bool(self._targets_before) and self._targets_before <= documents
+
     def _remembered(self, key: str) -> str:
         return f"{key} {self.frame.digest}"
 
@@ -92,6 +109,7 @@ class PageMaker:
     def save(self) -> None:
         """Keep the keys for the next build."""
         remember(self._memory, self._now)
+        keep_value(self._targets_memory, sorted(self._targets))
 
 
 def write_log_pages(

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 _Value = TypeVar("_Value")
+_STAMP_BYTES = 65  # of a SHA-256 in hexadecimal, and the end of its line
 
 
 def remembered(memory: Path) -> dict[str, str]:
@@ -37,6 +38,15 @@ def keep_value(path: Path, value: object) -> None:
     """Keep a value for the next build, with its digest: what is damaged on the disk must not come onto a page."""
     content = msgspec.json.encode(value)
     path.write_bytes(_digest(content) + b"\n" + content)
+
+
+def stamp_of(path: Path) -> str:
+    """Return the digest that a kept value begins with: another value has another. Large values are not read for it.
+
+    Whether the value is still as it was kept, only `kept_value` says.
+    """
+    with path.open("rb") as stream:
+        return stream.readline(_STAMP_BYTES).decode("ascii", "replace").rstrip("\n")
 
 
 def _digest(content: bytes) -> bytes:
