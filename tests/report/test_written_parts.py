@@ -87,12 +87,21 @@ def test_a_file_of_a_part_that_somebody_deleted_is_there_again(folder: Path, nam
 
 def test_links_are_looked_at_again_when_what_is_known_of_pages_is_damaged(folder: Path, opened: list[str]) -> None:
     first = build(folder, PAGE, OTHER)
-    memory = folder / "log-pages.targets.json"
-    memory.write_bytes(memory.read_bytes().replace(b"first", b"other"))
+    memory = folder / "log-pages.json"
+    memory.write_bytes(memory.read_bytes().replace(b"logs/first", b"logs/other"))
     opened.clear()
 
     assert build(folder, PAGE, OTHER) == first
     assert opened == ["older", "tables"]
+
+
+def test_a_page_of_a_part_is_written_again_when_what_is_known_of_it_is_damaged(folder: Path) -> None:
+    build(folder, PAGE, OTHER)
+    memory, frame = folder / "log-pages.json", folder / "site/frame.html"
+    memory.write_bytes(memory.read_bytes().replace(b'"results/older"', b'"results/oldem"'))
+    frame.write_text(frame.read_text().replace("<article", "<header>another frame</header><article"))
+
+    assert b"another frame" in build(folder, PAGE, OTHER)["older.html"]
 
 
 def test_a_damaged_part_is_not_written_and_its_file_counts_as_made_of_nothing(folder: Path) -> None:

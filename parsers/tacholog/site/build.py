@@ -25,7 +25,7 @@ def forget_built(work: Path, site: Path) -> None:
     """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
     for folder in (work / "doctrees", site / "raw"):
         shutil.rmtree(folder, ignore_errors=True)
-    for name in ("log-pages.json", "log-pages.targets.json", "downloads.json"):
+    for name in ("log-pages.json", "downloads.json"):
         (work / name).unlink(missing_ok=True)
 
 

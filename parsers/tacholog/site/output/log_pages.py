@@ -12,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tacholog.render.addresses import address_from, with_addresses
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.tables.logs import log_facts
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
-from tacholog.site.output.memory import keep_value, kept_value, remember, remembered
+from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.sources import Sources
 from tacholog.view.results import LogRow, ProblemRow, ResultRow
@@ -46,19 +48,24 @@ def log_pages(view: View, folder: str, parents: Mapping[str, Sequence[tuple[str,
     return [LogPage(log_document(folder, log.run, log.log), log, tuple(parents.get(log.run, ()))) for log in view.logs]
 
 
+class _Written(msgspec.Struct, frozen=True):
+    """What a build wrote: the key of each file, and to which pages the links in them may lead."""
+
+    keys: dict[str, str]
+    targets: list[str]
+
+
 class PageMaker:
     """Writes pages into the frame that Sphinx made, and remembers by its key what is on each."""
 
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
-        """``memory`` is the file that keeps the keys between builds, and what begins with its name. ``frame`` is that of the pages written next."""
+        """``memory`` is the file that keeps the keys between builds. ``frame`` is that of the pages that are written next."""
         self._site, self._memory, self.frame = os.fspath(site), memory, frame
-        self._before = remembered(memory)
-        self._targets_memory = memory.with_name(f"{memory.stem}.targets.json")
-        self._targets_before = frozenset(kept_value(self._targets_memory, list[str]) or ())
-        self._targets: frozenset[str] = frozenset()
-        for file in (memory, self._targets_memory):
-            file.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
+        written = kept_value(memory, _Written) or _Written({}, [])
+        self._before, self._targets_before = written.keys, frozenset(written.targets)
+        memory.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
         self._now: dict[str, str] = {}
+        self._targets: frozenset[str] = frozenset()
 
     def keep(self, document: str, key: str, into: Sources) -> bool:
         """Keep a page as it is if it was made for this key and in this frame, and return whether it was."""
@@ -108,8 +115,7 @@ class PageMaker:
 
     def save(self) -> None:
         """Keep the keys for the next build."""
-        remember(self._memory, self._now)
-        keep_value(self._targets_memory, sorted(self._targets))
+        keep_value(self._memory, _Written(self._now, sorted(self._targets)))
 
 
 def write_log_pages(

@@ -1,4 +1,4 @@
-"""What a build remembers for the next one: the digest of everything that a file was made of, or a part of a page itself."""
+"""What a build remembers for the next one, such as the digest of everything that a file was made of, or a part of a page itself."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ import msgspec
 
 _Value = TypeVar("_Value")
 _STAMP_BYTES = 65  # of a SHA-256 in hexadecimal, and the end of its line
-
-
-def remembered(memory: Path) -> dict[str, str]:
-    """Return the digests by the names of the files; nothing if there are none that can be read."""
-    try:
-        return msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return {}
-
-
-def remember(memory: Path, digests: dict[str, str]) -> None:
-    """Keep the digests for the next build."""
-    memory.write_bytes(msgspec.json.encode(digests))
 
 
 def kept_value(path: Path, kind: type[_Value]) -> _Value | None:
