@@ -130,7 +130,7 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     for name, side in zip(names, (old, new), strict=True):
         if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
             continue
-        results = side.results[side.results["scope"] == "summary"]
+        results = side.results.loc[side.results["scope"] == "summary", ["run", "log", "payload_bytes"]]
         stated = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
         # A log without run.toml is a run of its own, named by its path.
