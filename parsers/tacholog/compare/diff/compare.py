@@ -25,7 +25,7 @@ from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, machine_names, profiles_of
 from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
-from tacholog.compare.sides import control_runs
+from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
@@ -213,10 +213,8 @@ def _compared(profile: Profile, policy: Policy) -> Profile:
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
-    columns = ["run", "session", "repetition", "order_index", "start_time", "status", "reason"]
-    frame = dataset.runs[columns].astype(object)
-    cells = frame.where(frame.notna(), None).to_dict("records")
-    return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
+    columns = ("run", "session", "repetition", "order_index", "start_time", "status", "reason")
+    return [msgspec.convert({"side": side, **row}, RunOrder) for row in stated_of(dataset.runs, columns)]
 
 
 def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProblem, ...]:
