@@ -92,10 +92,12 @@ def of_release(dataset: Dataset, label: str, system: str | None = None) -> Datas
     Raises:
         UnreadableInput: there is no such run.
     """
-    runs = dataset.runs if system is None else dataset.runs[dataset.runs["system"] == system]
-    chosen = runs[runs["release"] == label]
+    runs = dataset.runs
+    is_wanted = runs["release"] == label
+    chosen = runs[is_wanted if system is None else is_wanted & (runs["system"] == system)]
     if chosen.empty:
-        raise UnreadableInput(f"no release {label!r}{f' of {system}' if system else ''}; {_there(set(runs['release'].dropna()))}")
+        others = runs if system is None else runs[runs["system"] == system]
+        raise UnreadableInput(f"no release {label!r}{f' of {system}' if system else ''}; {_there(set(others['release'].dropna()))}")
     return _only(dataset, chosen)
 
 

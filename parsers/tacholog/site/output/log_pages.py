@@ -69,10 +69,10 @@ class PageMaker:
 
     def keep(self, document: str, key: str, into: Sources) -> bool:
         """Keep a page as it is if it was made for this key and in this frame, and return whether it was."""
-        if not self._is_there(f"{document}.html", self._before.get(document) == self._remembered(key)):
+        if self._before.get(document) != self._remembered(key) or not into.kept(self._inside(document, into)):
             return False
         self._now[document] = self._remembered(key)
-        return into.kept(self._inside(document, into))
+        return True
 
     def known(self, document: str, key: str) -> str | None:
         """Return the body that was written for this key, if it is still there; it may be in another frame."""
@@ -87,8 +87,12 @@ class PageMaker:
 
     def is_current(self, name: str, key: str) -> bool:
         """Note that a file that is no page is made of this, and return whether it was written so before and is still there."""
+        return self._is_there(name, self.was_made_of(name, key))
+
+    def was_made_of(self, name: str, key: str) -> bool:
+        """Note that a file that is no page is made of this, and return whether it was written so before. Whether it is still there, others ask."""
         self._now[name] = key
-        return self._is_there(name, self._before.get(name) == key)
+        return self._before.get(name) == key
 
     def keep_with_page(self, name: str, key: str, into: Sources) -> bool:
         """Keep a file that is no page, and the page of its name if it was written too, if both were made for this key; return whether they were."""
