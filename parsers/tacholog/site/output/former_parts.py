@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.site.output.memory import keep_value, kept_value, stamp_of
-from tacholog.site.output.parts import Part, names_of_parts, part_folder
+from tacholog.site.output.memory import is_whole, keep_value, kept_value, stamp_of
+from tacholog.site.output.parts import names_of_parts, part_folder
 
 _FORMER = ".former"
 
@@ -65,7 +65,7 @@ def _moved(former: Path, folder: Path, name: str, made_of: str) -> str | None:
         return None
     files = {former / f"{part}.json": folder / f"{part}.json" for part in item.parts}
     for (file, target), state in zip(files.items(), item.parts.values(), strict=True):
-        if target.exists() or kept_value(file, Part) is None or stamp_of(file) != state:
+        if target.exists() or not is_whole(file) or stamp_of(file) != state:
             return None
     folder.mkdir(parents=True, exist_ok=True)
     for file, target in (*files.items(), (former / f"{name}.item", folder / f"{name}.item")):

@@ -21,7 +21,7 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import tag
 from tacholog.site.output.log_pages import PageMaker, heading
-from tacholog.site.output.memory import keep_value, kept_value, stamp_of
+from tacholog.site.output.memory import is_whole, keep_value, kept_value, stamp_of
 from tacholog.site.sources import Sources
 from tacholog.view.run_digests import digest
 
@@ -59,7 +59,7 @@ def add_to_part(parts: Path, document: str, part: Part) -> None:
 
 def forget_damaged(parts: Path) -> None:
     """Delete all parts if one of them is damaged: without their folder, all pages are made again, and all parts with them."""
-    if any(kept_value(path, Part) is None for path in parts.glob("*/*.json")):
+    if not all(map(is_whole, parts.glob("*/*.json"))):
         shutil.rmtree(parts)
 
 
