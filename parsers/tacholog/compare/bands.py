@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import log, sqrt
@@ -172,7 +173,10 @@ def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | No
     hosts = {str(host) for frame in runs for host in frame["host"].dropna()}
     if len(hosts) != 1 and asked is None:
         return None
-    places = dict.fromkeys(above for frame in runs if "root" in frame for root in frame["root"].dropna() for above in Path(str(root)).parents)
+    # Hundreds of runs lie in a few folders: one of each says what is above them. Nothing is above "." and "/".
+    roots_of_runs = (str(root) for frame in runs if "root" in frame for root in frame["root"].dropna())
+    of_folder = {os.path.dirname(root): root for root in roots_of_runs if root not in (".", "/")}  # noqa: PTH120 - as this: to make a `Path` of each
+    places = dict.fromkeys(above for root in of_folder.values() for above in Path(root).parents)
     host = next(iter(hosts), "")
     name = f"{FOLDER}/{host}.csv"
     if asked:

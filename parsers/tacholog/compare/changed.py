@@ -37,19 +37,24 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:
     """What differs from run to run, by the medians of both sides, where they differ by enough to matter."""
+    before, after = _stated(old), _stated(new)
     for fact, name, enough in _OF_RUNS:
-        sides = [list(_stated(side, fact)) for side in (old, new)]
+        sides = before[fact], after[fact]
         if all(sides) and abs(median(sides[0]) - median(sides[1])) >= enough:
             yield Difference(name, *(f"{median(values):.1f}" for values in sides))
 
 
-def _stated(dataset: Dataset, fact: str) -> Iterator[float]:
+def _stated(dataset: Dataset) -> dict[str, list[float]]:
+    """What the runs state of each fact."""
+    found: dict[str, list[float]] = {fact: [] for fact, _, _ in _OF_RUNS}
     for manifest in dataset.runs["manifest"].dropna():
         environment: dict[str, str] = msgspec.json.decode(manifest).get("environment", {})
         for name, text in environment.items():
-            if name.rpartition(".")[2] == fact:  # a run on several machines states it for each
+            values = found.get(name.rpartition(".")[2])  # a run on several machines states it for each
+            if values is not None:
                 with contextlib.suppress(ValueError):
-                    yield float(text)
+                    values.append(float(text))
+    return found
 
 
 def _list(values: set[str] | None) -> str | None:

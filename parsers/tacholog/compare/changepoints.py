@@ -69,7 +69,7 @@ def changes(histories: Sequence[Sequence[Sequence[float]]]) -> list[Change]:
     for places in by_length.values():
         runs = [[np.log(np.asarray(release, float)) for release in histories[place]] for place in places]
         levels = np.array([[release.mean() for release in history] for history in runs])
-        noise = _noise(levels, np.array([_within(history) for history in runs]))
+        noise = _noise(levels, np.array([_within(*one) for one in zip(runs, levels, strict=True)]))
         found += [change._replace(history=places[change.history]) for change in _of_one_length(levels, noise, total)]
     return sorted(found, key=lambda change: (change.p, change.history, change.first))
 
@@ -98,10 +98,10 @@ def step_penalty(releases: int, histories: int) -> float:
     return float(student_t_two_sided_quantile(np.array([LEVEL / 2 / places]), releases - 1)[0]) ** 2
 
 
-def _within(history: Sequence[Floats]) -> float:
-    """The variance of a release's level, by the differences of its runs."""
+def _within(history: Sequence[Floats], levels: Floats) -> float:
+    """The variance of a release's level, by the differences of its runs from it."""
     freedom = sum(len(release) - 1 for release in history)
-    squares = sum(float(((release - release.mean()) ** 2).sum()) for release in history)
+    squares = sum(float(((release - level) ** 2).sum()) for release, level in zip(history, levels, strict=True))
     runs = float(np.mean([1 / len(release) for release in history]))
     return squares / freedom * runs if freedom else 0.0
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tacholog.compare.comparable import MACHINE
+from tacholog.compare.sides import stated_of
 from tacholog.runs.manifest import Host
 from tacholog.runs.stated import is_of_machine, options_words, split_options
 
@@ -52,13 +53,11 @@ def machine_names(*sides: Dataset) -> dict[str, str]:
 def profiles_of(dataset: Dataset, names: Mapping[str, str] | None = None) -> list[Profile]:
     """The profile of each run, in the order of ``runs``; ``names`` are those of `machine_names`, by default of the dataset alone."""
     names = machine_names(dataset) if names is None else names
-    return [
-        _profile(run, dataset.hosts, names)
-        for run in dataset.runs.reindex(columns=["host", "tool", "tool_version", "options", "published", "labels", "manifest"]).to_dict("records")
-    ]
+    columns = ("host", "tool", "tool_version", "options", "published", "labels", "manifest")
+    return [_profile(run, dataset.hosts, names) for run in stated_of(dataset.runs, columns)]
 
 
-def _profile(run: Mapping[Hashable, Any], hosts: Mapping[str, Host], names: Mapping[str, str]) -> Profile:
+def _profile(run: Mapping[str, Any], hosts: Mapping[str, Host], names: Mapping[str, str]) -> Profile:
     host, tool, version = (_known(run[name]) for name in ("host", "tool", "tool_version"))
     found = hosts.get(host or "")
     machine = dict(zip(MACHINE, _machine(found), strict=True)) if found else dict.fromkeys(MACHINE)

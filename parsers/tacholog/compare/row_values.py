@@ -14,7 +14,7 @@ from tacholog.compare.policy import TESTED, Policy
 from tacholog.compare.profiles import Profile, profiles_of
 from tacholog.compare.requirements.interval import median_interval
 from tacholog.compare.result import RowKey
-from tacholog.compare.sides import without_controls
+from tacholog.compare.sides import stated_of, without_controls
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.medians import median_run
 from tacholog.schema.metrics import METRICS, Direction
@@ -64,8 +64,7 @@ def arranged(dataset: Dataset) -> Arranged:
     nothing = msgspec.structs.replace(dataset, runs=dataset.runs.iloc[:0], results=dataset.results.iloc[:0])
     known: dict[Profile, int] = {}
     codes = np.array([known.setdefault(profile, len(known)) for profile in profiles_of(dataset)], np.int64)
-    frame = dataset.runs.reindex(columns=["run", "session", "host", "release"]).astype(object)
-    runs = [{str(name): value for name, value in row.items()} for row in frame.where(frame.notna(), None).to_dict("records")]
+    runs = stated_of(dataset.runs, ("run", "session", "host", "release"))
     data = numbers(dataset, nothing, Policy(), codes)
     return Arranged(data, row_keys(data, np.arange(len(data.tested)), Policy()), runs)
 

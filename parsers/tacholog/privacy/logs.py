@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -175,14 +175,18 @@ def saved_shown(folder: Path, log: str) -> ShownLines | None:
         return None
 
 
-def shown_file(folder: Path, log: str) -> Path:
-    """Return the file that `save_shown` writes."""
-    place, name = _shown_place(folder, log)
-    return place / name
+def shown_file(folder: str, log: str) -> str:
+    """Return the file that `save_shown` writes. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
+    return f"{folder}.lines/{_shown_name(log)}"
 
 
 def _shown_place(folder: Path, log: str) -> tuple[Path, str]:
-    return Path(f"{folder}.lines"), f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+    return Path(f"{folder}.lines"), _shown_name(log)
+
+
+@lru_cache(maxsize=1 << 10)  # most logs are called as those of other runs
+def _shown_name(log: str) -> str:
+    return f"{hashlib.sha256(log.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
 
 def sha256_of(folder: Path, log: str) -> str | None:

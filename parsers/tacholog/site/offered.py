@@ -18,12 +18,7 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
     """Return what a page says of the file that is offered for a log."""
     if run.root is None:
         return OfferedLog(log.sha256 or "", is_readable=False)
-    return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(_shown_file(run.root, log.log))))
-
-
-@lru_cache(maxsize=1 << 14)
-def _shown_file(folder: str, log: str) -> str:
-    return os.fspath(shown_file(Path(folder), log))
+    return _offered(run.root, log.log, log.sha256, (_state(f"{run.root}/{log.log}"), _state(shown_file(run.root, log.log))))
 
 
 @lru_cache(maxsize=1 << 14)  # several pages name a log, and it is read once for all of them

@@ -48,6 +48,7 @@ from tacholog.visible import drawn
 
 _OTHER_PAGES, _KEPT_PAGES, _PARTS = "other-pages.json", "pages.json", "parts"
 _SEARCH_INDEX = "searchindex.js"
+_WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site of which Sphinx writes nothing
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
@@ -82,7 +83,7 @@ def build_whole(
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
     parts = part_names(work / _PARTS, documents)
     write_feeds(site, feeds, settings)
-    delete_orphans(site, {*documents, *parts} - {FRAME, PART_FRAME})
+    delete_orphans(site, {*documents, *parts} - {FRAME, PART_FRAME}, _WRITTEN_HERE)
     write_stamp(site, inputs.text, CHECKS, len(saved_complaints(work).unread), settings.limits.sizes)
 
 
@@ -98,7 +99,7 @@ class _Shown(NamedTuple):
 def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage], documents: frozenset[str]) -> None:
     """Write what Sphinx does not: pages of logs, raw logs and downloads. What is no longer wanted in their folders is deleted."""
     runs = {run: digest([shown.code, made]) for run, made in run_digests(shown.view).items()}
-    folders = {name: Sources(site / name) for name in (LOGS, "raw", "data", "downloads")}
+    folders = {name: Sources(site / name) for name in _WRITTEN_HERE}
     maker = PageMaker(site, work / "log-pages.json", PageFrame(site / f"{FRAME}.html"))
     write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
     maker.frame = PageFrame(site / f"{PART_FRAME}.html")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -100,14 +101,19 @@ def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
     return max(dated)[1] if dated else None
 
 
-def tested(results: Iterable[ResultRow]) -> set[tuple[str, str]]:
-    """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved."""
+def tested(results: Iterable[tuple[str | None, Iterable[ResultRow]]]) -> set[tuple[str, str]]:
+    """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved.
+
+    Args:
+        results: the numbers of each run, with its system.
+    """
     by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for system, metric, statistic, marks in {(result.run.system, result.metric, result.statistic, result.marks) for result in results}:
+    for system, of_run in results:
         found = by_system.setdefault(system, set())
-        found.add((metric, statistic))
-        if "no_bytes_moved" in marks:
-            found.add(("message_rate", "unmoved"))
+        for metric, statistic, marks in {(result.metric, result.statistic, result.marks) for result in of_run if result.scope == "summary"}:
+            found.add((metric, statistic))
+            if "no_bytes_moved" in marks:
+                found.add(("message_rate", "unmoved"))
     return {one for found in by_system.values() for one in found if not _stands_in(one, found)}
 
 
@@ -137,17 +143,19 @@ def history_document(metric: str, statistic: str) -> str:
     return f"history/{slug(f'{metric} {statistic}')}"
 
 
-def metrics_with_history(runs: Collection[RunRow], results: Iterable[ResultRow]) -> list[tuple[str, str]]:
-    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test."""
-    compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
-    among = {run.run for run in runs if (run.system, run.release) in compared}
-    there = tested(result for result in results if result.run.run in among)
-    return [one for one in METRICS_SHOWN if one in there]
-
-
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """The metrics with a history in a view. The list of pages asks for them, and so do the feeds."""
-    return view.once("metrics with history", lambda: metrics_with_history(view.runs.values(), view.summaries()))
+    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test.
+
+    The list of pages asks for them, and so do the feeds.
+    """
+    return view.once("metrics with history", partial(_metrics_with_history, view))
+
+
+def _metrics_with_history(view: View) -> list[tuple[str, str]]:
+    runs = view.runs.values()
+    compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
+    there = tested((run.system, view.by_run.get(run.run, ())) for run in runs if (run.system, run.release) in compared)
+    return [one for one in METRICS_SHOWN if one in there]
 
 
 def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,7 @@ from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, machine_names, profiles_of
 from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
-from tacholog.compare.sides import control_runs
+from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 
@@ -130,10 +130,13 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
     for name, side in zip(names, (old, new), strict=True):
         if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
             continue
-        results = side.results[side.results["scope"] == "summary"]
+        # A log without run.toml is a run of its own, named by its path.
+        logs_there = {*side.results["log"].unique()}
+        if not any(run.rpartition("/")[2] in logs_there for run in side.results["run"].unique()):
+            continue  # as nearly always: to look at each number takes longer
+        results = side.results.loc[side.results["scope"] == "summary", ["run", "log", "payload_bytes"]]
         stated = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
-        # A log without run.toml is a run of its own, named by its path.
         count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
         found += [f"sizes_unstated:{count}:{name}"] if count > 1 else []
     return tuple(found)
@@ -213,10 +216,8 @@ def _compared(profile: Profile, policy: Policy) -> Profile:
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
-    columns = ["run", "session", "repetition", "order_index", "start_time", "status", "reason"]
-    frame = dataset.runs[columns].astype(object)
-    cells = frame.where(frame.notna(), None).to_dict("records")
-    return [msgspec.convert({"side": side, **row}, RunOrder) for row in cells]
+    columns = ("run", "session", "repetition", "order_index", "start_time", "status", "reason")
+    return [msgspec.convert({"side": side, **row}, RunOrder) for row in stated_of(dataset.runs, columns)]
 
 
 def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProblem, ...]:
@@ -347,16 +348,17 @@ def _settings(policy: Policy) -> Settings:
 
 
 def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
-    controls = dataset.runs["run"].isin(control_runs(dataset))
-    measured = dataset if controls.all() else msgspec.structs.replace(dataset, runs=dataset.runs[~controls])  # a control has a version of its own
+    runs = stated_of(dataset.runs, ("run", "system", "system_version", "release", "tool", "host", "published", "start_time"))
+    controls = control_runs(dataset)
+    measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a version of its own
 
-    def distinct(column: str, of: Dataset = dataset) -> tuple[str, ...]:
-        return tuple(sorted({str(value) for value in of.runs[column].dropna()}))
+    def distinct(column: str, of: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
+        return tuple(sorted({str(run[column]) for run in of if run[column] is not None}))
 
     times = distinct("start_time")
     return Input(
         name=name,
-        runs=len(dataset.runs),
+        runs=len(runs),
         numbers=int((dataset.results["scope"] == "summary").sum()),
         systems=distinct("system", measured),
         versions=distinct("system_version", measured),
@@ -364,7 +366,7 @@ def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
         tools=distinct("tool"),
         hosts=tuple(machines[host] for host in distinct("host")),
         labels=_label_values(dataset),
-        published=bool(dataset.runs["published"].any()),
+        published=any(run["published"] for run in runs),
         first=times[0] if times else None,
         last=times[-1] if times else None,
         problems=len(dataset.problems),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,18 +50,30 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
     siblings: dict[int, list[int]] = {}
     for place, row in enumerate(data.cells.row[cell].tolist()):
         siblings.setdefault(row, []).append(place)
-    for places in (places for places in siblings.values() if len(places) > 1):
-        names = (*labels, *(name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across))
-        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in names}
-        named = [*labels, *(name for name in CONDITIONS if name in stated and len({*stated[name]}) > 1)]
+    groups = [places for places in siblings.values() if len(places) > 1]
+    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across]
+    for places, differing in zip(groups, _differing(data, [cell[places] for places in groups], conditions), strict=True):
+        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in (*labels, *differing)}
+        named = [*labels, *(name for name in CONDITIONS if name in stated)]
         for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
             alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
-            if alike and name in stated and len({*stated[name]}) > 1:
+            if alike and name in stated:
                 named.append(name)
         named = _needed(named, stated)
         for index, place in enumerate(places):
             found[place] = tuple((name, as_text(stated[name][index])) for name in named)
     return found
+
+
+def _differing(data: Numbers, groups: Sequence[Integers], names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield for each group of cells the columns of these names in which they differ. There are hundreds of groups, and few columns differ in any."""
+    if not groups:
+        return
+    starts = np.cumsum([0, *map(len, groups[:-1])])
+    cells, firsts = np.concatenate(groups), np.repeat([group[0] for group in groups], [len(group) for group in groups])
+    found = [np.logical_or.reduceat(data.columns[name].codes[cells] != data.columns[name].codes[firsts], starts) for name in names]
+    for place in range(len(groups)):
+        yield [name for name, differs in zip(names, found, strict=True) if differs[place]]
 
 
 def _labels_that_differ(data: Numbers) -> list[str]:
@@ -74,10 +86,10 @@ def _labels_that_differ(data: Numbers) -> list[str]:
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
     """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
     kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
-    for name in _SAY_LITTLE:
+    for name in (name for name in _SAY_LITTLE if name in named):
         fewer = [one for one in kept if one != name]
         distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
-        if name in kept and () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
+        if () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
             kept = fewer
     return kept
 

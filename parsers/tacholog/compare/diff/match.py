@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tacholog.compare.comparable import STATED
-from tacholog.compare.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
+from tacholog.compare.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers, dense
 
 NONE = -1
 
@@ -40,23 +37,19 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
         data: both sides' numbers.
         across: what rows may differ in.
     """
-    import pandas as pd
-
     cells = data.cells
     workload = data.codes([*(name for name in CONDITIONS if name not in across), *data.labels])
-    looser = _looser(data, across)
-    frame = pd.DataFrame({"new": cells.new, "row": cells.row, "conditions": cells.conditions, "workload": workload} | looser)
-    left, right = frame[~frame["new"]], frame[frame["new"]]
+    olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
     found: list[tuple[Integers, Integers]] = []
-    for keys in (["row", "conditions"], ["row", "workload"], ["row"], *([name] for name in looser)):
-        old, new = _only_ones(left, keys), _only_ones(right, keys)
-        joined = old.merge(new, on=keys, suffixes=("_old", "_new"))
-        pair = joined["at_old"].to_numpy(np.int64), joined["at_new"].to_numpy(np.int64)
+    for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(data, across).values())):
+        pair = _only_ones(columns, olds, news)
+        olds[pair[0]] = news[pair[1]] = False
         found.append(pair)
-        left, right = left.drop(index=pair[0].tolist()), right.drop(index=pair[1].tolist())
-    olds = np.concatenate([*(old for old, _ in found), left.index.to_numpy(np.int64), np.full(len(right), NONE)])
-    news = np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right.index.to_numpy(np.int64)])
-    return CellPairs(olds, news)
+    left, right = np.flatnonzero(olds), np.flatnonzero(news)
+    return CellPairs(
+        np.concatenate([*(old for old, _ in found), left, np.full(len(right), NONE)]),
+        np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right]),
+    )
 
 
 def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
@@ -86,6 +79,17 @@ def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
     return np.where(special, -1 - np.arange(len(codes)), codes)
 
 
-def _only_ones(side: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    alone = side[~side.duplicated(keys, keep=False)][keys]
-    return alone.assign(at=alone.index)
+def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
+    """Pair the cells that are the only one on their side with their values in these columns, in the order of the old ones.
+
+    Pandas does this too. It takes some milliseconds to join even a few rows, and a site has many comparisons of few rows.
+    """
+    codes = dense(columns[0])
+    for column in columns[1:]:
+        codes = dense(codes * (len(codes) + 1) + dense(column))
+    count = int(codes.max(initial=-1)) + 1
+    is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
+    old, new = (np.flatnonzero(side & is_alone[codes]) for side in (olds, news))
+    partner = np.full(count, NONE)
+    partner[codes[new]] = new
+    return old, partner[codes[old]]

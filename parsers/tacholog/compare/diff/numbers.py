@@ -145,13 +145,13 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     labelled_setting = _combined([*named, *(columns[name] for name in labels)]) if labels else setting
     kept = [columns[name] for name in CONDITIONS if name not in policy.across]
     width = int(profiles.max(initial=0)) + 1
-    conditions = _dense(_combined(kept) * width + profiles[runs])
+    conditions = dense(_combined(kept) * width + profiles[runs])
     across = _combined([columns[name] for name in policy.across if name in columns])
     is_new = np.repeat([False, True], [len(frame) for frame in frames])
     marks = np.concatenate([_mark_bits(frame["marks"]) for frame in frames])
     names = _combined([columns[name] for name in NAME])
-    row = _dense(setting * (int(names.max(initial=0)) + 1) + names)
-    cell = _dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
+    row = dense(setting * (int(names.max(initial=0)) + 1) + names)
+    cell = dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
     tested = _tested(columns, labelled_setting, is_new, marks, policy)
     cells, entries, at = _cells(frames, cell, runs, (marks, across, _upper_of_two(columns["metric"])), (is_new, row, conditions))
     published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
@@ -195,8 +195,10 @@ def _column(parts: Sequence[pd.Series]) -> CodedColumn:
     import pandas as pd
     from pandas.api.types import union_categoricals
 
+    parts = [part for part in parts if len(part)] or parts[:1]  # Where there is only one side, nothing has to be joined.
     categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
-    codes, words = pd.factorize(union_categoricals([part.array for part in parts]) if categories else pd.concat(parts, ignore_index=True))
+    joined = parts[0] if len(parts) == 1 else union_categoricals([part.array for part in parts]) if categories else pd.concat(parts)
+    codes, words = pd.factorize(joined)
     return CodedColumn((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
 
 
@@ -226,14 +228,15 @@ def _combined(columns: Iterable[CodedColumn]) -> Integers:
             total, size = column.codes.astype(np.int64), width
             continue
         if size > 2**62 // width:
-            total = _dense(total)
+            total = dense(total)
             size = int(total.max(initial=0)) + 1
         total = total * width + column.codes
         size *= width
-    return _dense(total) if total is not None else np.zeros(1, np.int64)
+    return dense(total) if total is not None else np.zeros(1, np.int64)
 
 
-def _dense(codes: Integers) -> Integers:
+def dense(codes: Integers) -> Integers:
+    """The same as whole numbers from 0 on without gaps, in the order in which they appear."""
     import pandas as pd
 
     return pd.factorize(codes)[0].astype(np.int64)
@@ -243,8 +246,12 @@ def _mark_bits(marks: pd.Series) -> Integers:
     lists = marks.to_numpy(object)
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
     bits = np.zeros(len(lists), np.int64)
-    for position in np.flatnonzero(lengths):
-        bits[position] = sum({MARK_BITS.get(name, 0) for name in lists[position]})
+    known: dict[int, int] = {}  # by the identity of the list, which rows with the same marks share
+    marked = np.flatnonzero(lengths)
+    for one in lists[marked]:
+        if id(one) not in known:
+            known[id(one)] = sum({MARK_BITS.get(name, 0) for name in one})
+    bits[marked] = [known[id(one)] for one in lists[marked]]
     return bits
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tacholog.compare.diff.match import CellPairs
 from tacholog.compare.diff.numbers import Flags, Integers, Numbers, run_sets
+from tacholog.compare.sides import stated_of
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -49,11 +50,10 @@ def _identities(dataset: Dataset) -> Sequence[Hashable]:
     logs: dict[str, list[object]] = {}
     for run, digest in zip(dataset.logs["run"], dataset.logs["sha256"], strict=True):
         logs.setdefault(run, []).append(digest)
-    made = dataset.runs[["start_time", "order_index"]].astype(object)
-    whens = made.where(made.notna(), None).itertuples(index=False, name=None)
-    return [_identity(logs.get(run, []), when) for run, when in zip(dataset.runs["run"], whens, strict=True)]
+    made = stated_of(dataset.runs, ("run", "start_time", "order_index"))
+    return [_identity(logs.get(run, []), when) for run, *when in (one.values() for one in made)]
 
 
-def _identity(digests: Sequence[object], when: tuple[object, ...]) -> Hashable:
+def _identity(digests: Sequence[object], when: Sequence[object]) -> Hashable:
     known = [digest for digest in digests if isinstance(digest, str)]
     return (*sorted(known), *when) if known and len(known) == len(digests) else object()

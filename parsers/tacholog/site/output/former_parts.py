@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.site.output.memory import keep_value, kept_value
-from tacholog.site.output.parts import Part, names_of_parts, part_folder
+from tacholog.site.output.memory import is_whole, keep_value, kept_value, stamp_of
+from tacholog.site.output.parts import names_of_parts, part_folder
 
 _FORMER = ".former"
 
@@ -54,7 +54,7 @@ def taken_over(parts: Path, document: str, name: str, made_of: str, make: Callab
     html = make()
     new = names_of_parts(parts, document) - before
     if new:
-        keep_value(folder / f"{name}.item", _Item(made_of, html, {part: _state(folder / f"{part}.json") for part in sorted(new)}))
+        keep_value(folder / f"{name}.item", _Item(made_of, html, {part: stamp_of(folder / f"{part}.json") for part in sorted(new)}))
     return html
 
 
@@ -65,14 +65,9 @@ def _moved(former: Path, folder: Path, name: str, made_of: str) -> str | None:
         return None
     files = {former / f"{part}.json": folder / f"{part}.json" for part in item.parts}
     for (file, target), state in zip(files.items(), item.parts.values(), strict=True):
-        if target.exists() or kept_value(file, Part) is None or _state(file) != state:
+        if target.exists() or not is_whole(file) or stamp_of(file) != state:
             return None
     folder.mkdir(parents=True, exist_ok=True)
     for file, target in (*files.items(), (former / f"{name}.item", folder / f"{name}.item")):
         file.rename(target)
     return item.html
-
-
-def _state(file: Path) -> str:
-    """Return the digest that a kept value begins with."""
-    return file.read_bytes().partition(b"\n")[0].decode("ascii", "replace")

@@ -12,12 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tacholog.render.addresses import address_from, with_addresses
 from tacholog.render.html import Html, esc, join, tag
 from tacholog.render.tables.logs import log_facts
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
-from tacholog.site.output.memory import remember, remembered
+from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.sources import Sources
 from tacholog.view.results import LogRow, ProblemRow, ResultRow
@@ -46,22 +48,31 @@ def log_pages(view: View, folder: str, parents: Mapping[str, Sequence[tuple[str,
     return [LogPage(log_document(folder, log.run, log.log), log, tuple(parents.get(log.run, ()))) for log in view.logs]
 
 
+class _Written(msgspec.Struct, frozen=True):
+    """What a build wrote: the key of each file, and to which pages the links in them may lead."""
+
+    keys: dict[str, str]
+    targets: list[str]
+
+
 class PageMaker:
     """Writes pages into the frame that Sphinx made, and remembers by its key what is on each."""
 
     def __init__(self, site: Path, memory: Path, frame: PageFrame) -> None:
         """``memory`` is the file that keeps the keys between builds. ``frame`` is that of the pages that are written next."""
         self._site, self._memory, self.frame = os.fspath(site), memory, frame
-        self._before = remembered(memory)
+        written = kept_value(memory, _Written) or _Written({}, [])
+        self._before, self._targets_before = written.keys, frozenset(written.targets)
         memory.unlink(missing_ok=True)  # A build that fails may have written other pages than those that the file knows.
         self._now: dict[str, str] = {}
+        self._targets: frozenset[str] = frozenset()
 
     def keep(self, document: str, key: str, into: Sources) -> bool:
         """Keep a page as it is if it was made for this key and in this frame, and return whether it was."""
-        if not self._is_there(f"{document}.html", self._before.get(document) == self._remembered(key)):
+        if self._before.get(document) != self._remembered(key) or not into.kept(self._inside(document, into)):
             return False
         self._now[document] = self._remembered(key)
-        return into.kept(self._inside(document, into))
+        return True
 
     def known(self, document: str, key: str) -> str | None:
         """Return the body that was written for this key, if it is still there; it may be in another frame."""
@@ -76,8 +87,25 @@ class PageMaker:
 
     def is_current(self, name: str, key: str) -> bool:
         """Note that a file that is no page is made of this, and return whether it was written so before and is still there."""
+        return self._is_there(name, self.was_made_of(name, key))
+
+    def was_made_of(self, name: str, key: str) -> bool:
+        """Note that a file that is no page is made of this, and return whether it was written so before. Whether it is still there, others ask."""
         self._now[name] = key
-        return self._is_there(name, self._before.get(name) == key)
+        return self._before.get(name) == key
+
+    def keep_with_page(self, name: str, key: str, into: Sources) -> bool:
+        """Keep a file that is no page, and the page of its name if it was written too, if both were made for this key; return whether they were."""
+        file, page = f"{name}.js", name in self._before
+        if not self._is_there(file, self._before.get(file) == key) or (page and not self.keep(name, key, into)):
+            return False
+        self._now[file] = key
+        return True
+
+    def leads_to(self, documents: frozenset[str]) -> bool:
+        """Note to which pages links may lead. Return whether all to which those of the last build might lead are among them."""
+        self._targets = documents
+        return bool(self._targets_before) and self._targets_before <= documents
 
     def _remembered(self, key: str) -> str:
         return f"{key} {self.frame.digest}"
@@ -91,7 +119,7 @@ class PageMaker:
 
     def save(self) -> None:
         """Keep the keys for the next build."""
-        remember(self._memory, self._now)
+        keep_value(self._memory, _Written(self._now, sorted(self._targets)))
 
 
 def write_log_pages(

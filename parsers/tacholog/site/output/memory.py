@@ -1,4 +1,4 @@
-"""What a build remembers for the next one: the digest of everything that a file was made of, or a part of a page itself."""
+"""What a build remembers for the next one, such as the digest of everything that a file was made of, or a part of a page itself."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from typing import TypeVar
 import msgspec
 
 _Value = TypeVar("_Value")
-
-
-def remembered(memory: Path) -> dict[str, str]:
-    """Return the digests by the names of the files; nothing if there are none that can be read."""
-    try:
-        return msgspec.json.decode(memory.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return {}
-
-
-def remember(memory: Path, digests: dict[str, str]) -> None:
-    """Keep the digests for the next build."""
-    memory.write_bytes(msgspec.json.encode(digests))
+_STAMP_BYTES = 65  # of a SHA-256 in hexadecimal, and the end of its line
 
 
 def kept_value(path: Path, kind: type[_Value]) -> _Value | None:
@@ -33,10 +21,28 @@ def kept_value(path: Path, kind: type[_Value]) -> _Value | None:
         return None
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file is as `keep_value` wrote it. To decode the value too takes several times as long."""
+    try:
+        digest, _, content = path.read_bytes().partition(b"\n")
+        return digest == _digest(content)
+    except OSError:
+        return False
+
+
 def keep_value(path: Path, value: object) -> None:
     """Keep a value for the next build, with its digest: what is damaged on the disk must not come onto a page."""
     content = msgspec.json.encode(value)
     path.write_bytes(_digest(content) + b"\n" + content)
+
+
+def stamp_of(path: Path) -> str:
+    """Return the digest that a kept value begins with: another value has another. Large values are not read for it.
+
+    Whether the value is still as it was kept, only `is_whole` and `kept_value` say.
+    """
+    with path.open("rb") as stream:
+        return stream.readline(_STAMP_BYTES).decode("ascii", "replace").rstrip("\n")
 
 
 def _digest(content: bytes) -> bytes:

@@ -21,7 +21,7 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import tag
 from tacholog.site.output.log_pages import PageMaker, heading
-from tacholog.site.output.memory import keep_value, kept_value
+from tacholog.site.output.memory import is_whole, keep_value, kept_value, stamp_of
 from tacholog.site.sources import Sources
 from tacholog.view.run_digests import digest
 
@@ -57,16 +57,9 @@ def add_to_part(parts: Path, document: str, part: Part) -> None:
     keep_value(path, Part(part.name, known.pieces | part.pieces, part.title or known.title))
 
 
-def parts_of(parts: Path, document: str) -> Iterator[Part]:
-    """Yield the parts of a page."""
-    for path in sorted(part_folder(parts, document).glob("*.json")):
-        if part := kept_value(path, Part):
-            yield part
-
-
 def forget_damaged(parts: Path) -> None:
     """Delete all parts if one of them is damaged: without their folder, all pages are made again, and all parts with them."""
-    if any(kept_value(path, Part) is None for path in parts.glob("*/*.json")):
+    if not all(map(is_whole, parts.glob("*/*.json"))):
         shutil.rmtree(parts)
 
 
@@ -100,13 +93,19 @@ def write_parts(maker: PageMaker, into: Sources, parts: Path, documents: Iterabl
     Raises:
         TachologError: a link leads to a page that does not exist.
     """
+    are_links_good = maker.leads_to(known)  # those of parts that did not change: they were checked when all pages were there that are gone now
     for document in _with_parts(parts, documents):
-        for part in parts_of(parts, document):
-            name = _beside(document, part.name)
+        for path in sorted(part_folder(parts, document).glob("*.json")):
+            name = _beside(document, path.stem)
+            # The addresses in a part follow from its place. To read all parts again took a thirtieth of a build.
+            key = digest([code, document, stamp_of(path)])
+            if are_links_good and maker.keep_with_page(name, key, into):
+                continue
+            part = kept_value(path, Part)
+            if part is None:
+                continue
             for text in part.pieces.values():
                 check_links(text, known)
-            # The addresses in a part follow from its place. To resolve those of parts that did not change took a tenth of a build.
-            key = digest([code, document, part])
             is_current = maker.is_current(f"{name}.js", key)
             if is_current and (not part.title or maker.keep(name, key, into)):
                 continue

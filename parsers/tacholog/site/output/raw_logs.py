@@ -41,5 +41,5 @@ def write_raw(maker: PageMaker, raw: Sources, view: View, runs: Mapping[str, str
     for run in view.runs.values():
         name = raw_name(run.run, RUN_FILE)
         inside = name.removeprefix(f"{folder}/")
-        if run.manifest and not (maker.is_current(name, runs[run.run]) and raw.kept(inside)) and (manifest := manifest_of(run)):
+        if run.manifest and not (maker.was_made_of(name, runs[run.run]) and raw.kept(inside)) and (manifest := manifest_of(run)):
             raw.write(inside, as_toml(manifest))
