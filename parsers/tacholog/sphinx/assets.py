@@ -62,6 +62,8 @@ def _add_static(_app: Sphinx, config: Config) -> None:
 
 def _note_code(_app: Sphinx, config: Config) -> None:
     """Make all pages depend on the code of this package: another version may make other tables from the same data."""
+    if config.tacholog_made_by:
+        return  # `tacholog report` has looked at the code already.
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for module in sorted(package.rglob("*.py")):
