@@ -28,5 +28,10 @@ def _keep_compiled(app: Sphinx) -> None:
     if folder.is_symlink():
         return
     # Jinja2 compares the text of a template. What compiles it, and the filters that it names, are of these packages.
+    environment.bytecode_cache = CompiledTemplates(folder, packages_digest(app))
+
+
+def packages_digest(app: Sphinx) -> str:
+    """Return a digest of the packages that make pages of templates."""
     packages = {"jinja2": version("jinja2"), "sphinx": version("sphinx")} | {name: extension.version for name, extension in app.extensions.items()}
-    environment.bytecode_cache = CompiledTemplates(folder, hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest())
+    return hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()
