@@ -14,7 +14,8 @@ author = _site["name"]
 copyright = _site["copyright"]
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
-templates_path = []  # a new list: the theme appends to the default list, so a second build in the same process would differ from the first
+# A new list: the theme appends to the default list, so a second build in the same process would differ from the first.
+templates_path = ["_templates"]
 exclude_patterns = ["**/_*.md"]
 nitpicky = True
 smartquotes = False  # names are shown exactly as written
@@ -37,7 +38,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": ["contents"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",

@@ -53,6 +53,27 @@ def test_memory_that_was_freed_is_used_again() -> None:
     assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without
 
 
+SEARCHES = """
+import gc
+from tacholog.garbage import collect_rarely, keep_made
+
+found = []
+gc.callbacks.append(lambda phase, about: found.append(phase) if phase == "stop" else None)
+collect_rarely()
+modules = [[] for _ in range(300_000)]
+{between}
+rows = [[] for _ in range(300_000)]
+print(len(found))
+"""
+
+
+@pytest.mark.parametrize(("between", "searches"), [("keep_made()", 0), ("", 1)])
+def test_what_stays_is_not_searched_with_what_is_made_later(between: str, searches: int) -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCHES.format(between=between)], check=True, capture_output=True, text=True)
+
+    assert int(done.stdout) == searches
+
+
 AT_THE_END = """
 import atexit
 import gc

@@ -12,7 +12,7 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
-from tacholog.garbage import end_at_once, keep_freed, rare_collections
+from tacholog.garbage import collect_rarely, end_at_once, keep_freed
 from tacholog.interruption import ending_in_order
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     keep_freed()
     end_at_once()
-    with terminal.guarded(), rare_collections(), ending_in_order():
+    collect_rarely()
+    with terminal.guarded(), ending_in_order():
         _run(arguments)
 
 

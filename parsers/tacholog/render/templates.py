@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import FileSystemLoader, StrictUndefined, Undefined, nodes
+from jinja2 import BytecodeCache, FileSystemLoader, StrictUndefined, Undefined, nodes
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -49,6 +49,21 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 def myst_templates(folder: Path | None = None) -> _Environment:
     """Return the environment for pages in MyST. Every value is escaped, except those that the functions of `tacholog.render.myst` made."""
+    return _myst_templates(folder or templates_dir())
+
+
+def html_templates(folder: Path | None = None) -> _Environment:
+    """Return the environment for pages in HTML. Every value is escaped, except `Html`."""
+    return _html_templates(folder or templates_dir())
+
+
+def take_compiled(pages: BytecodeCache, comparisons: BytecodeCache) -> None:
+    """Let both environments take compiled templates from elsewhere, and bring there what they compile."""
+    myst_templates().bytecode_cache, html_templates().bytecode_cache = pages, comparisons
+
+
+@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
+def _myst_templates(folder: Path) -> _Environment:
     filters: dict[str, Callable[..., object]] = {
         "code": myst.code,
         "counted": myst.counted,
@@ -59,15 +74,10 @@ def myst_templates(folder: Path | None = None) -> _Environment:
         "options": myst.options,
         "quoted": myst.quoted,
     }
-    return _Environment(folder or templates_dir(), _as_myst, filters, autoescape=False)
+    return _Environment(folder, _as_myst, filters, autoescape=False)
 
 
-def html_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment for pages in HTML. Every value is escaped, except `Html`."""
-    return _html_templates(folder or templates_dir())
-
-
-@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
+@lru_cache(maxsize=2)
 def _html_templates(folder: Path) -> _Environment:
     return _Environment(folder, _as_html, {}, autoescape=True)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.file_digests import remembering
+from tacholog.garbage import keep_made
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build
 from tacholog.site.settings import SiteSettings
@@ -66,6 +67,7 @@ def build_site(
             # To import what builds a site takes longer than to change its style sheets.
             from tacholog.site.whole import build_whole
 
+            keep_made()
             build_whole(roots, site, work, settings, inputs, progress, reading)
         note_built(work, site)
     return site / "index.html"

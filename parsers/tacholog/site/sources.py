@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from tacholog.site.walk import walk
+
 KEPT_IN_OUTPUT = ("_static", "_sources")
 _PAGE_ENDINGS = ("html", "js")
 _PART = ".part"  # of a file that is being written
@@ -19,7 +21,7 @@ class Sources:
         """``folder`` may hold the files of the last build."""
         self.folder = folder
         self._inside = f"{folder}/"
-        self._made: set[str] = set()  # as `os.walk` names them
+        self._made: set[str] = set()  # as `walk` names them
         self._folders: set[str] = set()
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -51,7 +53,7 @@ class Sources:
     def tidy(self) -> None:
         """Delete every file that was not written since this object was made."""
         top = os.fspath(self.folder)
-        for folder, _, files in os.walk(top, topdown=False):
+        for folder, _, files in reversed(list(walk(top))):  # what is in a folder comes before it
             unwanted = [path for path in (f"{folder}/{file}" for file in files) if path not in self._made]
             for path in map(Path, unwanted):
                 if path.is_file():
@@ -82,7 +84,7 @@ def delete_orphans(site: Path, documents: Iterable[str], tidied: Collection[str]
     wanted = {*documents, "search", "genindex", "searchindex"}
     left_out = {*KEPT_IN_OUTPUT, *tidied}
     top = os.fspath(site)
-    for folder, names, files in os.walk(top):
+    for folder, names, files in walk(top):
         inside = folder[len(top) :].lstrip("/")  # There are thousands, and to make a `Path` of each takes longer than to look into it.
         names[:] = [name for name in names if inside or (name not in left_out and not name.startswith("."))]
         for file in files:

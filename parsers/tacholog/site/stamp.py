@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,12 +189,19 @@ def read_stamp(site: Path) -> Stamp:
         UnreadableInput: there is none, or this version did not write it.
     """
     try:
-        stamp = msgspec.json.decode((site / STAMP).read_bytes(), type=Stamp)
+        stamp, is_whole = _stamp_in((site / STAMP).read_bytes())
     except (OSError, msgspec.DecodeError):
         raise UnreadableInput(f"{site}: the site is not finished: its last build failed or was stopped; build it again (tacholog report)") from None
-    if stamp.schema != 1 or stamp.digest != _list_digest(stamp.files):
+    if not is_whole:
         raise UnreadableInput(f"{site / STAMP}: this version of Tacholog did not write this stamp; build the site again (tacholog report)")
     return stamp
+
+
+@lru_cache(maxsize=1)  # A build asks for the stamp several times.
+def _stamp_in(content: bytes) -> tuple[Stamp, bool]:
+    """Return a stamp, and whether it is of this version and its list is the one that was written."""
+    stamp = msgspec.json.decode(content, type=Stamp)
+    return stamp, stamp.schema == 1 and stamp.digest == _list_digest(stamp.files)
 
 
 def _list_digest(files: dict[str, str]) -> str:

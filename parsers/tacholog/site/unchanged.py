@@ -16,6 +16,7 @@ import msgspec
 from tacholog.formats.registry import GROUP
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.settings import SiteSettings
+from tacholog.site.walk import walk
 
 _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
 STATIC = "_static"
@@ -79,7 +80,7 @@ def _content(path: Path) -> str:
 
 def _below(folder: Path, but: Path | None = None) -> Iterator[str]:
     left_out = None if but is None else os.fspath(but)
-    for inner, names, files in os.walk(folder):
+    for inner, names, files in walk(os.fspath(folder)):
         names[:] = sorted(name for name in names if name != "__pycache__" and f"{inner}/{name}" != left_out)
         yield from (_file(f"{inner}/{file}") for file in sorted(files))
 

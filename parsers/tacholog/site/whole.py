@@ -20,8 +20,9 @@ from tacholog.errors import TachologError
 from tacholog.garbage import give_back
 from tacholog.interruption import interrupt_again
 from tacholog.render.diff.text import github
-from tacholog.render.templates import myst_templates
+from tacholog.render.templates import myst_templates, take_compiled
 from tacholog.resources import site_dir, templates_dir
+from tacholog.site.compiled_templates import CompiledTemplates
 from tacholog.site.downloads import write_downloads
 from tacholog.site.output.diffs import comparison
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
@@ -46,7 +47,7 @@ from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_OTHER_PAGES, _KEPT_PAGES, _PARTS = "other-pages.json", "pages.json", "parts"
+_OTHER_PAGES, _KEPT_PAGES, _PARTS, _COMPILED = "other-pages.json", "pages.json", "parts", "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
 _WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site of which Sphinx writes nothing
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
@@ -65,6 +66,7 @@ def build_whole(
     data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
     give_back()
     keep(work / "dataset", data, view)
+    take_compiled(*(CompiledTemplates(work / _COMPILED / kind, inputs.code) for kind in ("pages", "comparisons")))
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)

@@ -1,8 +1,8 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
 `directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `node` the HTML node, `assets` the style sheets
-and scripts, `theme` its compiled templates, `scripts` the content security policy, `search` the search index. The HTML itself is made in
-`tacholog.render`.
+and scripts, `theme` its compiled templates, `contents` its lists of headings, `scripts` the content security policy, `search` the search index.
+The HTML itself is made in `tacholog.render`.
 
 In ``conf.py``::
 
@@ -35,7 +35,23 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, their node and what the pages need."""
     from importlib.metadata import version
 
-    from tacholog.sphinx import assets, diffs, directives, fold, node, outward, parts, programs, requirements, scripts, search, store, theme, titles
+    from tacholog.sphinx import (
+        assets,
+        contents,
+        diffs,
+        directives,
+        fold,
+        node,
+        outward,
+        parts,
+        programs,
+        requirements,
+        scripts,
+        search,
+        store,
+        theme,
+        titles,
+    )
 
     for name in ("tacholog_data", "tacholog_site", "tacholog_dataset", "tacholog_logs"):
         app.add_config_value(name, None, "env", types=frozenset({str, type(None)}))
@@ -45,6 +61,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
     theme.setup(app)
+    contents.setup(app)
     node.setup(app)
     directives.setup(app)
     fold.setup(app)

@@ -14,6 +14,7 @@ from sphinx.util import logging
 
 from tacholog.resources import site_dir
 from tacholog.site.bundle import plotly_bundle
+from tacholog.site.walk import walk
 from tacholog.sphinx.node import other_pages
 from tacholog.sphinx.scripts import has_policy, head_of, known_scripts, policy_of
 
@@ -62,6 +63,8 @@ def _add_static(_app: Sphinx, config: Config) -> None:
 
 def _note_code(_app: Sphinx, config: Config) -> None:
     """Make all pages depend on the code of this package: another version may make other tables from the same data."""
+    if config.tacholog_made_by:
+        return  # `tacholog report` has looked at the code already.
     package = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for module in sorted(package.rglob("*.py")):
@@ -90,7 +93,7 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
 def _pages(site: Path) -> Iterator[str]:
     """Yield the names of all pages in a site. There are thousands, and to make a `Path` of each takes longer than to find it."""
     top = os.fspath(site)
-    for folder, folders, files in os.walk(top):
+    for folder, folders, files in walk(top):
         if folder == top:
             folders[:] = [name for name in folders if not name.startswith(".")]  # a folder such as .git is not ours
         inside = folder[len(top) + 1 :].replace(os.sep, "/")

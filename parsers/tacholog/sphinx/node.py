@@ -45,17 +45,17 @@ def setup(app: Sphinx) -> None:
 
 def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
     builder = translator.builder
-
-    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(builder, kind, name, node)))
+    others = other_pages(builder.config.tacholog_other_pages)  # Once for all links in it: a page may have thousands.
+    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(builder, kind, name, node, others)))
     raise nodes.SkipNode
 
 
-def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element) -> str:
+def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element, others: frozenset[str]) -> str:
     here: str = builder.current_docname
     if kind == "root":
         up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
         return f"{up}/{name}" if up else name
-    if name not in builder.env.found_docs and name not in other_pages(builder.config.tacholog_other_pages):
+    if name not in builder.env.found_docs and name not in others:
         _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
     return builder.get_relative_uri(here, name)
 

@@ -1,7 +1,4 @@
-"""The templates of the theme, compiled once: to compile them took a quarter of a second of each build, however small.
-
-Compiled templates are code. They lie in Sphinx's own cache, which Python unpickles: who can write there can run code without them too.
-"""
+"""The templates of the theme, compiled once."""
 
 from __future__ import annotations
 
@@ -10,13 +7,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import FileSystemBytecodeCache
+from tacholog.site.compiled_templates import CompiledTemplates
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 FOLDER = ".tacholog-templates"  # Beside the trees of pages, whose folders are those of the project.
-_PREFIX, _ENDING = "tacholog-", ".cache"
 
 
 def setup(app: Sphinx) -> None:
@@ -31,11 +27,11 @@ def _keep_compiled(app: Sphinx) -> None:
     folder = Path(app.doctreedir, FOLDER)
     if folder.is_symlink():
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    # Jinja2 compares the text of a template and the version of Python. What compiles it, and the filters that it names, are of these packages.
+    # Jinja2 compares the text of a template. What compiles it, and the filters that it names, are of these packages.
+    environment.bytecode_cache = CompiledTemplates(folder, packages_digest(app))
+
+
+def packages_digest(app: Sphinx) -> str:
+    """Return a digest of the packages that make pages of templates."""
     packages = {"jinja2": version("jinja2"), "sphinx": version("sphinx")} | {name: extension.version for name, extension in app.extensions.items()}
-    made_by = hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()[:16]
-    for file in folder.glob(f"{_PREFIX}*{_ENDING}"):
-        if not file.name.startswith(f"{_PREFIX}{made_by}-"):
-            file.unlink(missing_ok=True)
-    environment.bytecode_cache = FileSystemBytecodeCache(str(folder), f"{_PREFIX}{made_by}-%s{_ENDING}")
+    return hashlib.sha256(repr(sorted(packages.items())).encode()).hexdigest()

@@ -17,7 +17,7 @@ import msgspec
 from tacholog.dataset.cache import packed
 from tacholog.dataset.work.entries import LogEntry, encoded
 from tacholog.dataset.work.tasks import LogTask, do
-from tacholog.garbage import keep_freed, rare_collections
+from tacholog.garbage import collect_rarely, keep_freed
 
 NUMBER_BYTES = 8
 _LONG_LOG_BYTES = 1 << 18  # How far a shorter log is read is not said.
@@ -83,5 +83,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     keep_freed()
-    with rare_collections():
-        main()
+    collect_rarely()
+    main()
