@@ -24,6 +24,7 @@ from tacholog.render.templates import myst_templates
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.downloads import write_downloads
 from tacholog.site.output.diffs import comparison
+from tacholog.site.output.kept_series import SeriesMemory
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.output.parts import forget_damaged, part_names, write_parts
@@ -46,7 +47,7 @@ from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_OTHER_PAGES, _KEPT_PAGES, _PARTS = "other-pages.json", "pages.json", "parts"
+_OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS = "other-pages.json", "pages.json", "series.json", "parts"
 _SEARCH_INDEX = "searchindex.js"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
@@ -64,6 +65,7 @@ def build_whole(
     data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
     give_back()
     keep(work / "dataset", data, view)
+    series = SeriesMemory(work / _KEPT_SERIES, inputs.code, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
@@ -77,6 +79,7 @@ def build_whole(
     documents = [*of_sphinx, *(page.document for page in logs)]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]), documents)
+    series.save()
     renew_addresses(site, [f"{document}.html" for document in (*of_sphinx, "search")], inputs.styles)
     give_back()
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
