@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -165,11 +166,21 @@ def _compared(view: View) -> Sequence[Compared]:
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for spins in (spinning_among(part.series(named), part.by_run),)
-        for test in dict.fromkeys(result.test for result in part.summaries())
+        for test in _tests_of(part)
         for one in part.only(Selection(test=test)).series(named)
     ]
     recall(view, [one.series for one in found])
     return found
+
+
+def _tests_of(part: View) -> list[str]:
+    """Return the tests of whole measurements, in the order of appearance. Of a run with numbers of one test, no more than the first is looked at."""
+    found: dict[str, None] = {}
+    for name, results in part.by_run.items():
+        whole = (result.test for result in results if result.scope == "summary")
+        several = len({test for _, test in part.kinds[name]}) > 1
+        found.update(dict.fromkeys(whole if several else islice(whole, 1)))
+    return list(found)
 
 
 def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
@@ -280,15 +291,15 @@ def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> 
     """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
     cells = [group.cells(one) for one in members]
     lower = METRICS[group.metric].better == "lower"
+    choose = min if lower else max
+    best = {at: choose((float(found[at].value or 0.0) for found in cells if at in found), default=0.0) for at in sizes}
 
     def worth(found: Mapping[int, Cell]) -> float:
         ratios = []
         for at in sizes:
-            values = [float(each[at].value or 0.0) for each in cells if at in each]
-            best = min(values, default=0.0) if lower else max(values, default=0.0)
             mine = float(found[at].value or 0.0) if at in found else 0.0
-            if best > 0 and mine > 0:
-                ratios.append(math.log(mine / best) * (1 if lower else -1))
+            if best[at] > 0 and mine > 0:
+                ratios.append(math.log(mine / best[at]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
     order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))
