@@ -120,7 +120,7 @@ def test_a_number_that_was_not_asked_for_before_is_kept_from_then_on() -> None:
     kept = known_after(made_up(), dict(known.now()))
 
     (one,) = kept.values()
-    assert [statistic for _, statistic, _ in one.cells] == ["p50", "p99.9", "max"]
+    assert [cells.statistic for cells in one.cells] == ["p50", "p99.9", "max"]
 
 
 @pytest.mark.parametrize("fault", ["another code", "damaged"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html as markup
 import json
 import re
+from collections.abc import Container
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,16 +47,18 @@ def setup(app: Sphinx) -> None:
 def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
     builder = translator.builder
 
-    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(builder, kind, name, node)))
+    others = other_pages(builder.config.tacholog_other_pages)  # once for all links: it looks at the file
+    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(builder, others, (kind, name), node)))
     raise nodes.SkipNode
 
 
-def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element) -> str:
+def _target(builder: StandaloneHTMLBuilder, others: Container[str], link: tuple[str, str], node: nodes.Element) -> str:
+    kind, name = link
     here: str = builder.current_docname
     if kind == "root":
         up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
         return f"{up}/{name}" if up else name
-    if name not in builder.env.found_docs and name not in other_pages(builder.config.tacholog_other_pages):
+    if name not in builder.env.found_docs and name not in others:
         _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
     return builder.get_relative_uri(here, name)
 

@@ -16,6 +16,7 @@ from tacholog.view.series import Cell, Measured, Series
 from tacholog.view.views import View
 
 _NAME = "known series"
+_NOWHERE = -1
 
 
 class KeptGroup(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -27,25 +28,38 @@ class KeptGroup(msgspec.Struct, frozen=True, array_like=True, gc=False):
     runs: int
 
 
-class KeptCell(msgspec.Struct, frozen=True, array_like=True):
-    """A cell: its size, and the places of its numbers. ``ends`` are those of the lowest and the highest value; null where it has no value."""
+class KeptDetails(msgspec.Struct, frozen=True, array_like=True):
+    """What few cells have: how many runs state the number, of how many; two groups of runs; marks."""
 
-    size: int | None
-    results: list[int]
-    shown: int
-    ends: tuple[int, int] | None
     stated: tuple[int, int] | None
     groups: list[KeptGroup]
     marks: list[str]
 
 
+class KeptCells(msgspec.Struct, frozen=True, array_like=True):
+    """The cells of a metric and a statistic, column by column: a site has some ten thousand cells.
+
+    ``shown``, ``lows`` and ``highs`` are places too; `_NOWHERE` where a cell has no value. ``details`` are by the place of the cell.
+    """
+
+    metric: str
+    statistic: str
+    sizes: list[int | None]
+    results: list[list[int]]
+    shown: list[int]
+    lows: list[int]
+    highs: list[int]
+    details: dict[int, KeptDetails]
+
+
 class KeptSeries(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a series: its sizes, statistics and marks, and cells by metric and statistic, of those that pages asked for."""
+    """What is known of a series: its sizes, statistics and marks, whether it was repeated, and those cells that pages asked for."""
 
     sizes: list[int | None]
     statistics: list[tuple[str, str]]
     marks: list[str]
-    cells: list[tuple[str, str, list[KeptCell]]]
+    is_repeated: bool
+    cells: list[KeptCells]
 
 
 class KnownSeries:
@@ -87,24 +101,23 @@ def recall(view: View, series: Iterable[Series]) -> None:
 
 
 def _tell(measured: Measured, kept: KeptSeries) -> None:
-    results = measured.results
-    cells = {(metric, statistic): {cell.size: _cell(cell, results) for cell in found} for metric, statistic, found in kept.cells}
-    known = {"sizes": kept.sizes, "statistics": tuple(kept.statistics), "marks": frozenset(kept.marks), "made_cells": cells}
-    measured.__dict__.update(known)  # where `cached_property` looks
+    cells = {(one.metric, one.statistic): _cells(one, measured.results) for one in kept.cells}
+    known = {"sizes": kept.sizes, "statistics": tuple(kept.statistics), "marks": frozenset(kept.marks), "is_repeated": kept.is_repeated}
+    measured.__dict__.update(known, made_cells=cells)  # where `cached_property` looks
 
 
-def _cell(kept: KeptCell, results: Sequence[ResultRow]) -> Cell:
-    shown, ends = results[kept.shown], kept.ends
-    return Cell(
-        None if ends is None else shown.value,
-        None if ends is None else results[ends[0]].value,
-        None if ends is None else results[ends[1]].value,
-        tuple([results[place] for place in kept.results]),
-        shown,
-        kept.stated,
-        tuple([_group(group, results) for group in kept.groups]) if kept.groups else (),
-        tuple(kept.marks),
-    )
+def _cells(kept: KeptCells, results: Sequence[ResultRow]) -> dict[int | None, Cell]:
+    found = {}
+    for place, (at, places, shown, low, high) in enumerate(zip(kept.sizes, kept.results, kept.shown, kept.lows, kept.highs, strict=True)):
+        of_cell = tuple([results[one] for one in places])
+        values = (None, None, None) if low == _NOWHERE else (results[shown].value, results[low].value, results[high].value)
+        details = kept.details.get(place)
+        if details is None:
+            found[at] = Cell(*values, of_cell, results[shown])
+        else:
+            groups = tuple([_group(group, results) for group in details.groups])
+            found[at] = Cell(*values, of_cell, results[shown], details.stated, groups, tuple(details.marks))
+    return found
 
 
 def _group(kept: KeptGroup, results: Sequence[ResultRow]) -> RunGroup:
@@ -115,19 +128,31 @@ def _group(kept: KeptGroup, results: Sequence[ResultRow]) -> RunGroup:
 
 def _packed(measured: Measured) -> KeptSeries:
     places = {id(result): place for place, result in enumerate(measured.results)}
-    cells = [
-        (metric, statistic, [_packed_cell(at, cell, places) for at, cell in found.items()])
-        for (metric, statistic), found in measured.made_cells.items()
-    ]
-    return KeptSeries(list(measured.sizes), list(measured.statistics), sorted(measured.marks), cells)
+    cells = [_packed_cells(name, found, places) for name, found in measured.made_cells.items()]
+    return KeptSeries(list(measured.sizes), list(measured.statistics), sorted(measured.marks), measured.is_repeated, cells)
 
 
-def _packed_cell(at: int | None, cell: Cell, places: Mapping[int, int]) -> KeptCell:
-    values = [result.value for result in cell.results]
+def _packed_cells(name: tuple[str, str], found: Mapping[int | None, Cell], places: Mapping[int, int]) -> KeptCells:
+    details = {
+        place: KeptDetails(cell.stated, [_packed_group(cell, group, places) for group in cell.groups], list(cell.marks))
+        for place, cell in enumerate(found.values())
+        if cell.stated or cell.groups or cell.marks
+    }
+    return KeptCells(
+        *name,
+        list(found),
+        [[places[id(result)] for result in cell.results] for cell in found.values()],
+        [places[id(cell.shown)] for cell in found.values()],
+        [_place_of(cell.low, cell, places) for cell in found.values()],
+        [_place_of(cell.high, cell, places) for cell in found.values()],
+        details,
+    )
 
-    def place_of(value: float | None) -> int:
-        return places[id(cell.results[values.index(value)])]
 
-    groups = [KeptGroup(places[id(group.result)], place_of(group.low), place_of(group.high), group.runs) for group in cell.groups]
-    ends = None if cell.value is None else (place_of(cell.low), place_of(cell.high))
-    return KeptCell(at, [places[id(result)] for result in cell.results], places[id(cell.shown)], ends, cell.stated, groups, list(cell.marks))
+def _packed_group(cell: Cell, group: RunGroup, places: Mapping[int, int]) -> KeptGroup:
+    return KeptGroup(places[id(group.result)], _place_of(group.low, cell, places), _place_of(group.high, cell, places), group.runs)
+
+
+def _place_of(value: float | None, cell: Cell, places: Mapping[int, int]) -> int:
+    """Return where the first number of a cell with this value is, which may be none that equals itself."""
+    return _NOWHERE if value is None else next(places[id(result)] for result in cell.results if result.value is value or result.value == value)

@@ -56,7 +56,10 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     @property
     def sizes_high(self) -> int | None:
         """The largest payload in bytes, where one number stands for a range of sizes."""
-        return next((result.payload_bytes_high for result in self.results if result.payload_bytes_high is not None), None)
+        for result in self.results:  # asked of each cell several times: a generator takes longer
+            if result.payload_bytes_high is not None:
+                return result.payload_bytes_high
+        return None
 
     @property
     def size_words(self) -> str:
