@@ -23,6 +23,7 @@ from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_ti
 from tacholog.site.script import is_perftest
 from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
+from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
@@ -216,7 +217,7 @@ def _counted(view: View) -> dict[str, Any]:
         "own_runs": len(view.runs) - published,
         "published_runs": published,
         "numbers": sum(map(len, view.by_run.values())),
-        "marked": sum(1 for results in view.by_run.values() for result in results if result.marks),
+        "marked": sum(marked.total() for marked in marked_of(view).values()),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
