@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+from jinja2 import Environment
 
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import SCHEMA, json_schema
@@ -20,9 +21,10 @@ from tacholog.errors import TachologError
 from tacholog.garbage import give_back
 from tacholog.interruption import interrupt_again
 from tacholog.render.diff.text import github
-from tacholog.render.templates import myst_templates
+from tacholog.render.templates import html_templates, myst_templates
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.downloads import write_downloads
+from tacholog.site.output.compiled_templates import CompiledTemplates
 from tacholog.site.output.diffs import comparison
 from tacholog.site.output.kept_series import SeriesMemory
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
@@ -30,7 +32,7 @@ from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.output.parts import forget_damaged, part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
 from tacholog.site.output.styles import renew_addresses
-from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, parents_of_runs, plan
+from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, SitePage, parents_of_runs, plan
 from tacholog.site.prepare import prepared
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, feeds_of_site, newest_change, write_feeds
@@ -48,6 +50,7 @@ from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
 _OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS = "other-pages.json", "pages.json", "series.json", "parts"
+_COMPILED = "templates"
 _SEARCH_INDEX = "searchindex.js"
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
@@ -69,10 +72,14 @@ def build_whole(
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
-    extra = write_requirements_page(sources, work / "dataset", myst_templates(), settings)
+    templates = myst_templates()
+    templates.bytecode_cache = html_templates().bytecode_cache = CompiledTemplates(work / _COMPILED, inputs.code)
+    extra = write_requirements_page(sources, work / "dataset", templates, settings)
     kept = KeptPages(work / _KEPT_PAGES, inputs.code)
     feeds = feeds_of_site(work / "dataset", view, settings)
-    documents = [*_write_pages(sources, view, settings, extra, kept, feeds), *extra]
+    pages = plan(view, settings.pages, kept)
+    kept.save()
+    documents = [*_write_pages(sources, templates, pages, _shared(view, settings, extra, feeds)), *extra]
     sources.tidy()
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
     of_sphinx = [*documents, *(path.stem for path in site_dir().glob("*.md"))]
@@ -127,17 +134,18 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
     sources.write("site.json", msgspec.json.encode(safe))
 
 
-def _write_pages(sources: Sources, view: View, settings: SiteSettings, extra: Sequence[str], kept: KeptPages, feeds: Sequence[Feed]) -> list[str]:
-    """Write the pages that the data give, and return their documents. ``extra`` are the other pages that are there, which some of them link to."""
-    templates = myst_templates()
-    pages = plan(view, settings.pages, kept)
-    kept.save()
-    shared = {
+def _shared(view: View, settings: SiteSettings, extra: Sequence[str], feeds: Sequence[Feed]) -> dict[str, Any]:
+    """Return the values that the templates of all pages get. ``extra`` are the other pages that are there, which some of them link to."""
+    return {
         "site": settings,
         "has_requirements": REQUIREMENTS in extra,
         "description": description(view.runs.values(), settings),
         "newest_change": newest_change(feeds),
     }
+
+
+def _write_pages(sources: Sources, templates: Environment, pages: Sequence[SitePage], shared: Mapping[str, Any]) -> list[str]:
+    """Write the pages that the data give, and return their documents."""
     for page in pages:
         sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, **shared))
     return [page.document for page in pages]
