@@ -19,8 +19,11 @@ from tacholog.compare.result import Controls, DiffRow, Report, RowKey
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import natural
-from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.page_index import PageIndex
+from tacholog.view.ranking_groups import compared
+from tacholog.view.results import RunRow
 from tacholog.view.row_names import row_name
+from tacholog.view.series import LOGICAL
 
 if TYPE_CHECKING:
     from tacholog.view.views import Selection, View
@@ -100,17 +103,6 @@ def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
     return max(dated)[1] if dated else None
 
 
-def tested(results: Iterable[ResultRow]) -> set[tuple[str, str]]:
-    """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved."""
-    by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for system, metric, statistic, marks in {(result.run.system, result.metric, result.statistic, result.marks) for result in results}:
-        found = by_system.setdefault(system, set())
-        found.add((metric, statistic))
-        if "no_bytes_moved" in marks:
-            found.add(("message_rate", "unmoved"))
-    return {one for found in by_system.values() for one in found if not _stands_in(one, found)}
-
-
 def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:
     """Whether a number is only tested where a better one is missing, and that one is there."""
     metric, statistic = one
@@ -137,17 +129,29 @@ def history_document(metric: str, statistic: str) -> str:
     return f"history/{slug(f'{metric} {statistic}')}"
 
 
-def metrics_with_history(runs: Collection[RunRow], results: Iterable[ResultRow]) -> list[tuple[str, str]]:
-    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test."""
-    compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
-    among = {run.run for run in runs if (run.system, run.release) in compared}
-    there = tested(result for result in results if result.run.run in among)
-    return [one for one in METRICS_SHOWN if one in there]
-
-
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
-    """The metrics with a history in a view. The list of pages asks for them, and so do the feeds."""
-    return view.once("metrics with history", lambda: metrics_with_history(view.runs.values(), view.summaries()))
+    """The metrics, each with a statistic, that have a page with their history: those that comparisons of neighbouring releases test.
+
+    The list of pages asks for them, and so do the feeds.
+    """
+    return view.once("metrics with history", lambda: _metrics_in(view))
+
+
+def _metrics_in(view: View) -> list[tuple[str, str]]:
+    """Ask the series, which know their statistics and marks, and not all numbers.
+
+    Means are tested where a system has no percentiles, messages a second where no bytes were moved.
+    """
+    pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
+    by_system: dict[str | None, set[tuple[str, str]]] = {}
+    for one in compared(view, PageIndex()):
+        run = one.series.results[0].run
+        if (run.system, run.release) in pairs:
+            found = by_system.setdefault(run.system, set())
+            found.update(one.series.statistics())
+            found.update([("message_rate", "unmoved")] if one.series.has_mark(LOGICAL) else [])
+    there = {one for found in by_system.values() for one in found if not _stands_in(one, found)}
+    return [one for one in METRICS_SHOWN if one in there]
 
 
 def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:
