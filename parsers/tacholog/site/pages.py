@@ -32,7 +32,7 @@ from tacholog.view.page_index import PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.run_digests import digest, run_digests
-from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View
 from tacholog.visible import drawn
 
 LOGS = "logs"
@@ -261,26 +261,27 @@ def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
     return SitePage("index", "index.md.jinja", context)
 
 
-class _Stated(msgspec.Struct, frozen=True):
-    """What the list of pages asks of the manifest of a run. Whole manifests of all runs would take a hundred MB."""
+class _Argv(msgspec.Struct, frozen=True):
+    """The words of a command."""
 
-    system: str | None
-    published: bool
-    source: Source | None
-    has_commands: bool
-    is_perftest: bool
+    argv: tuple[str, ...]
+
+
+class _Stated(msgspec.Struct, frozen=True):
+    """What the list of pages asks of the manifest of a run. Whole manifests of all runs would take a hundred MB, and three times as long to read."""
+
+    system: str | None = None
+    published: bool = False
+    source: Source | None = None
+    commands: tuple[_Argv, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Stated).decode
 
 
 def _stated(view: View) -> Mapping[str, _Stated]:
     """Return what the manifest of each run states, if it has one. Each manifest is read once."""
-    return view.once("stated in manifests", lambda: dict(_each_stated(view)))
-
-
-def _each_stated(view: View) -> Iterator[tuple[str, _Stated]]:
-    for name, run in view.runs.items():
-        if manifest := manifest_of(run):
-            is_perftest_ = any(is_perftest(command.argv) for command in manifest.commands)
-            yield name, _Stated(manifest.system, manifest.published, manifest.source, bool(manifest.commands), is_perftest_)
+    return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
 
 
 def _has_library(view: View) -> bool:
@@ -297,8 +298,10 @@ def _again(view: View) -> dict[str, Any]:
     """Return whether any page has a script, and the systems whose own runs `tacholog bench` can repeat: only those of our own tool."""
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
     stated = _stated(view)
-    ours = {one.system for name, one in stated.items() if not one.published and (name in native or one.is_perftest)}
-    return {"scripts": any(one.has_commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
+    ours = {
+        one.system for name, one in stated.items() if not one.published and (name in native or any(is_perftest(each.argv) for each in one.commands))
+    }
+    return {"scripts": any(one.commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
