@@ -83,6 +83,11 @@ class KnownSeries:
         """Return what is known at the end of a build. If no page asked for series, nothing changed."""
         return {made_of: self._kept_of(made_of, measured) for made_of, measured in self._given.items()} or self._kept
 
+    def forget(self) -> None:
+        """Forget everything: no more pages ask."""
+        self._kept = {}
+        self._given = {}
+
     def _kept_of(self, made_of: str, measured: Measured) -> KeptSeries:
         before = self._kept.get(made_of)
         return before if before and len(before.cells) == len(measured.made_cells) else _packed(measured)

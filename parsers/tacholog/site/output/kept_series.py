@@ -30,7 +30,9 @@ class SeriesMemory:
         remember(view, self._known)
 
     def save(self) -> None:
-        """Keep what is known now."""
+        """Keep what is known now, and no longer hold it in memory."""
         now = self._known.now()
         if now is not self._before:
             keep_value(self._memory, _Kept(self._code, dict(now)))
+        self._before = {}
+        self._known.forget()
