@@ -93,6 +93,20 @@ def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, 
     assert differing(content(folder / "site"), cold(data, folder / "second", monkeypatch)) == []
 
 
+@pytest.mark.site
+def test_the_page_of_a_system_with_published_documents_stays_as_it_is_when_another_system_has_a_run_more(folder: Path) -> None:
+    data = folder / "data"
+    build_site([data], folder / "site", folder)
+    page = folder / "doctrees/rti-connext-dds/index.doctree"
+    made = page.stat().st_mtime_ns
+    assert "summary.md" in (folder / "site/rti-connext-dds/index.html").read_text()
+
+    add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
+    build_site([data], folder / "site", folder)
+
+    assert page.stat().st_mtime_ns == made
+
+
 def older(folder: Path) -> dict[str, tuple[int, int]]:
     """The older releases of the page of UDPv4, each with the file that it is kept in, and when that was written."""
     found = {}

@@ -19,9 +19,13 @@ class Targets:
         """Return the number of a link without its anchor."""
         return None if link is None else self._places.setdefault(link.partition("#")[0], len(self._places))
 
+    def log(self, links: Links, result: ResultRow) -> int | None:
+        """Return the number of the log's page that a number leads to, if there is one."""
+        return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
+
     def line(self, links: Links, result: ResultRow | None) -> tuple[int, int] | None:
         """Return the number of the log's page and the first line of the record, if there is such a page."""
-        number = self.number(links.to_line(result)) if result else None
+        number = self.log(links, result) if result else None
         return None if number is None or result is None or result.line is None else (number, result.line)
 
     def links(self) -> Iterator[Html]:

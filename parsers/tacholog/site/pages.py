@@ -17,20 +17,22 @@ from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
 from tacholog.render.tables.cost import has_cost
 from tacholog.runs.labels import label_fields, labels_of
+from tacholog.runs.manifest import Source
 from tacholog.schema.metrics import METRICS
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
+from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PagePart
 from tacholog.view.portions import Portion, portions
-from tacholog.view.results import RunRow, conditions_among
+from tacholog.view.results import conditions_among
 from tacholog.view.run_digests import digest, run_digests
-from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.view.views import TESTS, Selection, View
 from tacholog.visible import drawn
 
 LOGS = "logs"
@@ -121,7 +123,7 @@ def _result_context(whole: View, page: ResultPage) -> dict[str, Any]:
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
         "keywords": _keywords(whole),
-        "has_fairness": any(_is_of_library(run) for run in whole.runs.values()),
+        "has_fairness": _has_library(whole),
     }
 
 
@@ -216,7 +218,7 @@ def _counted(view: View) -> dict[str, Any]:
         "own_runs": len(view.runs) - published,
         "published_runs": published,
         "numbers": sum(map(len, view.by_run.values())),
-        "marked": sum(1 for results in view.by_run.values() for result in results if result.marks),
+        "marked": sum(marked.total() for marked in marked_of(view).values()),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "sources": list(_sources(view)),
@@ -232,9 +234,8 @@ def _line_counts(view: View) -> dict[str, int]:
 def _sources(view: View) -> Iterator[dict[str, str | None]]:
     """Yield each published document that runs come from, once."""
     seen: set[str] = set()
-    for run in view.runs.values():
-        manifest = manifest_of(run)
-        source = manifest.source if manifest else None
+    for stated in _stated(view).values():
+        source = stated.source
         if source is not None and source.sha256 not in seen:
             seen.add(source.sha256)
             yield {"title": source.title, "publisher": source.publisher, "document": source.document, "sha256": source.sha256, "url": source.url}
@@ -252,7 +253,7 @@ def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
         "news": news(view),
         "min_runs": MIN_RUNS,
         "has_beside": session_of_several(view) is not None,
-        "has_fairness": any(_is_of_library(run) for run in view.runs.values()),
+        "has_fairness": _has_library(view),
         **_again(view),
         **_compared(view),
         "keywords": ", ".join(_size_words(view)),
@@ -260,10 +261,32 @@ def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
     return SitePage("index", "index.md.jinja", context)
 
 
-def _is_of_library(run: RunRow) -> bool:
+class _Argv(msgspec.Struct, frozen=True):
+    """The words of a command."""
+
+    argv: tuple[str, ...]
+
+
+class _Stated(msgspec.Struct, frozen=True):
+    """What the list of pages asks of the manifest of a run. Whole manifests of all runs would take a hundred MB, and three times as long to read."""
+
+    system: str | None = None
+    published: bool = False
+    source: Source | None = None
+    commands: tuple[_Argv, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Stated).decode
+
+
+def _stated(view: View) -> Mapping[str, _Stated]:
+    """Return what the manifest of each run states, if it has one. Each manifest is read once."""
+    return view.once("stated in manifests", lambda: {name: _decode(run.manifest) for name, run in view.runs.items() if run.manifest})
+
+
+def _has_library(view: View) -> bool:
     """Whether a log names the library that was measured, where its campaign names the tool's own system."""
-    manifest = manifest_of(run)
-    return manifest is not None and not run.published and run.system != manifest.system
+    return any(not (run := view.runs[name]).published and run.system != stated.system for name, stated in _stated(view).items())
 
 
 def _links(group: PageGroup) -> list[dict[str, str]]:
@@ -273,11 +296,12 @@ def _links(group: PageGroup) -> list[dict[str, str]]:
 
 def _again(view: View) -> dict[str, Any]:
     """Return whether any page has a script, and the systems whose own runs `tacholog bench` can repeat: only those of our own tool."""
-    manifests = {run.run: manifest for run in view.runs.values() if (manifest := manifest_of(run))}
     native = {log.run for log in view.logs if log.format == _OWN_FORMAT}
-    own = {name: manifest for name, manifest in manifests.items() if not manifest.published}
-    ours = {manifest.system for name, manifest in own.items() if name in native or any(is_perftest(command.argv) for command in manifest.commands)}
-    return {"scripts": any(one.commands for one in manifests.values()), "bench_measures": sorted(system for system in ours if system)}
+    stated = _stated(view)
+    ours = {
+        one.system for name, one in stated.items() if not one.published and (name in native or any(is_perftest(each.argv) for each in one.commands))
+    }
+    return {"scripts": any(one.commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:

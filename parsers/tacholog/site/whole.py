@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+from jinja2 import Environment
 
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import SCHEMA, json_schema
@@ -25,12 +26,13 @@ from tacholog.resources import site_dir, templates_dir
 from tacholog.site.compiled_templates import CompiledTemplates
 from tacholog.site.downloads import write_downloads
 from tacholog.site.output.diffs import comparison
+from tacholog.site.output.kept_series import SeriesMemory
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
 from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.output.parts import forget_damaged, part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
 from tacholog.site.output.styles import renew_addresses
-from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, parents_of_runs, plan
+from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, SitePage, parents_of_runs, plan
 from tacholog.site.prepare import prepared
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, feeds_of_site, newest_change, write_feeds
@@ -47,7 +49,8 @@ from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_OTHER_PAGES, _KEPT_PAGES, _PARTS, _COMPILED = "other-pages.json", "pages.json", "parts", "compiled-templates"
+_OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS = "other-pages.json", "pages.json", "series.json", "parts"
+_COMPILED = "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
 _WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site of which Sphinx writes nothing
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
@@ -67,19 +70,24 @@ def build_whole(
     give_back()
     keep(work / "dataset", data, view)
     take_compiled(*(CompiledTemplates(work / _COMPILED / kind, inputs.code) for kind in ("pages", "comparisons")))
+    series = SeriesMemory(work / _KEPT_SERIES, inputs.code, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
     _write_settings(sources, settings)
-    extra = write_requirements_page(sources, work / "dataset", myst_templates(), settings)
+    templates = myst_templates()
+    extra = write_requirements_page(sources, work / "dataset", templates, settings)
     kept = KeptPages(work / _KEPT_PAGES, inputs.code)
     feeds = feeds_of_site(work / "dataset", view, settings)
-    documents = [*_write_pages(sources, view, settings, extra, kept, feeds), *extra]
+    pages = plan(view, settings.pages, kept)
+    kept.save()
+    documents = [*_write_pages(sources, templates, pages, _shared(view, settings, extra, feeds)), *extra]
     sources.tidy()
     logs = log_pages(view, LOGS, parents_of_runs(view, settings.pages))
     of_sphinx = [*documents, *(path.stem for path in site_dir().glob("*.md"))]
     documents = [*of_sphinx, *(page.document for page in logs)]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
     _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]), documents)
+    series.save()
     renew_addresses(site, [f"{document}.html" for document in (*of_sphinx, "search")], inputs.styles)
     give_back()
     _write_files(site, work, _Shown(data, view, settings, inputs.code), logs, frozenset(documents))
@@ -127,17 +135,18 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> None:
     sources.write("site.json", msgspec.json.encode(safe))
 
 
-def _write_pages(sources: Sources, view: View, settings: SiteSettings, extra: Sequence[str], kept: KeptPages, feeds: Sequence[Feed]) -> list[str]:
-    """Write the pages that the data give, and return their documents. ``extra`` are the other pages that are there, which some of them link to."""
-    templates = myst_templates()
-    pages = plan(view, settings.pages, kept)
-    kept.save()
-    shared = {
+def _shared(view: View, settings: SiteSettings, extra: Sequence[str], feeds: Sequence[Feed]) -> dict[str, Any]:
+    """Return the values that the templates of all pages get. ``extra`` are the other pages that are there, which some of them link to."""
+    return {
         "site": settings,
         "has_requirements": REQUIREMENTS in extra,
         "description": description(view.runs.values(), settings),
         "newest_change": newest_change(feeds),
     }
+
+
+def _write_pages(sources: Sources, templates: Environment, pages: Sequence[SitePage], shared: Mapping[str, Any]) -> list[str]:
+    """Write the pages that the data give, and return their documents."""
     for page in pages:
         sources.write(f"{page.document}.md", templates.get_template(page.template).render(page.context, **shared))
     return [page.document for page in pages]

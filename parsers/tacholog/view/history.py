@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,8 +19,11 @@ from tacholog.compare.result import Controls, DiffRow, Report, RowKey
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import natural
-from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.page_index import PageIndex
+from tacholog.view.ranking_groups import compared
+from tacholog.view.results import RunRow
 from tacholog.view.row_names import row_name
+from tacholog.view.series import LOGICAL
 
 if TYPE_CHECKING:
     from tacholog.view.views import Selection, View
@@ -101,22 +103,6 @@ def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
     return max(dated)[1] if dated else None
 
 
-def tested(results: Iterable[tuple[str | None, Iterable[ResultRow]]]) -> set[tuple[str, str]]:
-    """The metrics that comparisons of these numbers test: means where a system has no percentiles, messages a second where no bytes were moved.
-
-    Args:
-        results: the numbers of each run, with its system.
-    """
-    by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for system, of_run in results:
-        found = by_system.setdefault(system, set())
-        for metric, statistic, marks in {(result.metric, result.statistic, result.marks) for result in of_run if result.scope == "summary"}:
-            found.add((metric, statistic))
-            if "no_bytes_moved" in marks:
-                found.add(("message_rate", "unmoved"))
-    return {one for found in by_system.values() for one in found if not _stands_in(one, found)}
-
-
 def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:
     """Whether a number is only tested where a better one is missing, and that one is there."""
     metric, statistic = one
@@ -148,13 +134,23 @@ def metrics_in(view: View) -> Sequence[tuple[str, str]]:
 
     The list of pages asks for them, and so do the feeds.
     """
-    return view.once("metrics with history", partial(_metrics_with_history, view))
+    return view.once("metrics with history", lambda: _metrics_in(view))
 
 
-def _metrics_with_history(view: View) -> list[tuple[str, str]]:
-    runs = view.runs.values()
-    compared = {(system, release) for system, *releases in neighbours(runs) for release in releases}
-    there = tested((run.system, view.by_run.get(run.run, ())) for run in runs if (run.system, run.release) in compared)
+def _metrics_in(view: View) -> list[tuple[str, str]]:
+    """Ask the series, which know their statistics and marks, and not all numbers.
+
+    Means are tested where a system has no percentiles, messages a second where no bytes were moved.
+    """
+    pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
+    by_system: dict[str | None, set[tuple[str, str]]] = {}
+    for one in compared(view, PageIndex()):
+        run = one.series.results[0].run
+        if (run.system, run.release) in pairs:
+            found = by_system.setdefault(run.system, set())
+            found.update(one.series.statistics())
+            found.update([("message_rate", "unmoved")] if one.series.has_mark(LOGICAL) else [])
+    there = {one for found in by_system.values() for one in found if not _stands_in(one, found)}
     return [one for one in METRICS_SHOWN if one in there]
 
 

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way
 from tacholog.view.headlines import RANKED_BY
+from tacholog.view.known_series import recall
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
@@ -159,14 +161,26 @@ def _compared(view: View) -> Sequence[Compared]:
     """Return every series of a view, whatever page shows it: those that only count ask for no page."""
     pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
-    return [
+    found = [
         Compared(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for spins in (spinning_among(part.series(named), part.by_run),)
-        for test in dict.fromkeys(result.test for result in part.summaries())
+        for test in _tests_of(part)
         for one in part.only(Selection(test=test)).series(named)
     ]
+    recall(view, [one.series for one in found])
+    return found
+
+
+def _tests_of(part: View) -> list[str]:
+    """Return the tests of whole measurements, in the order of appearance. Of a run with numbers of one test, no more than the first is looked at."""
+    found: dict[str, None] = {}
+    for name, results in part.by_run.items():
+        whole = (result.test for result in results if result.scope == "summary")
+        several = len({test for _, test in part.kinds[name]}) > 1
+        found.update(dict.fromkeys(whole if several else islice(whole, 1)))
+    return list(found)
 
 
 def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
@@ -277,15 +291,15 @@ def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> 
     """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
     cells = [group.cells(one) for one in members]
     lower = METRICS[group.metric].better == "lower"
+    choose = min if lower else max
+    best = {at: choose((float(found[at].value or 0.0) for found in cells if at in found), default=0.0) for at in sizes}
 
     def worth(found: Mapping[int, Cell]) -> float:
         ratios = []
         for at in sizes:
-            values = [float(each[at].value or 0.0) for each in cells if at in each]
-            best = min(values, default=0.0) if lower else max(values, default=0.0)
             mine = float(found[at].value or 0.0) if at in found else 0.0
-            if best > 0 and mine > 0:
-                ratios.append(math.log(mine / best) * (1 if lower else -1))
+            if best[at] > 0 and mine > 0:
+                ratios.append(math.log(mine / best[at]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
 
     order = sorted(range(len(members)), key=lambda index: (worth(cells[index]), index))

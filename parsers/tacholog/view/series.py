@@ -56,7 +56,10 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     @property
     def sizes_high(self) -> int | None:
         """The largest payload in bytes, where one number stands for a range of sizes."""
-        return next((result.payload_bytes_high for result in self.results if result.payload_bytes_high is not None), None)
+        for result in self.results:  # asked of each cell several times: a generator takes longer
+            if result.payload_bytes_high is not None:
+                return result.payload_bytes_high
+        return None
 
     @property
     def size_words(self) -> str:
@@ -111,13 +114,14 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     def cells(self, metric: str, statistic: str) -> Mapping[int | None, Cell]:
         """One cell a size for the number of that name."""
         name = (metric, statistic)
-        if name not in self._cells:
+        if name not in self.made_cells:
             sizes = self._by_size.get(metric, {})
-            self._cells[name] = {at: _cell(found[statistic], self._most_stated[metric, at]) for at, found in sizes.items() if statistic in found}
-        return self._cells[name]
+            self.made_cells[name] = {at: _cell(found[statistic], self._most_stated[metric, at]) for at, found in sizes.items() if statistic in found}
+        return self.made_cells[name]
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str], Mapping[int | None, Cell]]:
+    def made_cells(self) -> dict[tuple[str, str], Mapping[int | None, Cell]]:
+        """The cells that were asked for so far, by metric and statistic."""
         return {}
 
     @cached_property

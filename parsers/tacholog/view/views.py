@@ -21,6 +21,7 @@ from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
 
+_OF_RUN = ("system", "host", "run", "release")  # what a selection asks of a run itself, beside its labels
 TESTS = ("latency", "throughput", "demand", "sustain")
 _Made = TypeVar("_Made")
 _Kind = tuple[str | None, str]  # a transport and a test
@@ -57,15 +58,18 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return results
         return [result for result in results if (result.conditions.transport, result.test) in wanted] if wanted else []
 
+    def runs_among(self, runs: Iterable[RunRow]) -> list[RunRow]:
+        """Return the runs that are selected. Only what is asked for is looked at: most selections ask for one field, and a site asks for many."""
+        found = list(runs)
+        for name in _OF_RUN:
+            wanted = getattr(self, name)
+            if wanted is not None:
+                found = [run for run in found if _is(wanted, getattr(run, name))]
+        return [run for run in found if has_labels(run.labels, self.labels)] if self.labels else found
+
     def wants_run(self, run: RunRow) -> bool:
         """Whether a run is selected, by what is known of the run itself."""
-        return (
-            _is(self.system, run.system)
-            and _is(self.host, run.host)
-            and _is(self.run, run.run)
-            and _is(self.release, run.release)
-            and has_labels(run.labels, self.labels)
-        )
+        return bool(self.runs_among([run]))
 
 
 class View(msgspec.Struct, frozen=True, dict=True):
@@ -156,14 +160,14 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def _wanted(self, selection: Selection) -> list[str]:
         named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
-        return [name for name in named if selection.wants_run(self.runs[name])]
+        return [run.run for run in selection.runs_among(self.runs[name] for name in named)]
 
     def _without_numbers(self, selection: Selection) -> set[str]:
         """Return failed and empty runs: they belong to the transport that their manifest names, and to no test."""
         if selection.test is not None:
             return set()
         empty = set(self.runs) - set(self.by_run)
-        wanted = [self.runs[name] for name in empty if selection.wants_run(self.runs[name])]
+        wanted = selection.runs_among(self.runs[name] for name in empty)
         return {run.run for run in wanted if _is(selection.transport, transport_of(run))}
 
     @property

@@ -14,6 +14,7 @@ from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
+from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, condition_name, joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
@@ -26,7 +27,10 @@ from tacholog.view.views import Selection, View
 
 def marks_table(view: View) -> Html:
     """Return all marks: how many numbers have each, and why."""
-    of_sets = Counter(result.marks for result in view.results)
+    of_sets = Counter[tuple[str, ...]]()
+    for marked in marked_of(view).values():
+        for (_, marks), count in marked.items():
+            of_sets[marks] += count
     counts = Counter({name: sum(count for marks, count in of_sets.items() if name in marks) for name in MARKS})
     counts[TWO_GROUPS] = _in_two_groups(view, PageIndex()).total()
     rows = [[_mark_words(name), count_of(counts[name]), tag("span", mark.sentence, class_="stat-limit")] for name, mark in MARKS.items()]
@@ -36,8 +40,7 @@ def marks_table(view: View) -> Html:
 def doubts_table(view: View, pages: PageIndex) -> Html:
     """Return the marks in use: how many numbers have each, why, and on which pages they are."""
     places: dict[str, Counter[PagePart]] = {}
-    for name, results in view.by_run.items():
-        marked = Counter((result.conditions.transport, result.marks) for result in results if result.marks)
+    for name, marked in marked_of(view).items():
         for (transport, marks), count in marked.items():
             part = _part_with(view.runs[name], transport, pages)
             for mark in marks:

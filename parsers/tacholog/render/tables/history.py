@@ -15,9 +15,12 @@ from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories
-from tacholog.view.numerals import quantity
+from tacholog.view.numerals import NOT_STATED, quantity
+from tacholog.view.page_index import PageIndex
+from tacholog.view.ranking_groups import compared
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
+from tacholog.view.series import Series
 from tacholog.view.views import View
 
 Find = Callable[[str, str, RowKey, float], str | None]  # the link to a value of a release of a system
@@ -43,29 +46,36 @@ _LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
 
 def finder(view: View, links: Links) -> Find:
-    """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run."""
-    runs: dict[tuple[str | None, str | None], list[str]] = {}
-    for run in view.runs.values():
-        runs.setdefault((run.system, run.release), []).append(run.run)
-    numbers: dict[tuple[str, str], Mapping[object, Sequence[ResultRow]]] = {}  # of the releases that were asked for
+    """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run.
+
+    Series have their numbers by row already. To put all numbers of all releases in such an order again took longer than to show the histories.
+    """
+    series: dict[tuple[str, str, object], list[Series]] = {}
+    for one in compared(view, PageIndex()):
+        series.setdefault((one.system, one.transport, dict(one.series.key)["release"]), []).append(one.series)
+    places = {run: place for place, run in enumerate(view.runs)}
 
     def find(system: str, release: str, key: RowKey, value: float) -> str | None:
-        if (system, release) not in numbers:
-            numbers[system, release] = _by_row(result for run in runs.get((system, release), ()) for result in view.by_run.get(run, ()))
-        there = numbers[system, release].get((key.transport, key.payload_bytes, key.metric, key.statistic), ())
+        there = (
+            result
+            for member in series.get((system, key.transport or NOT_STATED, release), ())
+            for cell in [member.cells(key.metric, key.statistic).get(key.payload_bytes)]
+            for result in (cell.results if cell else ())
+            if result.value is not None and math.isclose(result.value, value)
+        )
         labels = [(field, label) for field, label in key.apart if is_label(field)]
-        return next((links.to_line(one) for one in there if math.isclose(one.value or 0.0, value) and _has_labels(one, labels)), None)
+        whose = (system, key.transport)
+        found = [result for result in there if (result.run.system, result.conditions.transport) == whose and _has_labels(result, labels)]
+        return links.to_line(_first(found, places, view)) if found else None
 
     return find
 
 
-def _by_row(results: Iterable[ResultRow]) -> Mapping[object, Sequence[ResultRow]]:
-    """Return the numbers of whole measurements that have a value, by what a row of a comparison names."""
-    found: dict[object, list[ResultRow]] = {}
-    for result in results:
-        if result.scope == "summary" and result.value is not None:
-            found.setdefault((result.conditions.transport, result.payload_bytes, result.metric, result.statistic), []).append(result)
-    return found
+def _first(found: Sequence[ResultRow], places: Mapping[str, int], view: View) -> ResultRow:
+    """Return the number that comes first: of two series, the numbers of one may come before those of the other, or among them."""
+    run = min((result.run.run for result in found), key=places.__getitem__)
+    of_run = {id(result): result for result in found if result.run.run == run}
+    return next(result for result in (of_run.values() if len(of_run) == 1 else view.by_run[run]) if id(result) in of_run)
 
 
 def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> bool:

@@ -50,7 +50,7 @@ def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: 
         _best(members, "latency", "ns", links),
         _best(members, "goodput", "bit_per_s", links),
         count_of(len(part.runs)),
-        count_of(len(part.results)),
+        count_of(sum(map(len, part.by_run.values()))),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
     ]
 
