@@ -70,7 +70,9 @@ def _compiled(checkout: Path | None) -> dict[str, str]:
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(package)], env=settings, check=True)
     with tempfile.TemporaryDirectory() as folder:
         write_small_runs(Path(folder, "runs"), range(2))
-        for words in (["report", "runs", "--output", "site"], ["diff", "runs/0000/000", "runs/0000/001"], ["export", "--data", "runs"]):
+        write_run(Path(folder, "long/run"), b"Length:  32  Packets: 7  Packets/s(ave): 7  Mbps(ave): 0.0  Lost: 0 (0.00%)\n" * 10_000, format="rti")
+        long = ["export", "--data", "long", "--format", "parquet", "--output", "x.parquet"]
+        for words in (["report", "runs", "--output", "site"], ["diff", "runs/0000/000", "runs/0000/001"], ["export", "--data", "runs"], long):
             subprocess.run([*TACHOLOG, *words], cwd=folder, env=settings | {"TACHOLOG_CACHE": folder}, capture_output=True, check=False)
     return settings
 
