@@ -13,7 +13,7 @@ from tests.report.conftest import FIRST, SECOND, add_run, rti
 
 from tacholog.errors import TachologError
 from tacholog.site.build import build_site
-from tacholog.site.output.former_text import FormerFile, FormerText, Member, PackedText, Piece, former_text, groups, packed
+from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
 from tacholog.site.stamp import STAMP
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
@@ -22,46 +22,30 @@ pytestmark = [  # what MyST and the theme still use of Sphinx is their business
 ]
 
 
-def member(*pieces: tuple[str, str, bytes]) -> tuple[Member, bytes]:
-    """Runs, each with its digest and its text, compressed together."""
-    text = b"".join(text for _, _, text in pieces)
-    content = packed(text) if text else b""
-    return Member(tuple(Piece(run, digest, len(text)) for run, digest, text in pieces), len(content)), content
+def packed(text: bytes) -> bytes:
+    return gzip.compress(text, mtime=0)
 
 
-AB, C, DE = member(("a", "1", b"aa"), ("b", "2", b"bbb")), member(("c", "3", b"")), member(("d", "4", b"d"), ("e", "5", b""))
+def test_runs_are_read_in_their_order_and_others_are_passed_over() -> None:
+    text = FormerText([Piece("a", "1", 2), Piece("b", "2", 3), Piece("c", "3", 0), Piece("d", "4", 1)], packed(b"aabbbd"))
 
-
-def test_runs_are_taken_out_of_the_members_in_which_they_are() -> None:
-    text = FormerText([AB[0], C[0], DE[0]], b"head" + AB[1] + C[1] + DE[1], 4)
-
-    assert [text.has("b", "2"), text.has("b", "1"), text.has("f", "2")] == [True, False, False]
-    assert [text.take(run) for run in "baced"] == [b"bbb", b"aa", b"", b"", b"d"]
-
-
-def test_a_member_is_copied_only_if_it_holds_just_the_runs_that_are_wanted() -> None:
-    text = FormerText([AB[0], C[0], DE[0]], b"head" + AB[1] + C[1] + DE[1], 4)
-    digests = {"a": "1", "b": "2", "c": "3", "d": "4", "e": "6", "f": "7"}
-
-    assert text.member(["a", "b"], digests) == AB
-    assert text.member(["c"], digests) == C
-    assert [text.member(runs, digests) for runs in (["a"], ["a", "b", "c"], ["b"], ["d", "e"], ["f"])] == [None] * 5
+    assert [text.has("b", "2"), text.has("b", "1"), text.has("e", "2")] == [True, False, False]
+    assert [text.take("b"), text.take("c"), text.take("d")] == [b"bbb", b"", b"d"]
 
 
 @pytest.mark.parametrize("size", [2, 9])
-def test_a_text_that_is_not_as_long_as_known_and_a_run_that_is_not_there_are_refused(size: int) -> None:
-    for content in (packed(b"a"), b"no gzip"):
-        text = FormerText([Member((Piece("a", "1", size),), len(content))], content, 0)
+def test_a_text_that_is_shorter_than_known_and_a_run_that_is_not_there_are_refused(size: int) -> None:
+    text = FormerText([Piece("a", "1", size)], packed(b"a"))
 
-        for run in ("a", "b"):
-            with pytest.raises(TachologError, match="is not what the last build wrote"):
-                text.take(run)
+    with pytest.raises(TachologError, match="is not what the last build wrote"):
+        text.take("a")
+    with pytest.raises(TachologError, match="is not what the last build wrote"):
+        text.take("b")
 
 
 def test_a_former_file_that_was_changed_or_has_another_head_is_not_read(tmp_path: Path) -> None:
-    rows = member(("a", "1", b"row\n"))
-    content = packed(b"head\n") + rows[1]
-    file, known = tmp_path / "x.csv.gz", FormerFile("key", hashlib.sha256(content).hexdigest(), (rows[0],))
+    content = packed(b"head\nrow\n")
+    file, known = tmp_path / "x.csv.gz", FormerFile("key", hashlib.sha256(content).hexdigest(), (Piece("a", "1", 4),))
     assert former_text(known, file, b"head\n") is None
 
     file.write_bytes(content)
@@ -70,7 +54,7 @@ def test_a_former_file_that_was_changed_or_has_another_head_is_not_read(tmp_path
     assert found is not None
     assert found.take("a") == b"row\n"
 
-    file.write_bytes(packed(b"head\n") + packed(b"rpw\n"))
+    file.write_bytes(packed(b"head\nrpw\n"))
     assert former_text(known, file, b"head\n") is None
 
 
@@ -84,20 +68,11 @@ def test_a_former_file_that_does_not_begin_with_its_head_is_not_read(tmp_path: P
 def test_a_text_without_rows_has_no_head() -> None:
     empty, full = PackedText(b"head\n"), PackedText(b"head\n")
     empty.add(b"")
-    for part in (b"", packed(b"a\n"), b"", packed(b"b\n")):
-        full.add(part)
+    for row in (b"", b"a\n", b"b\n"):
+        full.add(row)
 
     assert gzip.decompress(empty.content()) == b""
     assert gzip.decompress(full.content()) == b"head\na\nb\n"
-
-
-def test_a_run_more_leaves_the_other_groups_as_they_are() -> None:
-    runs = [f"run/{number:03d}" for number in range(0, 400, 2)]
-    before, after = [*groups(runs)], [*groups(sorted([*runs, "run/199"]))]
-
-    assert [run for group in before for run in group] == runs
-    assert 5 < len(before) < 50
-    assert 1 <= len({*after} - {*before}) <= 2
 
 
 def add(data: Path, run: str, log: str = FIRST) -> None:
@@ -146,9 +121,8 @@ def test_what_was_changed_behind_our_back_is_made_again(tmp_path: Path, damaged:
         digest, _, known = before.partition(b"\n")
         files = json.loads(known)
         for file in files.values():
-            for pieces, _ in file["members"]:
-                for piece in pieces:
-                    piece[2] -= 1
+            for piece in file["pieces"]:
+                piece[2] -= 1
         (tmp_path / damaged).write_bytes(digest + b"\n" + json.dumps(files).encode())
     assert (tmp_path / damaged).read_bytes() != before
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.site.output.former_text import FormerFile, FormerText, Member, PackedText, Piece, former_text, groups, packed
+from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
@@ -118,12 +117,9 @@ class _Text:
 
     def __init__(self, name: str, file: _File, head: bytes, digests: Mapping[str, str]) -> None:
         self.file, self._name, self._head, self._digests = file, name, head, digests
-        self._former: FormerText | None = None
+        self._pieces: list[Piece] = []
         self._stream = PackedText(head)
-        self._members: list[Member] = []
-        self._groups = deque(groups(sorted(file.runs)))
-        self._kept: tuple[Member, bytes] | None = None  # the former member that is the same group
-        self._texts: list[bytes] = []  # else what the runs of the group have until now
+        self._former: FormerText | None = None
 
     def read_former(self, former: FormerFile, into: Sources) -> None:
         """Take what did not change from the former file, if it is what was written."""
@@ -135,29 +131,14 @@ class _Text:
 
     def add(self, run: str, made: Callable[[], bytes]) -> None:
         """Add a run, in the order of names. ``made`` makes its rows."""
-        group = self._groups[0]
-        if run == group[0]:
-            self._kept = self._former.member(group, self._digests) if self._former else None
-            self._texts = []
-        if self._kept is None:
-            self._texts.append(self._former.take(run) if self._former and not self.needs(run) else made())
-        if run == group[-1]:
-            self._end_group(self._groups.popleft())
-
-    def _end_group(self, group: Sequence[str]) -> None:
-        if self._kept is None:
-            text = b"".join(self._texts)
-            content = packed(text) if text else b""
-            pieces = tuple(Piece(run, self._digests[run], len(text)) for run, text in zip(group, self._texts, strict=True))
-            self._kept = Member(pieces, len(content)), content
-        member, content = self._kept
-        self._stream.add(content)
-        self._members.append(member)
+        text = self._former.take(run) if self._former and not self.needs(run) else made()
+        self._stream.add(text)
+        self._pieces.append(Piece(run, self._digests[run], len(text)))
 
     def finish(self, key: str) -> tuple[bytes, FormerFile]:
         """Return the content of the file, and what is to be known of it at the next build."""
         content = self._stream.content()
-        return content, FormerFile(key, hashlib.sha256(content).hexdigest(), tuple(self._members))
+        return content, FormerFile(key, hashlib.sha256(content).hexdigest(), tuple(self._pieces))
 
 
 def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
