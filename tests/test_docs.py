@@ -183,6 +183,9 @@ def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: 
     assert set(lines) == {"inter-thread", "shm", "shm-zero-copy", "tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "uds"}
     assert list(lines["shm"]) == [16, 64, 1024, 4096, 16384, 65536, 1048576]
     assert (tmp_path / "latency.html").stat().st_size > 0
+    assert names["bins"].shape == (len(names["data"].histograms["bins"].iloc[0]), 3)
+    assert (names["bins"][:, 0] <= names["bins"][:, 1]).all()
+    assert (tmp_path / "saved/histograms.parquet").is_file()
     assert capsys.readouterr().out.startswith("rti 3.0.1 ")
 
 

@@ -40,7 +40,7 @@ def test_folders_and_logs_are_loaded_into_one_dataset() -> None:
 
 def test_a_saved_dataset_is_loaded_as_what_it_was(tmp_path: Path) -> None:
     saved = tacholog.load(RTI)
-    saved.save(tmp_path)
+    saved.save(str(tmp_path))
 
     again = tacholog.load(tmp_path)
 

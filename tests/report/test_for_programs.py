@@ -30,6 +30,7 @@ from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
 from tacholog.site.requirements import keep_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import keep
+from tacholog.site.stamp import STAMP
 from tacholog.site.verification.site import verify_site
 from tacholog.view.results import RunRow
 from tacholog.view.views import log_document, view_of
@@ -374,6 +375,19 @@ def test_a_log_that_was_changed_is_named_by_its_own_digest_and_by_its_numbers(bu
     assert f"{raw.relative_to(site).as_posix()} is not the text that it is named after" in {one.reason for one in receipt.findings}
     assert any(one.place.startswith("rti/1.1/02/sub.log#L1:goodput") for one in receipt.findings)
     assert run(receipt.path).exit_code == 3
+
+
+def test_a_site_none_of_whose_logs_is_there_names_each_of_them(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")  # as a version below a published site, whose logs lie beside all versions
+    (site / STAMP).unlink()
+    for raw in (site / "raw").rglob("*.gz"):
+        raw.unlink()
+
+    receipt = verify_site(site)
+
+    assert receipt.numbers == 0
+    assert "rti/1.1/02/sub.log" in {one.place for one in receipt.findings if "is not there" in one.reason}
+    assert any("CSV and JSON were not checked" in note for note in receipt.notes)
 
 
 @pytest.mark.parametrize(

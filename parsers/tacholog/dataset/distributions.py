@@ -71,6 +71,10 @@ class Distribution(msgspec.Struct, frozen=True, weakref=True):
         """How many bins there are."""
         return len(self.array())
 
+    def __repr__(self) -> str:
+        """Say how many bins there are. Their bytes would fill the screen of whoever looks at a table."""
+        return f"<Distribution of {len(self)} bins>"
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - as NumPy's protocol has it
         """Return the bins as an array."""
         import numpy as np

@@ -50,13 +50,14 @@ class Dataset(msgspec.Struct, frozen=True):
     histograms: pd.DataFrame
     hosts: dict[str, Host]
 
-    def save(self, folder: Path, *, packed: bool = False) -> None:
+    def save(self, folder: str | Path, *, packed: bool = False) -> None:
         """Write the tables as Parquet files and the hosts as JSON; `tacholog.dataset.saved.open_saved` reads them.
 
         Args:
             folder: where to.
             packed: whether distributions stay packed. Other programs read their bins only if they do not, which takes ten times as long.
         """
+        folder = Path(folder)
         require("parquet", f"{folder}: saving a dataset")
         from tacholog.dataset.parquet import write_table
 

@@ -65,8 +65,8 @@ def verify_site(site: Path) -> Receipt:
         data, names, missing = _read_again(site, sorted({run for run, _ in published}), Path(work))
         table = results_table(data)
     found: Values = {}
-    for run, log, rest, value in zip(table["run"], table["log"], table["id"].str.partition("#")[2], table["value"], strict=True):
-        found.setdefault(f"{names[run]}/{log}#{rest}", []).append(None if _is_missing(value) else float(value))
+    for run, log, number, value in zip(table["run"], table["log"], table["id"], table["value"], strict=True):
+        found.setdefault(f"{names[run]}/{log}#{str(number).partition('#')[2]}", []).append(None if _is_missing(value) else float(value))
     findings += [*missing, *_compared(published, found)]
     addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(published)}}
     pages = shown = 0
@@ -122,7 +122,7 @@ def _published(site: Path) -> dict[tuple[str, str], Values]:
 
 def _changed(site: Path) -> tuple[list[Finding], list[str]]:
     if not (site / STAMP).is_file():
-        return [], ["a published site has no list of its files, so pages without numbers were not checked"]
+        return [], ["this site has no list of its files (a published one has none), so pages without numbers, CSV and JSON were not checked"]
     return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
 
 
