@@ -75,6 +75,14 @@ def test_numbers_are_written_with_all_their_digits_and_what_is_not_known_is_left
     ]
 
 
+def test_a_number_is_the_same_when_it_is_read_again_however_small_it_is() -> None:
+    values = [0.010586363427559625, 0.0001407002319484706, 4e-11, 1e-300, -0.0]  # the first two are losses of perftest and iceoryx in data/
+    table = pd.DataFrame({"value": pd.array([*values, None], dtype="Float64")})
+
+    assert [json.loads(row)["value"] for row in json_rows(table)] == [*values, None]
+    assert [float(row) for row in csv_rows(table)[:-1]] == values
+
+
 def test_parquet_goes_to_a_file(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "x/results.parquet"))
 

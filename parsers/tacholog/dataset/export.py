@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 Bins = Sequence[Sequence[int]]
 _HDR_DIGITS = 3
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
-_JSON_DIGITS = 10  # after the point, as pandas writes numbers
 _TO_BE_QUOTED = re.compile('[",\\n\\r]')
 _ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
 _DIFFERENT = ("id", "line", "last_line", "value", "samples")
@@ -166,7 +166,7 @@ def csv_rows(results: pd.DataFrame) -> list[bytes]:
 
 
 def json_rows(results: pd.DataFrame) -> list[bytes]:
-    """Return the rows of a table as JSON, one object per line. A value that is not stated is null. Numbers are written as pandas writes them."""
+    """Return the rows of a table as JSON, one object per line. A value that is not stated is null. Each number is the same when it is read again."""
     starts = [f"{',' if place else '{'}{_json_word(str(name))}:" for place, name in enumerate(results.columns)]
     return _text_rows(results, starts, _json_values, "null", "}")
 
@@ -213,7 +213,7 @@ def _json_values(values: pd.Series) -> list[str]:
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(values.dtype):  # which true and false are
-        return values.to_json(orient="records", double_precision=_JSON_DIGITS)[1:-1].split(",") if len(values) else []
+        return [json.dumps(one) if math.isfinite(one) else "null" for one in values.tolist()]
     return [_json_word(str(value)) for value in values.tolist()]
 
 
