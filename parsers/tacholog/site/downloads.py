@@ -74,18 +74,19 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
     memory.unlink(missing_ok=True)  # A build that fails may have written other files than those that it knows.
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
-        key = digest([fields, file.rows_with, sorted(runs[run] for run in file.runs)])
+        rows = digest([fields, file.rows_with])
+        key = digest([rows, sorted(runs[run] for run in file.runs)])
         is_there = into.kept(_inside(into, f"{name}{file.ending}"))
         if name in before and before[name].key == key and is_there:
             now[name] = before[name]
         else:
             outdated[name] = file
-            now[name] = FormerFile(key)
+            now[name] = FormerFile(key, rows=rows)
     if outdated:
         head = csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0])))
         texts = {name: _Text(name, file, head if file.ending == _CSV else b"", runs) for name, file in outdated.items() if file.rows_with is not None}
         for name, text in texts.items():
-            if name in before:
+            if name in before and before[name].rows == now[name].rows:  # Else the file of this name was about something else.
                 text.read_former(before[name], into)
         _write_texts(into, texts, now, data, fields)
         if ALL.removesuffix(_PARQUET) in outdated:
@@ -135,10 +136,10 @@ class _Text:
         self._stream.add(text)
         self._pieces.append(Piece(run, self._digests[run], len(text)))
 
-    def finish(self, key: str) -> tuple[bytes, FormerFile]:
-        """Return the content of the file, and what is to be known of it at the next build."""
+    def finish(self, made_of: FormerFile) -> tuple[bytes, FormerFile]:
+        """Return the content of the file, and what is to be known of it at the next build beside what it is made of."""
         content = self._stream.content()
-        return content, FormerFile(key, hashlib.sha256(content).hexdigest(), tuple(self._pieces))
+        return content, msgspec.structs.replace(made_of, sha256=hashlib.sha256(content).hexdigest(), pieces=tuple(self._pieces))
 
 
 def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
@@ -158,7 +159,7 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
             for text in of_run[run]:
                 text.add(run, partial(_text, rows, run, text.file))
     for name, text in texts.items():
-        content, known[name] = text.finish(known[name].key)
+        content, known[name] = text.finish(known[name])
         into.write(f"{_inside(into, name)}{text.file.ending}", content)
 
 

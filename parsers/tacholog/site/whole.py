@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans, forget_trees
 from tacholog.site.stamp import remove_changes, remove_stamp, write_stamp
-from tacholog.site.unchanged import Inputs
+from tacholog.site.unchanged import STATIC, Inputs
 from tacholog.view.history import latest
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
@@ -52,6 +53,7 @@ from tacholog.visible import drawn
 _OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS = "other-pages.json", "pages.json", "series.json", "parts"
 _COMPILED = "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
+_TOCTREE = re.compile(r"^```\{toctree\}$.*?^```$", re.DOTALL | re.MULTILINE)
 _WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site of which Sphinx writes nothing
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
@@ -73,7 +75,7 @@ def build_whole(
     series = SeriesMemory(work / _KEPT_SERIES, inputs.code, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
-    _write_settings(sources, settings)
+    _write_settings(sources, site, settings)
     templates = myst_templates()
     extra = write_requirements_page(sources, work / "dataset", templates, settings)
     kept = KeptPages(work / _KEPT_PAGES, inputs.code)
@@ -86,7 +88,7 @@ def build_whole(
     of_sphinx = [*documents, *(path.stem for path in site_dir().glob("*.md"))]
     documents = [*of_sphinx, *(page.document for page in logs)]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
-    _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives()]), documents)
+    _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives(), _menu(sources.folder)]), documents)
     series.save()
     renew_addresses(site, [f"{document}.html" for document in (*of_sphinx, "search")], inputs.styles)
     give_back()
@@ -124,12 +126,15 @@ def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage],
     write_for_programs(site, work / "dataset", shown.data, shown.view, shown.settings)
 
 
-def _write_settings(sources: Sources, settings: SiteSettings) -> None:
-    """Write the settings that ``conf.py`` reads, and copy the logo."""
+def _write_settings(sources: Sources, site: Path, settings: SiteSettings) -> None:
+    """Write the settings that ``conf.py`` reads, and copy the logo. One of an earlier build is deleted from the site."""
     logo = Path(settings.logo) if settings.logo else None
-    logo_name = f"_static/logo{logo.suffix.lower()}" if logo else None
+    logo_name = f"{STATIC}/logo{logo.suffix.lower()}" if logo else None
     if logo and logo_name:
-        sources.copy(logo_name, logo)
+        sources.write(logo_name, logo.read_bytes())
+    for other in (site / STATIC).glob("logo.*"):
+        if f"{STATIC}/{other.name}" != logo_name:
+            other.unlink()  # Sphinx would leave it there, and its owner does not want to publish it any more.
     links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
     safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=logo_name)
     sources.write("site.json", msgspec.json.encode(safe))
@@ -165,6 +170,11 @@ def _write_latest(into: Sources, dataset: Path, view: View) -> None:
 def _templates_of_directives() -> list[bytes]:
     """Return the templates that directives fill in. Those of pages need no notice: a page whose text changed is read again."""
     return [path.read_bytes() for path in sorted(templates_dir().glob("*.html.jinja"))]
+
+
+def _menu(source: Path) -> list[str]:
+    """Return the pages of the menu, which stands on all pages: Sphinx does not write them again when one of its pages comes or goes."""
+    return _TOCTREE.findall((source / "index.md").read_text(encoding="utf-8"))
 
 
 def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], made_by: str, documents: Collection[str]) -> None:

@@ -12,7 +12,8 @@ from sphinx.util.logging import getLogger
 
 from tacholog.errors import TachologError
 from tacholog.runs.labels import has_labels
-from tacholog.site.shown import BAND_FILES, State, opened, state_of
+from tacholog.site.output.diffs import files_beside
+from tacholog.site.shown import State, opened, state_of
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.portions import Portion, portions
 from tacholog.view.run_digests import digest, run_digests
@@ -139,7 +140,7 @@ def _merge(into: ShownData, other: ShownData, pages: Iterable[str]) -> None:
 
 
 def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]) -> list[str]:
-    """Return the pages that show a new, removed or changed run; all pages if a machine, a calibration or an unread file changed."""
+    """Return the pages that show a new, removed or changed run; all pages if a machine, a calibration, the renames or an unread file changed."""
     shown, folder = _shown(env), _folder(env)
     state = shown.now = state_of(folder) if folder else ()
     if not state or folder is None or state == shown.state:
@@ -147,7 +148,7 @@ def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: s
     everything = opened(folder, state)
     runs, hosts = (
         _run_states(everything),
-        digest([everything.hosts, everything.unread, [file.read_bytes() for file in sorted(folder.glob(BAND_FILES))]]),
+        digest([everything.hosts, everything.unread, files_beside(folder)]),
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
     shown.state, shown.runs, shown.hosts = state, runs, hosts

@@ -26,11 +26,12 @@ class Piece(NamedTuple):
 
 
 class FormerFile(msgspec.Struct, frozen=True):
-    """A file that was written: of what it was made, its SHA-256, and what it holds, in its order."""
+    """A file that was written: of what it was made, its SHA-256, what it holds, in its order, and which rows of its runs these are."""
 
     key: str
     sha256: str = ""
     pieces: tuple[Piece, ...] = ()
+    rows: str = ""
 
 
 class FormerText:

@@ -1,0 +1,100 @@
+"""A site that is brought up to date is the site that is made from nothing, whatever changed: settings, renames, the pages of the menu."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.report.conftest import FIRST, add_run, rti
+from tests.report.test_beside import add_systems
+
+from tacholog.site.build import build_site
+from tacholog.site.prepare import prepare
+from tacholog.site.settings import SiteSettings
+from tacholog.site.stamp import STAMP
+
+pytestmark = [  # what MyST and the theme still use of Sphinx is their business
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.site,
+]
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOT_COMPARED = (STAMP, ".buildinfo", ".buildinfo.bak")
+
+
+def add(data: Path, run: str, **about: object) -> None:
+    add_run(data, run, FIRST, msgspec.structs.replace(rti("UDPv4", published=False), **about))
+
+
+def files(site: Path) -> dict[str, bytes]:
+    found = (path for path in site.rglob("*") if path.is_file() and path.name not in NOT_COMPARED)
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in found}
+
+
+def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings()) -> set[str]:  # noqa: B008 - it cannot be changed
+    """Bring the site up to date, make another from nothing, and return the files in which they differ."""
+    number = len([*folder.glob("again*")])
+    build_site([data], folder / "site", folder, settings)
+    build_site([data], folder / f"again{number}" / "site", folder / f"again{number}", settings)
+    one, other = files(folder / "site"), files(folder / f"again{number}" / "site")
+    return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def test_a_download_of_another_page_with_the_same_name_is_made_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    run = shutil.copytree(ROOT / "data/hmbdc/14-2", data / "run") / "run.toml"  # has several transports, of which one is rmcast
+    run.write_text(run.read_text() + '\n[labels]\nplugin = "rmcast"\n')
+    name = "data/hmbdc-rmcast.csv.gz"
+
+    assert differing(data, tmp_path, SiteSettings(pages=("system", "label.plugin"))) == set()
+    by_label = files(tmp_path / "site")[name]
+    assert differing(data, tmp_path) == set()
+    assert len(gzip.decompress(files(tmp_path / "site")[name])) < len(gzip.decompress(by_label))
+
+
+def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path) -> None:
+    data, logo = tmp_path / "data", tmp_path / "secret.svg"
+    add(data, "a")
+    logo.write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    assert differing(data, tmp_path, SiteSettings(logo=str(logo))) == set()
+    assert (tmp_path / "site/_static/logo.svg").is_file()
+
+    assert differing(data, tmp_path) == set()
+    assert not (tmp_path / "site/_static/logo.svg").exists()
+
+
+def test_renames_that_come_and_go_are_those_of_all_pages(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for release in ("1.0", "1.1"):
+        for number in range(2):
+            add(data, f"{release}-{number}", release=release)
+    assert differing(data, tmp_path) == set()
+    (data / "renames.toml").write_text('[transport]\n"UDPv4" = "zorkmid"\n')
+    assert differing(data, tmp_path) == set()
+    (data / "renames.toml").unlink()
+    assert differing(data, tmp_path) == set()
+
+
+def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a")
+    (tmp_path / "work/dataset.new").mkdir(parents=True)
+    (tmp_path / "work/dataset.new/renames.toml").write_text('[transport]\n"UDPv4" = "zorkmid"\n')
+
+    prepare([tmp_path / "data"], tmp_path / "work", SiteSettings())
+
+    assert not (tmp_path / "work/dataset/renames.toml").exists()
+
+
+def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    add(data, "a")
+    assert differing(data, tmp_path) == set()
+    add_systems(data, 2)
+    assert differing(data, tmp_path) == set()
+    assert (tmp_path / "site/side-by-side.html").is_file()
+    shutil.rmtree(data / "run-001")
+    assert differing(data, tmp_path) == set()
+    assert not (tmp_path / "site/side-by-side.html").exists()
