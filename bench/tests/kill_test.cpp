@@ -176,7 +176,7 @@ TEST_P(AtAnyMoment, AKilledBrokerEndsTheRunWhichSaysSo) {
     if (GetParam()->start_companion == nullptr || GetParam()->reach != Reach::network) GTEST_SKIP() << "no broker";
     for (const std::string test : {"latency", "throughput", "latency --rate 1000 --basis one-way"}) {
         Program perftest{"--test " + test + " --transport " + std::string{GetParam()->name} +
-                         " --sizes 64 --timeout 2 --duration 600 --warmup 0.05"};
+                         " --sizes 64 --timeout 20 --duration 600 --warmup 0.05"};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         const pid_t broker = perftest.companion();
         ASSERT_GT(broker, 0);

@@ -110,7 +110,7 @@ TEST_P(EveryTransportRuns, EachSizeSaysWhatBothSidesUsed) {
 TEST_P(EveryTransportRuns, ASubscriberThatIsKilledEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     for (const std::string test : {"latency", "throughput", "demand"}) {
-        Program perftest{"--test " + test + " --sizes 64 --timeout 2" + endless + transport()};
+        Program perftest{"--test " + test + " --sizes 64 --timeout 20" + endless + transport()};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         const pid_t child = perftest.child();
         ASSERT_GT(child, 0);

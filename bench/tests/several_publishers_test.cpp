@@ -92,7 +92,7 @@ TEST_P(FromSeveral, ASubscriberStartedOnItsOwnFindsWhatThePublishersLogSays) {
 TEST_P(FromSeveral, ASubscriberThatIsKilledEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
     Program perftest{
-        "--test throughput --sizes 64 --duration 600 --warmup 0.05 --timeout 2 --publishers 3 --transport " +
+        "--test throughput --sizes 64 --duration 600 --warmup 0.05 --timeout 20 --publishers 3 --transport " +
         transport()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
     ::kill(perftest.child(), SIGKILL);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t audience = 3;
 
 const std::string quick = " --sizes 64,100KiB --duration 0.3 --warmup 0.05 --subscribers 3 --transport ";
-const std::string endless = " --sizes 64 --duration 600 --warmup 0.05 --timeout 2 --subscribers 3 --transport ";
+const std::string endless = " --sizes 64 --duration 600 --warmup 0.05 --timeout 20 --subscribers 3 --transport ";
 
 std::vector<const Transport*> those_that(bool (*can)(const Transport&), std::vector<const Transport*> of_all) {
     std::erase_if(of_all, [can](const Transport* one) { return !can(*one); });

@@ -198,7 +198,7 @@ TEST_P(EveryTransportSleeps, NobodyIsBusyInALull) {
 TEST_P(EveryTransportSleeps, ASubscriberThatIsKilledWakesThePublisher) {
     if (transport().parties == Parties::threads) GTEST_SKIP() << "one process";
     for (const std::string test : {"latency", "throughput"}) {
-        Program perftest{"--timeout 2 --duration 600 --test " + test + options()};
+        Program perftest{"--timeout 20 --duration 600 --test " + test + options()};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         ::kill(perftest.child(), SIGKILL);
 
