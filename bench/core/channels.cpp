@@ -30,6 +30,7 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction
     topic.channel = channel_name(side, direction, publisher);
     topic.waiting = side.options.waiting;
     topic.direction = direction;
+    topic.publisher = publisher;
     topic.settings = side.options.settings;
     topic.instances = side.options.instances;
     topic.companion = side.companion;

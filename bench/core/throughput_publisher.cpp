@@ -116,6 +116,7 @@ private:
             report((*sent)[writers_.size() > 1 ? at : 0], all.back(), participant(at));
         }
         if (all.size() > 1) report_all(*sent, all);
+        report_silence(*sent, all);
         report_probes(sent->front());
         if (!demand_) check_rate(*sent);
         return {};
@@ -155,12 +156,29 @@ private:
                                         counted.duration_ns, sent.rate_per_s(), participant, counted.instances,
                                         batches_});
         }
-        if (counted.received > 0) return;
-        const std::string test{to_text(side_.options.test)};
-        const char* whose = writers_.size() > 1 ? " of " : " at ";
-        side_.tell(Failure{payload_bytes_, test + " over " + std::string{side_.transport.name} + ": none of " +
-                                               std::to_string(sent.messages) + " messages arrived" +
-                                               (participant.empty() ? "" : whose + participant)});
+    }
+
+    /// Says of whom nothing arrived. That is a failure: nothing shows that its messages can arrive at all. But where
+    /// messages may be lost, and those of other publishers arrived, it is what was measured: they can crowd it out of
+    /// a queue that they share, such as a broker's.
+    void report_silence(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
+        const auto heard = [](const Counted& one) { return one.received > 0; };
+        const bool crowded = writers_.size() > 1 && side_.transport.reliability == Reliability::best_effort &&
+                             std::any_of(counted.begin(), counted.end(), heard);
+        for (std::size_t at = 0; at < counted.size(); ++at) {
+            if (heard(counted[at])) continue;
+            const char* whose = writers_.size() > 1 ? " of " : " at ";
+            const std::string who = participant(at);
+            const std::string text = std::string{to_text(side_.options.test)} + " over " +
+                                     std::string{side_.transport.name} + ": none of " +
+                                     std::to_string(sent[writers_.size() > 1 ? at : 0].messages) + " messages arrived" +
+                                     (who.empty() ? "" : whose + who);
+            if (crowded) {
+                side_.tell(Note{std::to_string(payload_bytes_) + " bytes: " + text + ", while others' did"});
+            } else {
+                side_.tell(Failure{payload_bytes_, text});
+            }
+        }
     }
 
     void report_all(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {

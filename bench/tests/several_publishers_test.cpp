@@ -122,6 +122,37 @@ TEST(Publishers, WhatOneLosesIsNotTheOthersLoss) {
     EXPECT_EQ(number(log, "aggregate", "lost"), lost) << log;
 }
 
+// As of a broker with one queue for all of them, which has room for the fastest alone.
+TEST(Publishers, OneThatIsCrowdedOutIsAResult) {
+    const std::string line = "--transport mock --set faults=silence=2 --publishers 2 --sizes 64 --warmup 0 --test ";
+    Program stream{line + "throughput --rate 2000 --duration 0.1"};
+    Program bursts{line + "demand --demands 10 --recovery 0 --duration 0.1"};
+
+    EXPECT_EQ(stream.wait(), 0) << stream.err();
+    EXPECT_GT(number(stream.out(), "throughput payload_bytes=64 participant=pub1", "received"), 0U);
+    const std::string silent = "throughput payload_bytes=64 participant=pub2";
+    EXPECT_GT(number(stream.out(), silent, "sent"), 0U) << stream.out();
+    EXPECT_EQ(number(stream.out(), silent, "received"), 0U);
+    EXPECT_EQ(number(stream.out(), silent, "lost"), number(stream.out(), silent, "sent"));
+    EXPECT_EQ(value(stream.out(), silent, "rate_per_s"), "");
+    EXPECT_NE(stream.out().find("note text=\"64 bytes: throughput over mock: none of " +
+                                value(stream.out(), silent, "sent") + " messages arrived of pub2, while others' did\""),
+              std::string::npos)
+        << stream.out();
+    EXPECT_EQ(bursts.wait(), 0) << bursts.err();
+    EXPECT_NE(bursts.out().find(" messages arrived of pub2, while others' did"), std::string::npos) << bursts.out();
+}
+
+TEST(Publishers, ThatNothingArrivesOfAnyIsAFailure) {
+    Program perftest{
+        "--transport mock --set faults=lose=1 --publishers 2 --sizes 64 --warmup 0 --test throughput --rate 2000 "
+        "--duration 0.1"};
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_NE(perftest.out().find("messages arrived of pub1\""), std::string::npos) << perftest.out();
+    EXPECT_NE(perftest.out().find("messages arrived of pub2\""), std::string::npos) << perftest.out();
+}
+
 TEST(Publishers, AnIntervalIsOfAllOfThem) {
     Program perftest{
         "--test throughput --transport tcp --publishers 2 --sizes 64 --rate 500 --duration 1.3 --warmup 0"};

@@ -59,6 +59,7 @@ bool set_item(Injection& into, std::string_view name, std::string_view value) {
     if (name == "stall") return set_stall(into.stall, value);
     if (name == "send-stall") return set_stall(into.send_stall, value);
     if (name == "lose") return set_count(into.lose, value);
+    if (name == "silence") return set_count(into.silence, value);
     if (name == "duplicate") return set_count(into.duplicate, value);
     if (name == "reorder") return set_count(into.reorder, value);
     if (name == "corrupt") return set_corruption(into.corrupt, value);
@@ -74,7 +75,8 @@ Result<Injection> parse_injection(std::string_view list) {
         if (equals == std::string_view::npos || !set_item(injection, item.substr(0, equals), item.substr(equals + 1))) {
             return Error{quoted(item) +
                          " is neither hold=TIME, stall=TIME/PERIOD, send-stall=TIME/PERIOD (as 50us, 100ms, 1s) nor "
-                         "lose=N, duplicate=N, reorder=N, corrupt=N[:BYTE[:MASK]], corrupt-answer=N[:BYTE[:MASK]]"};
+                         "silence=PUBLISHER, lose=N, duplicate=N, reorder=N, corrupt=N[:BYTE[:MASK]], "
+                         "corrupt-answer=N[:BYTE[:MASK]]"};
         }
     }
     return injection;

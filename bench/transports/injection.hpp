@@ -43,13 +43,14 @@ struct Injection {
     Stall stall;              ///< the subscriber can take nothing meanwhile
     Stall send_stall;         ///< the publisher can hand nothing over meanwhile
     std::uint64_t lose = 0;
+    std::uint64_t silence = 0;  ///< all messages of this publisher are lost, the first is 1; 0: of none
     std::uint64_t duplicate = 0;
     std::uint64_t reorder = 0;  ///< it comes after the one behind it
     Corruption corrupt;
     Corruption corrupt_answer;  ///< the same of the answers, on their way back to the publisher
 };
 
-/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,duplicate=7,reorder=5,corrupt=100:0:1", any of them.
+/// "hold=1ms,stall=100ms/1s,send-stall=50ms/1s,lose=10,silence=2,duplicate=7,reorder=5,corrupt=100:0:1", any of them.
 Result<Injection> parse_injection(std::string_view list);
 
 }  // namespace tacholog

@@ -27,10 +27,12 @@ constexpr std::array settings{
     Setting{.name = "faults",
             .values = "LIST",
             .default_value = no_faults,
-            .meaning = "faults on the way to the subscriber, to test the figures: hold=TIME, stall=TIME/PERIOD "
-                       "(subscriber), send-stall=TIME/PERIOD (publisher); every N-th message: lose=N, duplicate=N, "
-                       "reorder=N, corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
-                       "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
+            .meaning =
+                "faults on the way to the subscriber, to test the figures: hold=TIME, stall=TIME/PERIOD "
+                "(subscriber), send-stall=TIME/PERIOD (publisher); silence=PUBLISHER: all messages of this one of "
+                "several (from 1) are lost; every N-th message: lose=N, duplicate=N, reorder=N, "
+                "corrupt=N[:BYTE[:MASK]]: this byte of the message (from 0; default: the last; each: "
+                "every one in turn) XOR MASK (default 255); corrupt-answer=... the same for the answers",
             .check = check_faults},
     Setting{.name = "capacity",
             .values = "RATE",
@@ -65,6 +67,7 @@ Result<Injection> injection_of(const Topic& topic) {
     if (injection && topic.direction == Direction::messages) {
         const std::uint64_t capacity_per_s = number_of(topic.settings, "capacity");  // 0: no limit
         if (capacity_per_s > 0) injection->service_ns = 1e9 / static_cast<double>(capacity_per_s);
+        if (injection->silence == topic.publisher + 1) injection->lose = 1;
         return injection;
     }
     if (!injection) return injection;

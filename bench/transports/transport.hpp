@@ -35,6 +35,7 @@ struct Topic {
     std::string local_address;  ///< where the peer can reach this side, for transports with addresses
     std::string peer_address = local_address;  ///< where this side was told to find the peer, if it was
     Direction direction = Direction::messages;
+    std::size_t publisher = 0;             ///< which of several publishers, from 0
     Audience audience = {};                ///< who subscribes, for transports that reach several
     Waiting waiting = Waiting::busy_poll;  ///< the same on both sides: a side that sleeps must be woken explicitly
     std::size_t batch_messages = 1;        ///< how many may be held back to travel together, for those that batch
