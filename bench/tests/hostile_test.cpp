@@ -1,16 +1,21 @@
 // Peers that are none of ours, or mean harm: refused with a message, or not heard at all; never a crash, never a hang.
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <iterator>
 #include <random>
+#include <thread>
 
+#include "adapters/name_hash.hpp"
 #include "core/address.hpp"
 #include "core/control.hpp"
+#include "core/meeting_ports.hpp"
 #include "core/message.hpp"
 #include "core/options.hpp"
 #include "core/placement.hpp"
@@ -636,6 +641,54 @@ std::vector<const Transport*> transports_over_tcp() {
 // Only adapters have such transports, and a build may have none of them.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OverTcp);
 INSTANTIATE_TEST_SUITE_P(Registry, OverTcp, testing::ValuesIn(transports_over_tcp()), transport_name);
+
+// ---- What a library of a middleware says to itself ----
+
+// When it starts, LCM sends itself test messages until it hears one. If it hears two, it reports the second as handled
+// after the subscriber has joined. Anybody in the group can send such messages.
+TEST(Lcm, TestMessagesOfTheLibraryAreNoMessages) {
+    const auto all = all_transports();
+    const auto lcm = std::find_if(all.begin(), all.end(), [](const Transport* one) { return one->name == "lcm"; });
+    if (lcm == all.end()) GTEST_SKIP() << "this build has no LCM";
+    const auto topic = topic_for(**lcm, "test-" + std::to_string(now_ns()), agreed_bytes);
+    const std::uint64_t number = name_hash(topic.channel);
+    const auto group =
+        parse_address("239.255." + std::to_string(number >> 8 & 0xff) + "." + std::to_string(number & 0xff),
+                      meeting_port(Meeting::group, number >> 16));
+    ASSERT_TRUE(group);
+    std::atomic<bool> over{false};
+    std::thread tester{[&] {
+        const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        const int only_here = 0;
+        ::setsockopt(socket.get(), IPPROTO_IP, IP_MULTICAST_TTL, &only_here, sizeof only_here);
+        const std::string test{"LC02\0\0\0\0LCM_SELF_TEST\0lcm self test", 35};
+        while (!over) ::sendto(socket.get(), test.data(), test.size(), 0, group->get(), group->length());
+    }};
+    auto subscribed = (*lcm)->subscribe(topic);
+    over = true;
+    tester.join();
+    ASSERT_TRUE(subscribed) << subscribed.error().text;
+    auto& subscriber = **subscribed;
+
+    for (int count = 0; count < 100; ++count) {
+        const auto sample = subscriber.take(Patience{1});
+        ASSERT_TRUE(sample) << sample.error().text;
+        ASSERT_FALSE(*sample);
+    }
+    const auto publisher = (*lcm)->advertise(topic, subscriber.endpoint());
+    ASSERT_TRUE(publisher) << publisher.error().text;
+    bool came = false;
+    for (const Deadline deadline{plenty}; !came && !deadline.passed();) {  // the buffer may still be full of tests
+        send(**publisher, 7, agreed_bytes);
+        const auto sample = subscriber.take(Patience{100});
+        ASSERT_TRUE(sample) << sample.error().text;
+        came = sample->has_value();
+        if (came) {
+            EXPECT_EQ(read_message((*sample)->bytes(), verified).number, 7U);
+        }
+    }
+    EXPECT_TRUE(came);
+}
 
 }  // namespace
 }  // namespace tacholog

@@ -97,8 +97,8 @@ public:
         return ::lcm_publish(lcm_, group_.name.c_str(), message.data(), static_cast<unsigned>(message.size())) == 0;
     }
 
-    /// Has one message handled, if one is there.
-    bool handle() const { return ::lcm_handle_timeout(lcm_, 0) > 0; }
+    /// Has one message handled, if one is there. The library may have taken one that it sent to itself.
+    void handle() const { ::lcm_handle_timeout(lcm_, 0); }
 
 private:
     Group group_;
@@ -175,7 +175,9 @@ public:
         if (!messages_ || !farewells_) return false;
         const auto take = [](const lcm_recv_buf_t* came, const char*, void* self) {
             const auto* const data = static_cast<const std::byte*>(came->data);
-            static_cast<LcmSubscriber*>(self)->message_.assign(data, data + came->data_size);
+            auto& subscriber = *static_cast<LcmSubscriber*>(self);
+            subscriber.message_.assign(data, data + came->data_size);
+            subscriber.came_ = true;
         };
         auto* const subscription = messages_.subscribe(take, this);
         if (subscription == nullptr) return false;
@@ -194,11 +196,22 @@ public:
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {
-        bool came = messages_.handle();
-        for (BusyPoll poll{patience, waiting_}; !came && poll.wait();) came = messages_.handle();
-        if (!came && sleeps(waiting_)) came = sleep(patience) && messages_.handle();
+        bool came = handle();
+        for (BusyPoll poll{patience, waiting_}; !came && poll.wait();) came = handle();
+        if (!came && sleeps(waiting_)) {
+            const Deadline deadline{patience};
+            while (!came && sleep(deadline.left())) came = handle();
+        }
         if (!came) return std::span<const std::byte>{};
         return std::span<const std::byte>{message_};
+    }
+
+    /// True if a message of ours was there. The library says that it handled one of its own test messages too: where
+    /// the machine is busy, it sends itself several when it starts, and the second waits in its queue.
+    bool handle() {
+        came_ = false;
+        messages_.handle();
+        return came_;
     }
 
     /// Until something may be there, or the time is over.
@@ -214,6 +227,7 @@ private:
     Instance messages_;
     Instance farewells_;
     std::vector<std::byte> message_;
+    bool came_ = false;  ///< a message of ours, since this was asked for
 };
 
 const Error no_instance{"start LCM: it could not join its multicast group; is there a route for 239.255.0.0/16?"};
