@@ -46,16 +46,18 @@ class ReleaseFile(NamedTuple):
 
 def release_files(view: View) -> list[ReleaseFile]:
     """Return the file of each system and release that has numbers."""
-    counts: dict[tuple[str, str], int] = {}
-    for run, results in view.by_run.items():
-        pair = _release(view, run)
-        counts[pair] = counts.get(pair, 0) + len(results)
-    names = numbered(counts)
-    return [ReleaseFile(*pair, counts[pair], f"{_RELEASES}/{names[pair]}") for pair in sorted(counts)]
+    runs = _runs_of_releases(view)
+    names = numbered(runs)
+    return [ReleaseFile(*pair, sum(len(view.by_run[run]) for run in runs[pair]), f"{_RELEASES}/{names[pair]}") for pair in sorted(runs)]
 
 
-def _release(view: View, run: str) -> tuple[str, str]:
-    return view.runs[run].system or NOT_STATED, view.runs[run].release or NOT_STATED
+def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
+    """Return the runs with numbers of each system and release."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in view.by_run:
+        run = view.runs[name]
+        found.setdefault((run.system or NOT_STATED, run.release or NOT_STATED), []).append(name)
+    return found
 
 
 def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs: Mapping[str, str], fields: Sequence[str] = DEFAULT) -> None:
@@ -111,9 +113,10 @@ def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
     pages = runs_of_pages(view, fields)
     for values, name in csv_names(pages).items():
         yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
+    of_releases = _runs_of_releases(view)
     for file in release_files(view):
-        runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
-        yield file.name, _File(runs, (file.system, file.release), _JSON)
+        release = (file.system, file.release)
+        yield file.name, _File(frozenset(of_releases[release]), release, _JSON)
     yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
 
 
