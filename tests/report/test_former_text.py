@@ -1,19 +1,21 @@
-"""What a file for download held of a run is taken from the former file only if neither of them has changed."""
+"""What a file for download held of a chunk of runs is taken from the former file only if neither of them has changed."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
+import zlib
 from pathlib import Path
 
 import msgspec
+import pandas as pd
 import pytest
 from tests.report.conftest import FIRST, SECOND, add_run, rti
 
-from tacholog.errors import TachologError
+from tacholog.dataset.export import json_rows
 from tacholog.site.build import build_site
-from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
+from tacholog.site.output.former_text import FormerFile, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.stamp import STAMP
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
@@ -22,57 +24,47 @@ pytestmark = [  # what MyST and the theme still use of Sphinx is their business
 ]
 
 
-def packed(text: bytes) -> bytes:
-    return gzip.compress(text, mtime=0)
+NAMES = [f"run/{number:03d}" for number in range(100)]
 
 
-def test_runs_are_read_in_their_order_and_others_are_passed_over() -> None:
-    text = FormerText([Piece("a", "1", 2), Piece("b", "2", 3), Piece("c", "3", 0), Piece("d", "4", 1)], packed(b"aabbbd"))
+def test_a_run_more_changes_only_the_chunk_that_it_is_in() -> None:
+    before, after = list(chunks_of(NAMES)), list(chunks_of(sorted([*NAMES, "run/050-more"])))
 
-    assert [text.has("b", "2"), text.has("b", "1"), text.has("e", "2")] == [True, False, False]
-    assert [text.take("b"), text.take("c"), text.take("d")] == [b"bbb", b"", b"d"]
-
-
-@pytest.mark.parametrize("size", [2, 9])
-def test_a_text_that_is_shorter_than_known_and_a_run_that_is_not_there_are_refused(size: int) -> None:
-    text = FormerText([Piece("a", "1", size)], packed(b"a"))
-
-    with pytest.raises(TachologError, match="is not what the last build wrote"):
-        text.take("a")
-    with pytest.raises(TachologError, match="is not what the last build wrote"):
-        text.take("b")
+    assert [run for chunk in before for run in chunk] == NAMES
+    assert 6 < len(before) < 25
+    assert len(set(before) - set(after)) == 1
+    assert [len(chunk) for chunk in set(after) - set(before)] in ([len(one) + 1] for one in set(before) - set(after))
 
 
-def test_a_former_file_that_was_changed_or_has_another_head_is_not_read(tmp_path: Path) -> None:
-    content = packed(b"head\nrow\n")
-    file, known = tmp_path / "x.csv.gz", FormerFile("key", hashlib.sha256(content).hexdigest(), (Piece("a", "1", 4),))
-    assert former_text(known, file, b"head\n") is None
+def test_chunks_are_one_gzip_stream() -> None:
+    texts = [b"head\n", b"a\n" * 70_000, b"", b"b\n", bytes(range(256))]
+    content = gzip_of([packed(str(number), text) for number, text in enumerate(texts)])
+
+    stream = zlib.decompressobj(wbits=31)
+    assert stream.decompress(content) == b"".join(texts)
+    assert stream.eof
+    assert stream.unused_data == b""
+    assert gzip.decompress(gzip_of([])) == b""
+
+
+def test_a_chunk_of_a_former_file_can_be_put_into_another(tmp_path: Path) -> None:
+    chunks = [packed(key, text) for key, text in (("h", b"head\n"), ("1", b"row 1\n"), ("2", b"row 2\n"))]
+    content, file = gzip_of(chunks), tmp_path / "x.csv.gz"
+    known = FormerFile("key", hashlib.sha256(content).hexdigest(), tuple(one.chunk for one in chunks))
+    assert former_chunks(known, file) == {}
 
     file.write_bytes(content)
-    assert former_text(known, file, b"Head\n") is None
-    found = former_text(known, file, b"head\n")
-    assert found is not None
-    assert found.take("a") == b"row\n"
-
-    file.write_bytes(packed(b"head\nrpw\n"))
-    assert former_text(known, file, b"head\n") is None
+    assert former_chunks(known, file) == dict(zip("h12", chunks, strict=True))
+    assert gzip.decompress(gzip_of([former_chunks(known, file)["2"], packed("3", b"row 3\n")])) == b"row 2\nrow 3\n"
 
 
-@pytest.mark.parametrize("content", [packed(b""), b"", b"no gzip"], ids=["no row", "empty", "not compressed"])
-def test_a_former_file_that_does_not_begin_with_its_head_is_not_read(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "x.csv.gz").write_bytes(content)
+@pytest.mark.parametrize("damaged", [b"", b"no gzip", gzip.compress(b"head\nrow 2\n", mtime=0)], ids=["empty", "not compressed", "other rows"])
+def test_a_former_file_that_was_changed_is_not_read(tmp_path: Path, damaged: bytes) -> None:
+    chunks = [packed("1", b"head\n"), packed("2", b"row 1\n")]
+    known = FormerFile("key", hashlib.sha256(gzip_of(chunks)).hexdigest(), tuple(one.chunk for one in chunks))
+    (tmp_path / "x.csv.gz").write_bytes(damaged)
 
-    assert former_text(FormerFile("key", hashlib.sha256(content).hexdigest()), tmp_path / "x.csv.gz", b"head\n") is None
-
-
-def test_a_text_without_rows_has_no_head() -> None:
-    empty, full = PackedText(b"head\n"), PackedText(b"head\n")
-    empty.add(b"")
-    for row in (b"", b"a\n", b"b\n"):
-        full.add(row)
-
-    assert gzip.decompress(empty.content()) == b""
-    assert gzip.decompress(full.content()) == b"head\na\nb\n"
+    assert former_chunks(known, tmp_path / "x.csv.gz") == {}
 
 
 def add(data: Path, run: str, log: str = FIRST) -> None:
@@ -107,6 +99,26 @@ def test_files_that_grow_are_those_that_are_made_from_nothing_in_the_order_of_ru
 
 
 @pytest.mark.site
+def test_rows_are_made_only_of_runs_whose_chunk_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, made = tmp_path / "data", list[str]()
+    for number in range(40):
+        add(data, f"a/{number:02d}")
+    build_site([data], tmp_path / "site", tmp_path)
+
+    def noted(table: pd.DataFrame) -> list[bytes]:
+        made.extend(table["run"].unique())
+        return json_rows(table)
+
+    monkeypatch.setattr("tacholog.site.downloads.json_rows", noted)
+    add(data, "a/20-more", SECOND)
+    build_site([data], tmp_path / "site", tmp_path)
+
+    runs = sorted([*(f"a/{number:02d}" for number in range(40)), "a/20-more"])
+    assert made == list(next(chunk for chunk in chunks_of(runs) if "a/20-more" in chunk))
+    assert len(made) < len(runs) / 2
+
+
+@pytest.mark.site
 @pytest.mark.parametrize("damaged", ["site/data/releases/rti-connext-dds-1.0.jsonl.gz", "downloads.json"])
 def test_what_was_changed_behind_our_back_is_made_again(tmp_path: Path, damaged: str) -> None:
     data = tmp_path / "data"
@@ -115,14 +127,14 @@ def test_what_was_changed_behind_our_back_is_made_again(tmp_path: Path, damaged:
     build_site([data], tmp_path / "site", tmp_path)
     before = (tmp_path / damaged).read_bytes()
     if damaged.endswith(".gz"):
-        (tmp_path / damaged).write_bytes(packed(gzip.decompress(before).replace(b"2594706", b"2594707")))
+        (tmp_path / damaged).write_bytes(gzip.compress(gzip.decompress(before).replace(b"2594706", b"2594707"), mtime=0))
         (tmp_path / "site" / STAMP).unlink()  # as after a build that was stopped: nobody looks for changed files
     else:
         digest, _, known = before.partition(b"\n")
         files = json.loads(known)
         for file in files.values():
-            for piece in file["pieces"]:
-                piece[2] -= 1
+            for chunk in file["chunks"]:
+                chunk[3] -= 1
         (tmp_path / damaged).write_bytes(digest + b"\n" + json.dumps(files).encode())
     assert (tmp_path / damaged).read_bytes() != before
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ import msgspec
 from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.site.output.former_text import FormerFile, FormerText, PackedText, Piece, former_text
+from tacholog.site.output.former_text import FormerFile, Packed, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
@@ -47,16 +46,18 @@ class ReleaseFile(NamedTuple):
 
 def release_files(view: View) -> list[ReleaseFile]:
     """Return the file of each system and release that has numbers."""
-    counts: dict[tuple[str, str], int] = {}
-    for run, results in view.by_run.items():
-        pair = _release(view, run)
-        counts[pair] = counts.get(pair, 0) + len(results)
-    names = numbered(counts)
-    return [ReleaseFile(*pair, counts[pair], f"{_RELEASES}/{names[pair]}") for pair in sorted(counts)]
+    runs = _runs_of_releases(view)
+    names = numbered(runs)
+    return [ReleaseFile(*pair, sum(len(view.by_run[run]) for run in runs[pair]), f"{_RELEASES}/{names[pair]}") for pair in sorted(runs)]
 
 
-def _release(view: View, run: str) -> tuple[str, str]:
-    return view.runs[run].system or NOT_STATED, view.runs[run].release or NOT_STATED
+def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
+    """Return the runs with numbers of each system and release."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in view.by_run:
+        run = view.runs[name]
+        found.setdefault((run.system or NOT_STATED, run.release or NOT_STATED), []).append(name)
+    return found
 
 
 def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs: Mapping[str, str], fields: Sequence[str] = DEFAULT) -> None:
@@ -74,20 +75,25 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
     memory.unlink(missing_ok=True)  # A build that fails may have written other files than those that it knows.
     outdated: dict[str, _File] = {}
     for name, file in _files(view, fields):
-        rows = digest([fields, file.rows_with])
-        key = digest([rows, sorted(runs[run] for run in file.runs)])
+        key = digest([fields, file.rows_with, sorted(runs[run] for run in file.runs)])
         is_there = into.kept(_inside(into, f"{name}{file.ending}"))
         if name in before and before[name].key == key and is_there:
             now[name] = before[name]
         else:
             outdated[name] = file
-            now[name] = FormerFile(key, rows=rows)
+            now[name] = FormerFile(key)
     if outdated:
         head = csv_head(results_table(msgspec.structs.replace(data, results=data.results.iloc[:0])))
-        texts = {name: _Text(name, file, head if file.ending == _CSV else b"", runs) for name, file in outdated.items() if file.rows_with is not None}
-        for name, text in texts.items():
-            if name in before and before[name].rows == now[name].rows:  # Else the file of this name was about something else.
-                text.read_former(before[name], into)
+        texts = {
+            name: _Text(
+                file,
+                (fields, head if file.ending == _CSV else b""),
+                runs,
+                former_chunks(before[name], into.folder / _inside(into, f"{name}{file.ending}")) if name in before else {},
+            )
+            for name, file in outdated.items()
+            if file.rows_with is not None
+        }
         _write_texts(into, texts, now, data, fields)
         if ALL.removesuffix(_PARQUET) in outdated:
             _write_all(into, data)
@@ -107,39 +113,51 @@ def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
     pages = runs_of_pages(view, fields)
     for values, name in csv_names(pages).items():
         yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
+    of_releases = _runs_of_releases(view)
     for file in release_files(view):
-        runs = frozenset(run for run in view.by_run if _release(view, run) == (file.system, file.release))
-        yield file.name, _File(runs, (file.system, file.release), _JSON)
+        release = (file.system, file.release)
+        yield file.name, _File(frozenset(of_releases[release]), release, _JSON)
     yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
 
 
 class _Text:
-    """A file that is written as text: each run is taken from the former file if it has not changed, else from its rows."""
+    """A file that is written as text: a chunk of runs is taken from the former file if none of them has changed, else made of their rows."""
 
-    def __init__(self, name: str, file: _File, head: bytes, digests: Mapping[str, str]) -> None:
-        self.file, self._name, self._head, self._digests = file, name, head, digests
-        self._pieces: list[Piece] = []
-        self._stream = PackedText(head)
-        self._former: FormerText | None = None
-
-    def read_former(self, former: FormerFile, into: Sources) -> None:
-        """Take what did not change from the former file, if it is what was written."""
-        self._former = former_text(former, into.folder / f"{_inside(into, self._name)}{self.file.ending}", self._head)
+    def __init__(self, file: _File, written_with: tuple[Sequence[str], bytes], digests: Mapping[str, str], former: Mapping[str, Packed]) -> None:
+        """``written_with`` is what makes a page, and the head of the file; ``former`` are the chunks that can be taken."""
+        fields, self._head = written_with
+        self.file = file
+        self._chunks: dict[str, Packed | None] = {}
+        self._ends: dict[str, str] = {}  # The last run of each chunk that has to be made, and its key.
+        self._needed: set[str] = set()
+        self._rows: list[bytes] = []
+        for runs in chunks_of(sorted(file.runs)):
+            # Rows of the same runs are others in a file of this name that was about something else, or had other columns.
+            key = digest([fields, file.rows_with, self._head, [(run, digests[run]) for run in runs]])
+            self._chunks[key] = former.get(key)
+            if key not in former:
+                self._ends[runs[-1]] = key
+                self._needed.update(runs)
 
     def needs(self, run: str) -> bool:
         """Whether a run is in this file and has to be made of its rows."""
-        return run in self.file.runs and not (self._former and self._former.has(run, self._digests[run]))
+        return run in self._needed
 
-    def add(self, run: str, made: Callable[[], bytes]) -> None:
-        """Add a run, in the order of names. ``made`` makes its rows."""
-        text = self._former.take(run) if self._former and not self.needs(run) else made()
-        self._stream.add(text)
-        self._pieces.append(Piece(run, self._digests[run], len(text)))
+    def add(self, run: str, rows: bytes) -> None:
+        """Add the rows of a run that is needed, in the order of names."""
+        self._rows.append(rows)
+        if key := self._ends.get(run):
+            self._chunks[key] = packed(key, b"".join(self._rows))
+            self._rows.clear()
 
     def finish(self, made_of: FormerFile) -> tuple[bytes, FormerFile]:
         """Return the content of the file, and what is to be known of it at the next build beside what it is made of."""
-        content = self._stream.content()
-        return content, msgspec.structs.replace(made_of, sha256=hashlib.sha256(content).hexdigest(), pieces=tuple(self._pieces))
+        chunks = [chunk for chunk in self._chunks.values() if chunk and chunk.content]
+        if chunks:  # A text without rows has no head either.
+            chunks.insert(0, packed("", self._head))
+        content = gzip_of(chunks)
+        known = tuple(one.chunk for one in chunks)
+        return content, msgspec.structs.replace(made_of, sha256=hashlib.sha256(content).hexdigest(), chunks=known)
 
 
 def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
@@ -150,14 +168,14 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
     of_run: dict[str, list[_Text]] = {}
     for text in texts.values():
         for run in text.file.runs:
-            of_run.setdefault(run, []).append(text)
+            if text.needs(run):
+                of_run.setdefault(run, []).append(text)
     for group in _groups(sorted(of_run)):
-        fresh = {run for run in group if any(text.needs(run) for text in of_run[run])}
-        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(fresh)])) if fresh else None
-        rows = _Rows(results, of_run, fields) if results is not None else None
+        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
+        rows = _Rows(results, of_run, fields)
         for run in group:
             for text in of_run[run]:
-                text.add(run, partial(_text, rows, run, text.file))
+                text.add(run, rows.text(run, text.file))
     for name, text in texts.items():
         content, known[name] = text.finish(known[name])
         into.write(f"{_inside(into, name)}{text.file.ending}", content)
@@ -184,17 +202,14 @@ class _Rows:
     def _made(
         written: Callable[[pd.DataFrame], list[bytes]], ending: str, results: pd.DataFrame, runs: Sequence[str], files: Mapping[str, Sequence[_Text]]
     ) -> dict[int, bytes]:
-        needed = {run for run in set(runs) if any(text.file.ending == ending and text.needs(run) for text in files[run])}
+        needed = {run for run in set(runs) if any(text.file.ending == ending for text in files[run])}
         places = [place for place, run in enumerate(runs) if run in needed]
         return dict(zip(places, written(results.iloc[places]), strict=True))
 
-
-def _text(rows: _Rows | None, run: str, file: _File) -> bytes:
-    """Return the rows of a run that belong to a file, as text."""
-    if rows is None:
-        raise ValueError(run)
-    texts, places = (rows.json, rows.of_release) if file.ending == _JSON else (rows.csv, rows.of_page)
-    return b"".join(texts[place] for place in places.get((run, file.rows_with or ()), []))
+    def text(self, run: str, file: _File) -> bytes:
+        """Return the rows of a run that belong to a file, as text."""
+        texts, places = (self.json, self.of_release) if file.ending == _JSON else (self.csv, self.of_page)
+        return b"".join(texts[place] for place in places.get((run, file.rows_with or ()), []))
 
 
 def _groups(runs: Sequence[str]) -> Iterator[list[str]]:

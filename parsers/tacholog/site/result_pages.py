@@ -7,6 +7,7 @@ the first field lie in one folder and are listed on one page. What of system and
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -114,8 +115,12 @@ def options_of(selection: Selection) -> dict[str, str]:
     return given | ({"label": labels} if labels else {})
 
 
-def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> list[PageGroup]:
-    """Return all pages of results, in groups of the first field."""
+def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:
+    """Return all pages of results, in groups of the first field. The list of pages asks for them, and so do the pages of logs."""
+    return view.once(("pages of results", fields), partial(_page_groups, view, fields))
+
+
+def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     parts: dict[Values, set[tuple[str, str]]] = {}
     for run, transport in _measured(view):
         parts.setdefault(_values(run, transport, fields), set()).add((run.system or NOT_STATED, transport))
@@ -145,8 +150,12 @@ def _transports(view: View, run: str) -> list[str]:
     return sorted({transport or NOT_STATED for transport, _ in view.kinds[run]})
 
 
-def runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
-    """Return the runs with numbers of each page."""
+def runs_of_pages(view: View, fields: Sequence[str]) -> Mapping[Values, set[str]]:
+    """Return the runs with numbers of each page. The list of pages asks for them, and so do the downloads."""
+    return view.once(("runs of pages", tuple(fields)), partial(_runs_of_pages, view, fields))
+
+
+def _runs_of_pages(view: View, fields: Sequence[str]) -> dict[Values, set[str]]:
     found: dict[Values, set[str]] = {}
     for name in view.by_run:
         for transport in _transports(view, name):

@@ -1,98 +1,91 @@
-"""A compressed text that grows by runs. What the former file held of a run is taken from there, as long as neither of them has changed."""
+"""A compressed text that grows by runs. Its runs are compressed in chunks, and a chunk of which no run has changed is taken from the former file.
+
+The file is one gzip stream. Each chunk is compressed without a look at those before it, so the same runs give the same bytes wherever they stand.
+That takes 4 % more bytes. To read the whole text and compress it again took longer than all else about a file to which one run was added.
+
+Source:
+    RFC 1951 (DEFLATE) and RFC 1952 (GZIP): blocks that end at a byte can be put one after the other.
+"""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from tacholog.errors import TachologError
-
 _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
+_HEADER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # DEFLATE, without a name, a time, or a system that made it
+_LAST_BLOCK = b"\x03\x00"  # It is empty.
+_ALL_BITS = 0xFFFFFFFF
+_RUNS_A_CHUNK = 8  # on average
 
 
-class Piece(NamedTuple):
-    """What a file holds of a run: its name, its digest, and how many bytes it has in the text."""
+class Chunk(NamedTuple):
+    """Text that is compressed by itself: the digest of what it is made of, its CRC-32 and size, and the size of what it was compressed to."""
 
-    run: str
-    digest: str
+    key: str
+    crc: int
     size: int
+    packed: int
 
 
 class FormerFile(msgspec.Struct, frozen=True):
-    """A file that was written: of what it was made, its SHA-256, what it holds, in its order, and which rows of its runs these are."""
+    """A file that was written: of what it was made, its SHA-256, and its chunks in their order."""
 
     key: str
     sha256: str = ""
-    pieces: tuple[Piece, ...] = ()
-    rows: str = ""
+    chunks: tuple[Chunk, ...] = ()
 
 
-class FormerText:
-    """The text in a former file, read run by run and never as a whole."""
+class Packed(NamedTuple):
+    """A chunk with its compressed text."""
 
-    def __init__(self, pieces: Sequence[Piece], content: bytes) -> None:
-        self._digests = {piece.run: piece.digest for piece in pieces}
-        self._rest = iter(pieces)
-        self._stream = gzip.GzipFile(fileobj=io.BytesIO(content))
-
-    def has(self, run: str, digest: str) -> bool:
-        """Whether it holds a run, and the run had this digest."""
-        return self._digests.get(run) == digest
-
-    def take(self, run: str) -> bytes:
-        """Return what the text holds of a run. Runs are taken in their order.
-
-        Raises:
-            TachologError: the text is not what is known of it.
-        """
-        for piece in self._rest:
-            try:
-                text = self._stream.read(piece.size)
-            except (OSError, EOFError, zlib.error):
-                break
-            if piece.run == run and len(text) == piece.size:
-                return text
-        raise TachologError(f"{run}: a file for download is not what the last build wrote; build the site again")
+    chunk: Chunk
+    content: bytes
 
 
-def former_text(former: FormerFile, path: Path, head: bytes) -> FormerText | None:
-    """Return the text of a former file without its head; nothing if the file is not what was written."""
+def chunks_of(runs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the runs in chunks. Where a chunk ends, only the names of its runs say: a run more changes one chunk, and all others stay."""
+    begin = 0
+    for end, run in enumerate(runs, 1):
+        if hashlib.sha256(run.encode("utf-8", "surrogateescape")).digest()[0] % _RUNS_A_CHUNK == 0 or end == len(runs):
+            yield tuple(runs[begin:end])
+            begin = end
+
+
+def packed(key: str, text: bytes) -> Packed:
+    """Compress a chunk so that any other can follow it."""
+    if not text:
+        return Packed(Chunk(key, 0, 0, 0), b"")
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    content = stream.compress(text) + stream.flush(zlib.Z_FULL_FLUSH)
+    return Packed(Chunk(key, zlib.crc32(text), len(text), len(content)), content)
+
+
+def gzip_of(chunks: Iterable[Packed]) -> bytes:
+    """Return the file with these chunks."""
+    crc = size = 0
+    written = [_HEADER]
+    for chunk, content in chunks:
+        # What the CRC-32 so far becomes by as many zeros as the chunk has bytes; then that of the chunk is added.
+        crc = zlib.crc32(bytes(chunk.size), crc ^ _ALL_BITS) ^ _ALL_BITS ^ chunk.crc
+        size += chunk.size
+        written.append(content)
+    return b"".join([*written, _LAST_BLOCK, crc.to_bytes(4, "little"), (size & _ALL_BITS).to_bytes(4, "little")])
+
+
+def former_chunks(former: FormerFile, path: Path) -> dict[str, Packed]:
+    """Return the chunks of a former file by their keys; none if the file is not what was written."""
     try:
         content = path.read_bytes()
     except OSError:
-        return None
+        return {}
     if former.sha256 != hashlib.sha256(content).hexdigest():
-        return None
-    text = FormerText([Piece("", "", len(head)), *former.pieces], content)
-    try:
-        return text if text.take("") == head else None
-    except TachologError:  # A file without rows has no head either.
-        return None
-
-
-class PackedText:
-    """A compressed text that grows. Its head is written before the first piece that is not empty."""
-
-    def __init__(self, head: bytes) -> None:
-        """``head`` is what it begins with."""
-        self._head = head
-        self._buffer = io.BytesIO()
-        self._file = gzip.GzipFile(fileobj=self._buffer, mode="wb", compresslevel=_LEVEL, mtime=0)
-
-    def add(self, text: bytes) -> None:
-        """Add a piece."""
-        if text:
-            self._file.write(self._head + text)
-            self._head = b""
-
-    def content(self) -> bytes:
-        """Return the whole text, compressed."""
-        self._file.close()
-        return self._buffer.getvalue()
+        return {}
+    ends = accumulate((chunk.packed for chunk in former.chunks), initial=len(_HEADER))
+    return {chunk.key: Packed(chunk, content[begin:end]) for chunk, (begin, end) in zip(former.chunks, pairwise(ends), strict=True)}

@@ -67,7 +67,8 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
     files: dict[str, bytes] = {}
     requirements: list[LatestRequirement] = []
     if file is not None and not chosen.runs.empty:
-        report = judge(newest(data, {one.requirement.than or "" for one in file.requirements}), file, releases_of_site(data))
+        others = {than for one in file.requirements if (than := one.requirement.than)}
+        report = judge(newest(data, others) if others else chosen, file, releases_of_site(data))
         made = badges(report)
         files = {f"{BADGES}/{name}.svg": svg.encode() for name, svg in made.items()}
         named = list(made)[1:]  # the first is that of all requirements together
