@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -189,7 +190,15 @@ def _words(words: Sequence[str | None], codes: _Codes) -> pd.Categorical:
         if (word := words[place]) is not None:
             meant[place] = known.setdefault(word, len(known))
     least = np.min_scalar_type(-max(len(known), 1))
-    return pd.Categorical.from_codes(codes.of(meant.astype(least)), pd.Index(list(known), dtype="str"))
+    return pd.Categorical.from_codes(codes.of(meant.astype(least)), dtype=_categories(tuple(known)), validate=False)
+
+
+@functools.lru_cache(maxsize=128)
+def _categories(words: tuple[str, ...]) -> pd.CategoricalDtype:
+    """Return the type of a column of these words. Most columns have one word or none, and to make a type takes longer than to fill a column."""
+    import pandas as pd
+
+    return pd.CategoricalDtype(pd.Index(words, dtype="str"))
 
 
 def _integers(values: Integers) -> pd.arrays.IntegerArray:
