@@ -34,7 +34,6 @@ _TO_BE_QUOTED = re.compile('[",\\n\\r]')
 _ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
 _DIFFERENT = ("id", "line", "last_line", "value", "samples")
 _ASCENDING = ("line", "last_line")  # within a log. Differences take a third of the time, and a fortieth of the bytes.
-_SPLIT = ("value",)  # First bytes of floats are alike. Those of all floats side by side are compressed in half of the time, or two thirds.
 _SEARCHED = ("run", "system", "release")
 _HDR_HEAD = (
     "#[Latencies in ns, written by tacholog export. Tag: payload bytes and line of the raw log]\n"
@@ -271,7 +270,7 @@ class ResultsFile:
             # Where nearly all values differ, a dictionary is built and thrown away; and what is written as differences can have none.
             repeated = [field.name for field in schema if field.name not in _DIFFERENT]
             how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
-            how["column_encoding"] = dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED") | dict.fromkeys(_SPLIT, "BYTE_STREAM_SPLIT")
+            how["column_encoding"] = dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED")
             if "max_rows_per_page" in inspect.signature(parquet.ParquetWriter.__init__).parameters:
                 how["max_rows_per_page"] = FRAME_ROWS  # Else newer versions end a page after 20,000 rows, and each page is compressed anew.
             self._parquet = parquet.ParquetWriter(self._stream, schema, **how)

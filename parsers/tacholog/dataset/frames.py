@@ -29,6 +29,7 @@ Row = dict[str, Any]
 HOSTS_FILE = "hosts.json"
 #: Rows of a frame where results come in several. Their columns stay in the caches of the processor; those of a million rows do not.
 FRAME_ROWS = 1 << 18
+_FEW_WORDS = 8  # of a column whose type is kept
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -190,15 +191,21 @@ def _words(words: Sequence[str | None], codes: _Codes) -> pd.Categorical:
         if (word := words[place]) is not None:
             meant[place] = known.setdefault(word, len(known))
     least = np.min_scalar_type(-max(len(known), 1))
-    return pd.Categorical.from_codes(codes.of(meant.astype(least)), dtype=_categories(tuple(known)), validate=False)
+    return pd.Categorical.from_codes(codes.of(meant.astype(least)), dtype=_type_of(tuple(known)), validate=False)
 
 
-@functools.lru_cache(maxsize=128)
-def _categories(words: tuple[str, ...]) -> pd.CategoricalDtype:
+def _type_of(words: tuple[str, ...]) -> pd.CategoricalDtype:
     """Return the type of a column of these words. Most columns have one word or none, and to make a type takes longer than to fill a column."""
+    return _kept_type(words) if len(words) <= _FEW_WORDS else _new_type(words)
+
+
+def _new_type(words: tuple[str, ...]) -> pd.CategoricalDtype:
     import pandas as pd
 
     return pd.CategoricalDtype(pd.Index(words, dtype="str"))
+
+
+_kept_type = functools.lru_cache(maxsize=128)(_new_type)
 
 
 def _integers(values: Integers) -> pd.arrays.IntegerArray:
