@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.report.conftest import FIRST, add_run, rti
+from tests.report.conftest import FIRST, NATIVE, add_run, rti
 from tests.report.test_beside import add_systems
 
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
@@ -98,3 +100,18 @@ def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_pa
     shutil.rmtree(data / "run-001")
     assert differing(data, tmp_path) == set()
     assert not (tmp_path / "site/side-by-side.html").exists()
+
+
+def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_name(tmp_path: Path) -> None:
+    data, settings = tmp_path / "data", SiteSettings(privacy=Privacy(free_text="show"))
+    with_name = f'{NATIVE.read_text()}note text="zoe was here"\n'
+    add_run(data, "a", with_name, Manifest(system="One", logs=()))
+    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=()))
+    assert differing(data, tmp_path, settings) == set()
+    page = files(tmp_path / "site")["one/udp.html"]
+
+    shutil.rmtree(data / "b")
+    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=(), notes=("read /home/zoe/settings",)))
+
+    assert differing(data, tmp_path, settings) == set()
+    assert files(tmp_path / "site")["one/udp.html"] != page
