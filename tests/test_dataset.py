@@ -172,6 +172,18 @@ def test_a_dataset_without_distributions_keeps_none_in_memory(tmp_path: Path) ->
     assert bins() is None
 
 
+def test_words_of_rows_that_are_gone_are_not_saved(tmp_path: Path) -> None:
+    for name in ("kept", "secret"):
+        run(tmp_path / "data", name)
+    data = load([tmp_path / "data"])
+
+    msgspec.structs.replace(data, results=data.results[data.results["run"] == "kept"]).save(tmp_path / "saved")
+
+    words = parquet.read_table(tmp_path / "saved/results.parquet", read_dictionary=["run"])["run"].chunk(0).dictionary
+    assert words.to_pylist() == ["kept"]
+    assert list(open_saved(tmp_path / "saved").results["run"].cat.categories) == ["kept"]
+
+
 def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> None:
     # Saved by 0.3.0 from tests/formats/native/latency-udp.log, as a run on a described host.
     saved = open_saved(ROOT / "tests/saved/0.3.0")

@@ -115,3 +115,15 @@ def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_
 
     assert differing(data, tmp_path, settings) == set()
     assert files(tmp_path / "site")["one/udp.html"] != page
+
+
+def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_path: Path) -> None:
+    data, failed = tmp_path / "data", Manifest(system="Zorkmid", status="failed", reason="exit code 1", logs=())
+    add(data, "a")
+    add_run(data, "b", "", failed)
+    assert differing(data, tmp_path) == set()
+
+    shutil.rmtree(data / "b")
+    add_run(data, "b", "", msgspec.structs.replace(failed, system="Another"))
+
+    assert differing(data, tmp_path) == set()
