@@ -163,3 +163,4 @@ def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: 
     assert done.returncode == code
     assert "Sphinx found problems" not in done.stderr
     assert "Traceback" not in done.stderr
+    assert f"{tmp_path / 'site'} is not finished: run the same command again" in done.stderr

@@ -67,7 +67,7 @@ def _files_of(parts: Path) -> list[str]:
 
 
 def forget_damaged(parts: Path, memory: Path) -> None:
-    """Delete all parts if one of them is damaged, lost or of somebody else: without their folder, all pages are made again, and all parts with them."""
+    """Delete all parts if one of them is damaged, lost or foreign: without their folder, all pages are made again, and all parts with them."""
     found = _files_of(parts)
     if kept_value(memory, list[str]) != found or not all(is_whole(parts / name) for name in found):
         shutil.rmtree(parts, ignore_errors=True)
