@@ -24,13 +24,13 @@ from tacholog.commands.verify import verify
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.site.output.parts import pieces_of, script_of
+from tacholog.site.output_folder import MARKER
 from tacholog.site.prepare import prepare
 from tacholog.site.programs.citation import citation_files
 from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
 from tacholog.site.requirements import keep_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import keep
-from tacholog.site.output_folder import MARKER
 from tacholog.site.stamp import STAMP
 from tacholog.site.verification.site import verify_site
 from tacholog.view.results import RunRow
