@@ -32,8 +32,9 @@ def add(data: Path, run: str, **about: object) -> None:
 
 
 def files(site: Path) -> dict[str, bytes]:
-    found = (path for path in site.rglob("*") if path.is_file() and path.name not in NOT_COMPARED)
-    return {path.relative_to(site).as_posix(): path.read_bytes() for path in found}
+    """The files of a site, and its folders: their names may be those of systems."""
+    found = (path for path in site.rglob("*") if path.name not in NOT_COMPARED)
+    return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
 def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings()) -> set[str]:  # noqa: B008 - it cannot be changed

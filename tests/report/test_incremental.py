@@ -280,6 +280,9 @@ def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: P
         (site / name).write_bytes(before[name][:-10])
     (site / "index.html").unlink()
     (site / "index.html").symlink_to(secret)
+    (site / "hosts").mkdir()
+    for name in ("notes.txt", "hosts/.part"):
+        (site / name).write_text("not of this build")
 
     build_site([data], site, folder)
 
