@@ -163,3 +163,15 @@ def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: 
     assert done.returncode == code
     assert "Sphinx found problems" not in done.stderr
     assert "Traceback" not in done.stderr
+    assert f"{tmp_path / 'site'} is not finished: run the same command again" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["prepared.json", "source/index.md"])
+def test_a_folder_in_place_of_a_file_of_ours_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
+    place = tmp_path / ".site-build" / name
+    (place / "of somebody else").mkdir(parents=True)
+
+    done = run_tacholog_text("report", EXAMPLE, "--output", tmp_path / "site")
+
+    assert done.returncode == 2
+    assert f"tacholog: {place}: Is a directory, and a file belongs here: move the directory away\n" in done.stderr

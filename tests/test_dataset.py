@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import shutil
 import sys
@@ -19,7 +20,7 @@ from pyarrow import parquet
 
 from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
 from tacholog.dataset.export import write_hdr
-from tacholog.dataset.frames import dtype_of, without_distributions
+from tacholog.dataset.frames import Dataset, dtype_of, without_distributions
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
@@ -170,6 +171,26 @@ def test_a_dataset_without_distributions_keeps_none_in_memory(tmp_path: Path) ->
     assert data.histograms.empty
     assert list(data.histograms.columns) == list(TABLES["histograms"])
     assert bins() is None
+
+
+def test_help_shows_the_fields_of_a_dataset() -> None:
+    assert [*inspect.signature(Dataset).parameters] == [*TABLES, "hosts"]
+
+
+def test_a_damaged_distribution_can_be_looked_at() -> None:
+    assert repr(Distribution(b"damaged")) == "<Distribution, damaged>"
+
+
+def test_words_of_rows_that_are_gone_are_not_saved(tmp_path: Path) -> None:
+    for name in ("kept", "secret"):
+        run(tmp_path / "data", name)
+    data = load([tmp_path / "data"])
+
+    msgspec.structs.replace(data, results=data.results[data.results["run"] == "kept"]).save(tmp_path / "saved")
+
+    words = parquet.read_table(tmp_path / "saved/results.parquet", read_dictionary=["run"])["run"].chunk(0).dictionary
+    assert words.to_pylist() == ["kept"]
+    assert list(open_saved(tmp_path / "saved").results["run"].cat.categories) == ["kept"]
 
 
 def test_a_dataset_that_version_0_3_saved_opens_with_the_columns_of_today() -> None:

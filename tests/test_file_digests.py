@@ -99,3 +99,10 @@ def test_files_that_no_build_asks_for_are_forgotten(page: Path, tmp_path: Path) 
 
 def test_nothing_is_remembered_outside_of_a_build(page: Path) -> None:
     assert known_sha256(str(page), lambda: "read") == "read"
+
+
+def test_a_build_whose_memory_cannot_be_written_ends_as_any_other(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/of somebody else").mkdir(parents=True)
+
+    assert digest(page, tmp_path / "elsewhere") == (sha256("one"), True)
+    assert not [*tmp_path.glob("*.part")]

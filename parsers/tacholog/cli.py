@@ -124,7 +124,9 @@ def _run(arguments: Sequence[str] | None) -> None:
         sys.stderr.close()  # The reader closed the pipe, as head does. This is not an error.
         sys.exit(0)
     except OSError as error:
-        terminal.line(f"tacholog: {error.filename or 'cannot write'}: {error.strerror or error}", err=True)
+        place = error.filename2 or error.filename  # of a file that was to replace another one, that other one
+        advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""
+        terminal.line(f"tacholog: {place or 'cannot write'}: {error.strerror or error}{advice}", err=True)
         _give_up_output()
         sys.exit(USAGE)
 

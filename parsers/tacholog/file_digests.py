@@ -13,7 +13,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,5 +135,6 @@ def _keep(memory: Path, made: dict[bytes, bytes]) -> None:
     try:
         part.write_bytes(hashlib.sha256(content).digest() + content)
         part.replace(memory)
-    except OSError:
-        memory.unlink(missing_ok=True)  # All files are read again then. The build is not spoilt by it.
+    except OSError:  # What is not remembered is read again. The build is not spoilt by it.
+        with suppress(OSError):
+            part.unlink()

@@ -73,13 +73,13 @@ def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happ
     assert not [line for line in lines[len(above) :] if "Host changed" in line and not line.startswith("|")]
 
 
-def test_a_comment_shows_the_worst_row_first_and_folds_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
+def test_a_comment_shows_the_worst_row_first_and_counts_the_rest(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1] * np.array([[1.1], [1.5], [0.7], [1.0]])))
 
     lines = text.splitlines()
     rows = [line for line in lines if line.startswith("| latency")]
     assert [row.split(" | ")[0].rpartition(", ")[2].replace("\u00a0", " ") for row in rows[:3]] == ["32 B", "16 B", "48 B"]
-    assert "<details><summary>Worse: 2, Better: 1, No change: 1</summary>" in text
+    assert "Worse: 2, Better: 1, No change: 1" in lines
     assert lines[0] == "### old → new: 2 worse, 1 better, 1 no change"
 
 
@@ -88,6 +88,13 @@ def test_a_comment_without_a_change_says_so_and_lists_no_row(compared: Compared,
 
     assert text.startswith("### old → new: 4 no change")
     assert "| latency" not in text
+
+
+def test_a_comment_with_nothing_to_fold_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
+    text = rendered("comment", compared(noise[0], noise[1]))
+
+    assert text.endswith("\n\nNo change: 4\n")
+    assert "<details>" not in text
 
 
 def test_names_of_strangers_cannot_become_markup(compared: Compared, noise: NDArray[np.float64]) -> None:

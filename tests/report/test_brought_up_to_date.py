@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.report.conftest import FIRST, add_run, rti
+from tests.report.conftest import FIRST, NATIVE, add_run, rti
 from tests.report.test_beside import add_systems
 
+from tacholog.privacy.settings import Privacy
+from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
@@ -30,8 +32,9 @@ def add(data: Path, run: str, **about: object) -> None:
 
 
 def files(site: Path) -> dict[str, bytes]:
-    found = (path for path in site.rglob("*") if path.is_file() and path.name not in NOT_COMPARED)
-    return {path.relative_to(site).as_posix(): path.read_bytes() for path in found}
+    """The files of a site, and its folders: their names may be those of systems."""
+    found = (path for path in site.rglob("*") if path.name not in NOT_COMPARED)
+    return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
 def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings()) -> set[str]:  # noqa: B008 - it cannot be changed
@@ -98,3 +101,30 @@ def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_pa
     shutil.rmtree(data / "run-001")
     assert differing(data, tmp_path) == set()
     assert not (tmp_path / "site/side-by-side.html").exists()
+
+
+def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_name(tmp_path: Path) -> None:
+    data, settings = tmp_path / "data", SiteSettings(privacy=Privacy(free_text="show"))
+    with_name = f'{NATIVE.read_text()}note text="zoe was here"\n'
+    add_run(data, "a", with_name, Manifest(system="One", logs=()))
+    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=()))
+    assert differing(data, tmp_path, settings) == set()
+    page = files(tmp_path / "site")["one/udp.html"]
+
+    shutil.rmtree(data / "b")
+    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=(), notes=("read /home/zoe/settings",)))
+
+    assert differing(data, tmp_path, settings) == set()
+    assert files(tmp_path / "site")["one/udp.html"] != page
+
+
+def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_path: Path) -> None:
+    data, failed = tmp_path / "data", Manifest(system="Zorkmid", status="failed", reason="exit code 1", logs=())
+    add(data, "a")
+    add_run(data, "b", "", failed)
+    assert differing(data, tmp_path) == set()
+
+    shutil.rmtree(data / "b")
+    add_run(data, "b", "", msgspec.structs.replace(failed, system="Another"))
+
+    assert differing(data, tmp_path) == set()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.site.bundle import basic_bundle, full_bundle
+from tacholog.site.settings import SiteSettings
+from tacholog.site.unchanged import inputs_of
 
 NPM = """#!/bin/sh
 echo asked >> "$ASKED"
@@ -59,3 +61,14 @@ def test_without_npm_the_full_bundle_is_used_and_the_note_says_why(tmp_path: Pat
 
     assert found.path == full_bundle()
     assert "npm was not found" in str(found.note)
+
+
+def test_a_site_with_a_script_for_plots_that_somebody_edited_is_another_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "plotly.js"
+    script.write_text("one")
+    monkeypatch.setenv("TACHOLOG_PLOTLY", str(script))
+    before = inputs_of([], SiteSettings()).pages
+
+    script.write_text("other")
+
+    assert inputs_of([], SiteSettings()).pages != before

@@ -24,6 +24,7 @@ from tacholog.commands.verify import verify
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.site.output.parts import pieces_of, script_of
+from tacholog.site.output_folder import MARKER
 from tacholog.site.prepare import prepare
 from tacholog.site.programs.citation import citation_files
 from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
@@ -114,13 +115,19 @@ def copied(built: Path, tmp_path: Path) -> Callable[[str, str, str], Path]:
     def copy(name: str, old: str, new: str) -> Path:
         site = tmp_path / "copy"
         shutil.copytree(built, site)
-        (site / ".tacholog-built.json").unlink(missing_ok=True)  # as a published site is
+        as_published(site)
         text = (site / name).read_text(encoding="utf-8")
         assert old in text
         (site / name).write_text(text.replace(old, new, 1), encoding="utf-8")
         return site
 
     return copy
+
+
+def as_published(site: Path) -> None:
+    """Delete what a published site does not have."""
+    for name in (STAMP, MARKER):
+        (site / name).unlink(missing_ok=True)
 
 
 def run(*arguments: object) -> Result:
@@ -379,7 +386,7 @@ def test_a_log_that_was_changed_is_named_by_its_own_digest_and_by_its_numbers(bu
 
 def test_a_site_none_of_whose_logs_is_there_names_each_of_them(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")  # as a version below a published site, whose logs lie beside all versions
-    (site / STAMP).unlink()
+    as_published(site)
     for raw in (site / "raw").rglob("*.gz"):
         raw.unlink()
 
@@ -417,6 +424,16 @@ def test_a_folder_of_runs_is_verified_by_its_digests(runs: Path, tmp_path: Path)
     assert (agreed.exit_code, changed.exit_code) == (0, 3)
     assert "12 logs were read again (rti 12): all agree" in agreed.output
     assert "rti/1.0/00/sub.log: the log's SHA-256 is" in changed.output
+
+
+def test_a_site_that_was_left_half_built_is_called_so(built: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(built, tmp_path / "copy")
+    (site / STAMP).unlink()
+    with pytest.raises(UnreadableInput, match="its last build failed or was stopped; build it again"):
+        run(site)
+    shutil.rmtree(site / "raw")
+    with pytest.raises(UnreadableInput, match="its last build failed or was stopped; build it again"):
+        run(site)
 
 
 def test_a_folder_with_neither_is_an_error(tmp_path: Path) -> None:

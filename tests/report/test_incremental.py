@@ -227,15 +227,16 @@ def test_a_change_is_seen_although_the_file_was_read_before_and_keeps_its_size_a
 
 
 @pytest.mark.site
-def test_what_is_damaged_in_the_working_folder_comes_on_no_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["damaged", "deleted"])
+def test_what_is_damaged_in_the_working_folder_comes_on_no_page(folder: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = folder / "data"
     build_site([data], folder / "site", folder)
 
     pages = (folder / "pages.json").read_bytes()
     assert b"UDPv4" in pages
     (folder / "pages.json").write_bytes(pages.replace(b"UDPv4", b"UDPv7"))
-    part = min((folder / "parts").glob("*/*.json"))
-    part.write_bytes(part.read_bytes()[:-20])
+    part = min((folder / "parts/rti-connext-dds%2Fudpv4").glob("*.json"))  # of a page that stays as it is
+    part.write_bytes(part.read_bytes()[:-20]) if how == "damaged" else part.unlink()
     add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
     build_site([data], folder / "site", folder)
 
@@ -279,6 +280,9 @@ def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: P
         (site / name).write_bytes(before[name][:-10])
     (site / "index.html").unlink()
     (site / "index.html").symlink_to(secret)
+    (site / "hosts").mkdir()
+    for name in ("notes.txt", "hosts/.part"):
+        (site / name).write_text("not of this build")
 
     build_site([data], site, folder)
 

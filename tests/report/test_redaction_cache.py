@@ -15,6 +15,7 @@ from tacholog.dataset.cache import FILE, VARIABLE, key_of, open_cache
 from tacholog.dataset.load import load
 from tacholog.file_digests import remembering
 from tacholog.privacy.kept import KeptRun, RedactionCache
+from tacholog.privacy.logs import ShownLines, saved_shown
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
@@ -208,3 +209,17 @@ def test_redacted_logs_of_runs_that_are_gone_are_deleted(tmp_path: Path) -> None
     (root,) = left.runs["root"]
     assert {path.name for path in shown.iterdir()} == {Path(root).name, f"{Path(root).name}.lines"} < both
     assert len(both) == 4
+
+
+def test_what_was_withheld_of_a_log_that_is_no_longer_shown_is_forgotten(tmp_path: Path) -> None:
+    add(tmp_path / "data", "a", "no format knows this\n")
+
+    def withheld(text_bytes: int) -> list[ShownLines | None]:
+        data = redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "shown", text_bytes=text_bytes)
+        return [saved_shown(Path(root), "some.log") for root in data.runs["root"]]
+
+    (shown_lines,) = withheld(1_000_000)
+    assert shown_lines is not None
+    assert shown_lines.withheld
+
+    assert withheld(100) == [None]

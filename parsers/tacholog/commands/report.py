@@ -46,7 +46,7 @@ def report(
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
-    from tacholog.site.stamp import large_of
+    from tacholog.site.stamp import STAMP, large_of
 
     given = (*folders, *roots)
     data = given or default_roots()
@@ -68,7 +68,12 @@ def report(
     settings = read_settings(config) if config else None
     progress = Progress()
     reading = work_of(jobs, cluster, progress)
-    index = build_site(data, site, work, settings, progress, reading=reading)
+    try:
+        index = build_site(data, site, work, settings, progress, reading=reading)
+    except KeyboardInterrupt:
+        if site.is_dir() and not (site / STAMP).is_file():
+            terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
+        raise
     exit_code = tell([saved_complaints(work)])
     if settings:
         _tell_missing_labels(settings.pages, work / "dataset", config)

@@ -73,7 +73,10 @@ class Distribution(msgspec.Struct, frozen=True, weakref=True):
 
     def __repr__(self) -> str:
         """Say how many bins there are. Their bytes would fill the screen of whoever looks at a table."""
-        return f"<Distribution of {len(self)} bins>"
+        try:
+            return f"<Distribution of {len(self)} bins>"
+        except NoDistribution:  # A table with a damaged one can be looked at.
+            return "<Distribution, damaged>"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ANN401 - as NumPy's protocol has it
         """Return the bins as an array."""

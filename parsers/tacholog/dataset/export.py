@@ -74,10 +74,15 @@ def _table(results: pd.DataFrame, runs: pd.Index, facts: Mapping[str, Any]) -> p
 
     of_results = _as_words(results["run"])
     places = runs.get_indexer(pd.Index(of_results.categories.astype("str")))
-    of_runs = {name: array.take(places, allow_fill=True).take(of_results.codes, allow_fill=True) for name, array in facts.items()}
+    of_runs = {name: _only_used(array.take(places, allow_fill=True)).take(of_results.codes, allow_fill=True) for name, array in facts.items()}
     columns: dict[str, Any] = {str(name): column.array for name, column in results.items()}
     table = {"id": _ids(results), **columns, "marks": _mark_words(results["marks"]), **of_runs}
     return pd.DataFrame(table, index=results.index, copy=False)
+
+
+def _only_used(facts: Any) -> Any:  # noqa: ANN401 - an array of pandas
+    """Return facts of runs without the words of other runs. These would be written too, and a run that has no numbers may be of a private system."""
+    return facts.remove_unused_categories() if hasattr(facts, "remove_unused_categories") else facts
 
 
 def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas

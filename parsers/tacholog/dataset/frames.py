@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from tacholog.dataset.columns import Integers
+else:
+    DataFrame = Any  # `help` and `inspect.signature` look up the types of fields, and pandas is not imported for that.
 
 #: One row of a table, by the names of its columns.
 Row = dict[str, Any]
@@ -45,11 +48,11 @@ class Dataset(msgspec.Struct, frozen=True):
         hosts: the machines, by their ids.
     """
 
-    runs: pd.DataFrame
-    logs: pd.DataFrame
-    problems: pd.DataFrame
-    results: pd.DataFrame
-    histograms: pd.DataFrame
+    runs: DataFrame
+    logs: DataFrame
+    problems: DataFrame
+    results: DataFrame
+    histograms: DataFrame
     hosts: dict[str, Host]
 
     def save(self, folder: str | Path, *, packed: bool = False) -> None:

@@ -21,6 +21,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
     """Write a table. Distributions are lists of bins, or ``packed``. They are written in parts, because all bins would be in memory three times."""
     from pyarrow import parquet
 
+    frame = _with_used_words(frame)
     rows = _DISTRIBUTIONS_AT_ONCE if "bins" in frame else max(1, len(frame))
     first = _arrow(frame.iloc[:rows], packed)
     # In these columns, words come again and again. A dictionary of values or bins is given up when it is full, which took time and bytes; and no
@@ -30,6 +31,15 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
         file.write_table(first)
         for start in range(rows, len(frame), rows):
             file.write_table(_arrow(frame.iloc[start : start + rows], packed))
+
+
+def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose categories are words of its rows. All others would be saved too, and rows may have been left out as private."""
+    import numpy as np
+
+    columns = {name: column.array for name, column in frame.items() if column.dtype == "category"}
+    counts = {name: np.bincount(array.codes[array.codes >= 0], minlength=len(array.categories)) for name, array in columns.items()}
+    return frame.assign(**{str(name): columns[name].remove_unused_categories() for name, count in counts.items() if not count.all()})
 
 
 def _arrow(frame: pd.DataFrame, packed: bool) -> Any:  # noqa: ANN401 - pyarrow comes without types

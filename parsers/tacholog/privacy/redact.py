@@ -213,7 +213,9 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
         if key and not unshown:
             logs_kept = {log: KeptLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()}
             redaction.cache.keep(key, KeptRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
-    _tidy(target, {name for name, _ in shown.values()})
+    names = {name for name, _ in shown.values()}
+    _tidy(target, names)
+    _tidy(f"{target}.lines", {logtext.shown_file("", name).rpartition("/")[2] for name in names})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
     return _ShownRun(target, text.decode(), withheld, unshown)
 
@@ -381,7 +383,7 @@ def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRu
     return fresh.assign(root=roots, manifest=manifests).astype({"root": "string", "manifest": "string"})
 
 
-def _tidy(folder: Path, kept: set[str]) -> None:
+def _tidy(folder: str | Path, kept: set[str]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
         for file in files:
             if file.name not in kept:

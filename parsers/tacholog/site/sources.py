@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from tacholog.site.walk import walk
@@ -74,7 +75,7 @@ class Sources:
 
 
 def delete_orphans(site: Path, documents: Iterable[str], tidied: Collection[str] = ()) -> None:
-    """Delete built pages whose source is gone, and the scripts of their parts. Sphinx keeps them, and they would show old numbers.
+    """Delete built pages whose source is gone, the scripts of their parts, and folders that are empty. Sphinx keeps them, and they show old numbers.
 
     Args:
         site: the folder of the site.
@@ -84,7 +85,9 @@ def delete_orphans(site: Path, documents: Iterable[str], tidied: Collection[str]
     wanted = {*documents, "search", "genindex", "searchindex"}
     left_out = {*KEPT_IN_OUTPUT, *tidied}
     top = os.fspath(site)
+    folders = []
     for folder, names, files in walk(top):
+        folders.append(folder)
         inside = folder[len(top) :].lstrip("/")  # There are thousands, and to make a `Path` of each takes longer than to look into it.
         names[:] = [name for name in names if inside or (name not in left_out and not name.startswith("."))]
         for file in files:
@@ -92,6 +95,9 @@ def delete_orphans(site: Path, documents: Iterable[str], tidied: Collection[str]
             document = f"{inside}/{name}" if inside else name
             if ending in _PAGE_ENDINGS and document not in wanted and (inside or not file.startswith(".")):
                 Path(folder, file).unlink()
+    for folder in reversed(folders):  # what is in a folder comes before it
+        with suppress(OSError):  # It is not empty.
+            os.rmdir(folder)  # noqa: PTH106 - as above
 
 
 def forget_trees(trees: Path, documents: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
@@ -121,13 +122,13 @@ def note_built(work: Path, site: Path) -> None:
 def remove_changes(site: Path) -> None:
     """Delete each file of a finished site that was added or changed since it was built: Sphinx keeps a page that is newer than its source.
 
-    Without a stamp only links are deleted. Links are deleted, never what they lead to.
+    Without a stamp, nobody knows what was added, and all files are deleted. Links are deleted, never what they lead to.
     """
     try:
         stamp = read_stamp(site)
     except UnreadableInput:
-        for link in [path for name in _files(os.fspath(site)) if (path := site / name).is_symlink()]:
-            link.unlink()  # Otherwise what it leads to would be written.
+        for path in [path for path in site.iterdir() if is_part_of_site(path.name)]:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         return
     for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
         (site / name).unlink(missing_ok=True)

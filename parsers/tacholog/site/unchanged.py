@@ -59,7 +59,7 @@ def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> Inputs:
     static = site_dir() / STATIC
     prose = [line for folder in (templates_dir(), site_dir()) for line in _below(folder, but=static)]
     logo = [_file(settings.logo)] if settings.logo else []
-    pages = _digest([code, msgspec.json.encode(settings).decode(), *_variable(_PLOTLY), *prose, *logo])
+    pages = _digest([code, msgspec.json.encode(settings).decode(), *_variable(_PLOTLY), _file(os.environ.get(_PLOTLY, "")), *prose, *logo])
     return Inputs(code, data, pages, {path.relative_to(static).as_posix(): _content(path) for path in sorted(static.rglob("*")) if path.is_file()})
 
 

@@ -30,7 +30,7 @@ from tacholog.site.output.diffs import comparison
 from tacholog.site.output.kept_series import SeriesMemory
 from tacholog.site.output.log_pages import LogPage, PageMaker, log_pages, write_log_pages
 from tacholog.site.output.page_frame import PageFrame
-from tacholog.site.output.parts import forget_damaged, part_names, write_parts
+from tacholog.site.output.parts import forget_damaged, note_parts, part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
 from tacholog.site.output.styles import renew_addresses
 from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, SitePage, parents_of_runs, plan
@@ -50,7 +50,7 @@ from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
 
-_OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS = "other-pages.json", "pages.json", "series.json", "parts"
+_OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS, _KNOWN_PARTS = "other-pages.json", "pages.json", "series.json", "parts", "parts.json"
 _COMPILED = "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
 _TOCTREE = re.compile(r"^```\{toctree\}$.*?^```$", re.DOTALL | re.MULTILINE)
@@ -184,7 +184,7 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
     trees, unfinished = work / "doctrees", work / "doctrees" / "unfinished"
     if unfinished.exists():
         shutil.rmtree(trees)
-    forget_damaged(work / _PARTS)
+    forget_damaged(work / _PARTS, work / _KNOWN_PARTS)
     # The directives put the parts of pages there when Sphinx reads the pages. And of a page that it does not read, only the index holds the words.
     if not ((work / _PARTS).is_dir() and (site / _SEARCH_INDEX).is_file()):
         shutil.rmtree(trees, ignore_errors=True)
@@ -202,4 +202,5 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
         interrupt_again()  # Sphinx ends by Ctrl-C as by an error
         raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
     forget_trees(trees, documents)
+    note_parts(work / _PARTS, work / _KNOWN_PARTS)
     unfinished.unlink()

@@ -74,4 +74,4 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     scripts.setup(app)
     search.setup(app)
     titles.setup(app)
-    return {"version": version("tacholog"), "env_version": 2, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": version("tacholog"), "env_version": 3, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 import re
@@ -121,7 +122,7 @@ def _copy_plotly(static: Path) -> None:
     if note:
         _LOGGER.info(note)
     target = static / PLOTLY
-    if not target.exists() or target.stat().st_size != source.stat().st_size:
+    if not target.exists() or not filecmp.cmp(source, target, shallow=False):
         static.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
 

@@ -12,6 +12,7 @@ from sphinx.util.logging import getLogger
 
 from tacholog.errors import TachologError
 from tacholog.runs.labels import has_labels
+from tacholog.site.offered import offered_log
 from tacholog.site.output.diffs import files_beside
 from tacholog.site.shown import State, opened, state_of
 from tacholog.view.numerals import NOT_STATED
@@ -28,7 +29,7 @@ _LOG = getLogger(__name__)
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """The state of a run: a digest of its data, and the values that selections match."""
+    """The state of a run: a digest of its data and of the files that are offered for its logs, and the values that selections match."""
 
     digest: str
     found_by: tuple[tuple[str, str | None], ...]
@@ -44,12 +45,11 @@ class RunState(msgspec.Struct, frozen=True):
 
 
 class ShownData(msgspec.Struct):
-    """What Sphinx's environment keeps between builds: the state of the dataset, and what each page showed of it.
+    """What Sphinx's environment keeps between builds: the state of the runs, and what each page showed of them.
 
-    ``now`` is the state at the start of this build. It saves each of a thousand directives a look at the file system.
+    ``now`` is the state of the dataset at the start of this build. It saves each of a thousand directives a look at the file system.
     """
 
-    state: State = ()
     hosts: str = ""
     runs: dict[str, RunState] = {}
     pages: dict[str, set[Selection]] = {}
@@ -142,16 +142,16 @@ def _merge(into: ShownData, other: ShownData, pages: Iterable[str]) -> None:
 def _outdated(_app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]) -> list[str]:
     """Return the pages that show a new, removed or changed run; all pages if a machine, a calibration, the renames or an unread file changed."""
     shown, folder = _shown(env), _folder(env)
-    state = shown.now = state_of(folder) if folder else ()
-    if not state or folder is None or state == shown.state:
+    shown.now = state_of(folder) if folder else ()
+    if not shown.now or folder is None:
         return []
-    everything = opened(folder, state)
+    everything = opened(folder, shown.now)  # Also if it is as it was: the files that are offered for its logs may be others.
     runs, hosts = (
         _run_states(everything),
         digest([everything.hosts, everything.unread, files_beside(folder)]),
     )
     before, same_hosts = shown.runs, hosts == shown.hosts
-    shown.state, shown.runs, shown.hosts = state, runs, hosts
+    shown.runs, shown.hosts = runs, hosts
     names = {name for name in before.keys() | runs.keys() if before.get(name) != runs.get(name)}
     changed = [run for name in names for run in (before.get(name), runs.get(name)) if run]
     return [
@@ -165,7 +165,8 @@ def _run_states(everything: View) -> dict[str, RunState]:
     for name, run in everything.runs.items():
         kinds = everything.kinds.get(name) or {(transport_of(run), None)}
         states[name] = RunState(
-            digest=digests[name],
+            # A redacted log changes with each name that any run tells, and the data of its own run then stay as they were.
+            digest=digest([digests[name], [offered_log(run, log) for log in everything.logs_of.get(name, ())]]),
             found_by=tuple((field, getattr(run, field)) for field in ("system", "host", "run", "release")),
             labels=run.labels,
             transports=frozenset(transport or NOT_STATED for transport, _ in kinds),

@@ -47,10 +47,13 @@ def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collecti
     counted = ", ".join(f"{title}: {count}" for title, count in counts(report))
     if not counted and not said:
         return
+    shown = undecided[: max(0, min(_MOST_UNDECIDED, room - len(said) - _FRAME))]
     yield ""
+    if not shown and not said:
+        yield escape(counted)
+        return
     yield f"<details><summary>{escape(counted or 'Nothing was compared')}</summary>"
     yield ""
-    shown = undecided[: max(0, min(_MOST_UNDECIDED, room - len(said) - _FRAME))]
     if shown:
         yield from (*_HEAD, *map(_cells, shown), "")
     yield from (f"- {escape(warning)}" for warning in said)

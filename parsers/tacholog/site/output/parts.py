@@ -57,10 +57,20 @@ def add_to_part(parts: Path, document: str, part: Part) -> None:
     keep_value(path, Part(part.name, known.pieces | part.pieces, part.title or known.title))
 
 
-def forget_damaged(parts: Path) -> None:
-    """Delete all parts if one of them is damaged: without their folder, all pages are made again, and all parts with them."""
-    if not all(map(is_whole, parts.glob("*/*.json"))):
-        shutil.rmtree(parts)
+def note_parts(parts: Path, memory: Path) -> None:
+    """Note which parts there are, after all pages were made."""
+    keep_value(memory, _files_of(parts))
+
+
+def _files_of(parts: Path) -> list[str]:
+    return sorted(f"{path.parent.name}/{path.name}" for path in parts.glob("*/*.json"))
+
+
+def forget_damaged(parts: Path, memory: Path) -> None:
+    """Delete all parts if one of them is damaged, lost or foreign: without their folder, all pages are made again, and all parts with them."""
+    found = _files_of(parts)
+    if kept_value(memory, list[str]) != found or not all(is_whole(parts / name) for name in found):
+        shutil.rmtree(parts, ignore_errors=True)
 
 
 def part_names(parts: Path, documents: Iterable[str]) -> set[str]:

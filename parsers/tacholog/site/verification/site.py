@@ -32,6 +32,7 @@ from tacholog.render.tables.logs import raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, Manifest, read_toml
 from tacholog.site.downloads import ALL
 from tacholog.site.output.parts import pieces_of
+from tacholog.site.output_folder import MARKER
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
 from tacholog.view.views import log_document
@@ -49,18 +50,18 @@ Values = dict[str, list[float | None]]  # the values behind each id; several rec
 
 
 def is_site(folder: Path) -> bool:
-    """Whether a folder is a site: one that was built, or one that was published."""
-    return (folder / ALL).is_file() and (folder / "raw").is_dir()
+    """Whether a folder is a site: one that was built, whole or not, or one that was published."""
+    return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / "raw").is_dir())
 
 
 def verify_site(site: Path) -> Receipt:
     """Verify a site.
 
     Raises:
-        UnreadableInput: its downloads cannot be read.
+        UnreadableInput: it is not finished, or its downloads cannot be read.
     """
-    published = _published(site)
     findings, notes = _changed(site)
+    published = _published(site)
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in published}), Path(work))
         table = results_table(data)
@@ -121,7 +122,7 @@ def _published(site: Path) -> dict[tuple[str, str], Values]:
 
 
 def _changed(site: Path) -> tuple[list[Finding], list[str]]:
-    if not (site / STAMP).is_file():
+    if not any((site / name).is_file() for name in (STAMP, MARKER)):
         return [], ["this site has no list of its files (a published one has none), so pages without numbers, CSV and JSON were not checked"]
     return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
 
