@@ -352,6 +352,19 @@ def test_a_folder_of_somebody_else_is_left_alone(two: Path, command: str) -> Non
     assert [path.name for path in (two / "mine").iterdir()] == ["index.html"]
 
 
+def test_pages_of_another_sphinx_project_are_left_alone_even_if_they_show_our_tables(two: Path) -> None:
+    (two / "mine/_static").mkdir(parents=True)
+    mine = {name: two / "mine" / name for name in (".buildinfo", "_static/tacholog.css", "index.html", "notes.txt")}
+    for path in mine.values():
+        path.write_text("mine")
+
+    done = tacholog("report", "--data", "data", "--output", "mine", cwd=two)
+
+    assert done.returncode == 2
+    assert "mine: Tacholog did not create everything in it (.buildinfo): name a new or an empty folder" in done.stderr
+    assert {name: path.read_text() for name, path in mine.items()} == dict.fromkeys(mine, "mine")
+
+
 @pytest.mark.parametrize("output", ["data", "."])
 def test_no_site_is_built_into_the_folder_that_holds_the_data(two: Path, output: str) -> None:
     before = sorted(two.rglob("*"))

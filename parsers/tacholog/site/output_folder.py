@@ -11,7 +11,6 @@ from tacholog.holding import held
 
 MARKER = ".tacholog-site"
 _MARKER_TEXT = "Made by tacholog report, which replaces what is in this folder.\n"
-_BUILT_BEFORE = (".buildinfo", "_static/tacholog.css")  # files of sites that were built before there was a marker
 
 
 def claim(site: Path, roots: Sequence[Path]) -> None:
@@ -23,8 +22,7 @@ def claim(site: Path, roots: Sequence[Path]) -> None:
     for root in roots:
         if site.resolve() in (root.resolve(), *root.resolve().parents):
             raise UnreadableInput(f"{site}: the data ({root}) is in this folder; a site needs a folder of its own")
-    ours = (site / MARKER).is_file() or all((site / name).is_file() for name in _BUILT_BEFORE)
-    refuse_foreign(site, (), ours=ours)
+    refuse_foreign(site, (), ours=(site / MARKER).is_file())
     site.mkdir(parents=True, exist_ok=True)
     if not (site / MARKER).is_file():
         (site / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
