@@ -68,6 +68,15 @@ def test_a_file_is_known_by_its_path_from_the_current_folder_too(page: Path, mem
     assert digest(Path(page.name), memory) == (sha256("one"), False)
 
 
+def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = page.with_name("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert digest(page, memory) == (sha256("one"), False)
+
+
 def test_a_change_that_keeps_size_and_time_is_found(page: Path, memory: Path) -> None:
     at = page.stat()
     page.write_text("two")

@@ -64,7 +64,7 @@ class FileDigests:
         Args:
             paths: the files. Links on the way to them are followed, so the caller must not look at others' names with it.
         """
-        here = os.fsencode(os.getcwd())  # noqa: PTH109 - no `Path` is needed
+        here = _here()
         looked = [_looked(path, here) for path in paths]
         known = self._digests([file.key for file in looked if file.key])
         return [file if (digest := known.get(file.key)) is None else file._replace(sha256=digest.hex()) for file in looked]
@@ -142,6 +142,13 @@ def read_sha256(path: str) -> str:
         while piece := file.read(_READ_BYTES):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def _here() -> bytes:
+    try:
+        return os.fsencode(os.getcwd())  # noqa: PTH109 - no `Path` is needed
+    except OSError:  # Somebody has deleted the folder. Other paths than those from here can still be read.
+        return b""
 
 
 def _looked(path: str, here: bytes) -> SeenFile:
