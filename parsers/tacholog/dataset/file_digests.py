@@ -64,10 +64,9 @@ class FileDigests:
         Args:
             paths: the files. Links on the way to them are followed, so the caller must not look at others' names with it.
         """
-        here = _here()
-        looked = [_looked(path, here) for path in paths]
+        looked = [_looked(path) for path in paths]
         known = self._digests([file.key for file in looked if file.key])
-        return [file if (digest := known.get(file.key)) is None else file._replace(sha256=digest.hex()) for file in looked]
+        return [file if (digest := known.get(file.key)) is None else SeenFile(digest.hex(), file.size_bytes) for file in looked]
 
     def remember(self, seen: SeenFile, sha256: str) -> None:
         """Keep the SHA-256 of a file that was read after it was looked at."""
@@ -151,7 +150,7 @@ def _here() -> bytes:
         return b""
 
 
-def _looked(path: str, here: bytes) -> SeenFile:
+def _looked(path: str) -> SeenFile:
     try:
         found = os.lstat(path)
     except (OSError, ValueError):
@@ -163,5 +162,5 @@ def _looked(path: str, here: bytes) -> SeenFile:
         return SeenFile(None, size_bytes)
     state = _STATE.pack(found.st_dev, found.st_ino, size_bytes, modified_ns, changed_ns)
     name = os.fsencode(path)
-    whole = name if name.startswith(b"/") else here + b"/" + name
+    whole = name if name.startswith(b"/") else _here() + b"/" + name
     return SeenFile(None, size_bytes, hashlib.sha256(state + whole).digest(), max(modified_ns, changed_ns))
