@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tacholog.file_digests import known_sha256, read_sha256, remembering
+from tacholog.dataset.cache import FILE, Cache, Kind
+from tacholog.dataset.file_digests import FileDigests, read_sha256
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is remembered where a file has no time of its last change")
 
@@ -24,15 +25,21 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def digest(path: Path, memory: Path) -> tuple[str | None, bool]:
-    """The digest of a file as a build learns it, and whether it reads the file for that."""
+    """The digest of a file as a command learns it that has just begun, and whether it reads the file for that."""
+    ((found, is_read),) = digests([path], FileDigests(Cache(memory)))
+    return found, is_read
+
+
+def digests(paths: list[Path], known: FileDigests) -> list[tuple[str | None, bool]]:
     read = []
 
-    def reading() -> str | None:
+    def reading(path: str) -> str | None:
         read.append(path)
-        return None if path.is_symlink() else read_sha256(str(path))
+        return None if Path(path).is_symlink() else read_sha256(path)
 
-    with remembering(memory):
-        return known_sha256(str(path), reading), bool(read)
+    found = known.all_sha256([*map(str, paths)], reading)
+    known.flush()
+    return [(sha256, str(path) in read) for path, sha256 in zip(paths, found, strict=True)]
 
 
 def sha256(text: str) -> str:
@@ -40,69 +47,122 @@ def sha256(text: str) -> str:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Path:
+def memory(tmp_path: Path) -> Path:
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def page(tmp_path: Path, memory: Path) -> Path:
     (tmp_path / "page").write_text("one")
-    assert digest(tmp_path / "page", tmp_path / "memory") == (sha256("one"), True)
+    assert digest(tmp_path / "page", memory) == (sha256("one"), True)
     return tmp_path / "page"
 
 
-def test_the_next_build_does_not_read_a_file_that_nobody_changed(page: Path, tmp_path: Path) -> None:
-    assert digest(page, tmp_path / "memory") == (sha256("one"), False)
+def test_the_next_command_does_not_read_a_file_that_nobody_changed(page: Path, memory: Path) -> None:
+    assert digest(page, memory) == (sha256("one"), False)
 
 
-def test_a_change_that_keeps_size_and_time_is_found(page: Path, tmp_path: Path) -> None:
+def test_a_file_is_known_by_its_path_from_the_current_folder_too(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(page.parent)
+
+    assert digest(Path(page.name), memory) == (sha256("one"), False)
+
+
+def test_a_file_is_known_although_the_current_folder_is_gone(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = page.with_name("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert digest(page, memory) == (sha256("one"), False)
+
+
+def test_a_change_that_keeps_size_and_time_is_found(page: Path, memory: Path) -> None:
     at = page.stat()
     page.write_text("two")
     os.utime(page, ns=(at.st_atime_ns, at.st_mtime_ns))
 
-    assert digest(page, tmp_path / "memory") == (sha256("two"), True)
+    assert digest(page, memory) == (sha256("two"), True)
 
 
-def test_another_file_of_the_same_size_and_time_in_its_place_is_found(page: Path, tmp_path: Path) -> None:
+def test_another_file_of_the_same_size_and_time_in_its_place_is_found(page: Path, memory: Path) -> None:
     at = page.stat()
-    (tmp_path / "other").write_text("two")
-    os.utime(tmp_path / "other", ns=(at.st_atime_ns, at.st_mtime_ns))
-    (tmp_path / "other").replace(page)
+    other = page.with_name("other")
+    other.write_text("two")
+    os.utime(other, ns=(at.st_atime_ns, at.st_mtime_ns))
+    other.replace(page)
 
-    assert digest(page, tmp_path / "memory") == (sha256("two"), True)
+    assert digest(page, memory) == (sha256("two"), True)
 
 
-def test_a_link_in_its_place_is_found(page: Path, tmp_path: Path) -> None:
-    page.rename(tmp_path / "moved")
+def test_a_link_in_its_place_is_found(page: Path, memory: Path) -> None:
+    page.rename(page.with_name("moved"))
     page.symlink_to("moved")
 
-    assert digest(page, tmp_path / "memory") == (None, True)
+    assert digest(page, memory) == (None, True)
 
 
-def test_a_file_that_was_just_written_is_read_again(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page.write_text("two")
     monkeypatch.setattr(time, "time_ns", lambda: page.stat().st_mtime_ns)
-    assert digest(page, tmp_path / "memory") == (sha256("two"), True)
+    assert digest(page, memory) == (sha256("two"), True)
 
-    assert digest(page, tmp_path / "memory") == (sha256("two"), True)
+    assert digest(page, memory) == (sha256("two"), True)
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[:-1] + bytes([content[-1] ^ 1]), lambda content: content[:40], lambda _: b""])
-def test_a_damaged_memory_is_not_used(page: Path, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    memory = tmp_path / "memory"
-    memory.write_bytes(damage(memory.read_bytes()))
+def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
+    with sqlite3.connect(memory / FILE) as database:
+        database.execute("UPDATE file_packs SET value = substr(value, 1, length(value) - 1) || X'00'")
+
+    assert digest(page, memory) == (sha256("one"), True)
+    assert digest(page, memory) == (sha256("one"), False)
+
+
+def test_a_cleared_cache_knows_no_file(page: Path, memory: Path) -> None:
+    Cache(memory).clear()
 
     assert digest(page, memory) == (sha256("one"), True)
 
 
-def test_files_that_no_build_asks_for_are_forgotten(page: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").write_text("other")
-    digest(tmp_path / "other", tmp_path / "memory")
+def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page: Path, memory: Path) -> None:
+    paths = [page.with_name(name) for name in ("a", "b")]
+    for path in paths:
+        path.write_text(path.name)
+    commands = [FileDigests(Cache(memory)) for _ in paths]
+    for path, known in zip(paths, commands, strict=True):
+        assert digests([path], known) == [(sha256(path.name), True)]
 
-    assert digest(page, tmp_path / "memory") == (sha256("one"), True)
+    assert digests(paths, FileDigests(Cache(memory))) == [(sha256("a"), False), (sha256("b"), False)]
 
 
-def test_nothing_is_remembered_outside_of_a_build(page: Path) -> None:
-    assert known_sha256(str(page), lambda: "read") == "read"
+def test_more_files_than_are_held_in_memory_are_known(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.file_digests._MOST_IN_MEMORY", 3)
+    monkeypatch.setattr("tacholog.dataset.file_digests._IN_PACK", 2)
+    paths = [page.with_name(str(number)) for number in range(20)]
+    for path in paths:
+        path.write_text(path.name)
+    known = FileDigests(Cache(memory))
+    digests(paths, known)
+
+    assert digests(paths, known) == [(sha256(path.name), False) for path in paths]
+    assert [digests([path], known) for path in paths] == [[(sha256(path.name), False)] for path in paths]
 
 
-def test_a_build_whose_memory_cannot_be_written_ends_as_any_other(page: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere/of somebody else").mkdir(parents=True)
+def test_the_oldest_digests_are_forgotten_when_there_are_too_many(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.cache._MOST_PACKS", {Kind.FILE: 4})
+    cache = Cache(memory)
+    counts = []
+    for number in range(20):
+        page.write_text(f"{number}")
+        digest(page, memory)
+        counts.append(cache.sizes()[Kind.FILE].entries)
 
-    assert digest(page, tmp_path / "elsewhere") == (sha256("one"), True)
-    assert not [*tmp_path.glob("*.part")]
+    assert max(counts) <= 4
+    assert digest(page, memory) == (sha256("19"), False)
+
+
+def test_without_a_cache_every_file_is_read(page: Path) -> None:
+    known = FileDigests(Cache(None))
+    digests([page], known)
+
+    assert digests([page], FileDigests(Cache(None))) == [(sha256("one"), True)]

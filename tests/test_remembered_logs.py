@@ -1,4 +1,4 @@
-"""A build opens a log or a manifest only if somebody may have written to it since the last build, or if the cache has lost what it gave."""
+"""A log or a manifest is opened only if somebody may have written to it since a command read it, or if the cache has lost what it gave."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from tacholog.dataset.cache import Cache, Kind
+from tacholog.cli import tacholog
+from tacholog.dataset.cache import VARIABLE, Cache, Kind
 from tacholog.dataset.load import load
 from tacholog.dataset.work.work import Work
 from tacholog.evidence import _open
-from tacholog.file_digests import remembering
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.verification.receipt import verify_data
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
+OF_RUNS = {"a/run.toml", "a/sub.log", "b/run.toml", "b/sub.log"}
 FIRST, SECOND, OTHER = 77_841_180, 77_841_181, 77_841_199
 
 
@@ -57,19 +60,38 @@ def run(folder: Path, packets: int) -> None:
 
 
 def built(data: Path, cache: str = "cache") -> list[int]:
-    """The messages that the runs received, as a build reads them."""
-    with remembering(data.parent / "memory"):
-        results = load([data], work=Work(cache=Cache(data.parent / cache))).results
+    """The messages that the runs received, as a command reads them that has just begun."""
+    results = load([data], work=Work(cache=Cache(data.parent / cache))).results
     return [*map(int, results["value"][results["metric"] == "messages_received"])]
 
 
 def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) -> None:
     assert built(data) == [FIRST, SECOND]
-    assert {*opened} == {"a/run.toml", "a/sub.log", "b/run.toml", "b/sub.log"}
+    assert {*opened} == OF_RUNS
     opened.clear()
 
     assert built(data) == [FIRST, SECOND]
     assert opened == []
+
+
+@pytest.mark.parametrize("words", [["check", "data"], ["export", "--data", "data", "--format", "json"], ["diff", "data/a", "data/b"]])
+def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
+    monkeypatch.chdir(data.parent)
+    built(data)
+    opened.clear()
+
+    assert CliRunner().invoke(tacholog, words).exit_code in (0, 4)
+    assert not {*opened} & OF_RUNS
+
+
+def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
+    built(data)
+    opened.clear()
+
+    assert verify_data(data).numbers
+    assert {*opened} == OF_RUNS
 
 
 def test_a_run_more_and_a_changed_one_are_opened(data: Path, opened: list[str]) -> None:
@@ -107,8 +129,7 @@ def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_c
         return found
 
     monkeypatch.setattr(Cache, "packs", exchanged)
-    with remembering(data.parent / "memory"):
-        load([data], work=Work(cache=cache))
+    load([data], work=Work(cache=cache))
     monkeypatch.undo()
 
     assert built(data, "another cache") == [OTHER, SECOND]
@@ -128,6 +149,5 @@ def test_a_manifest_that_cannot_be_read_is_named_at_each_build(data: Path) -> No
     (data / "a/run.toml").write_text("system = ")
 
     for _ in range(2):
-        with remembering(data.parent / "memory"):
-            problems = load([data], work=Work(cache=Cache(data.parent / "cache"))).problems
+        problems = load([data], work=Work(cache=Cache(data.parent / "cache"))).problems
         assert [run for run, log in zip(problems["run"], problems["log"], strict=True) if log == "run.toml"] == ["a"]

@@ -13,7 +13,6 @@ import pytest
 
 from tacholog.dataset.cache import FILE, VARIABLE, key_of, open_cache
 from tacholog.dataset.load import load
-from tacholog.file_digests import remembering
 from tacholog.privacy.kept import KeptRun, RedactionCache
 from tacholog.privacy.logs import ShownLines, saved_shown
 from tacholog.privacy.redact import redacted
@@ -66,18 +65,15 @@ def test_a_redacted_log_that_somebody_changed_is_written_again_although_it_keeps
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)  # The files of a build are old at the next one.
     add(tmp_path / "data", "a", CHATTER)
-    with remembering(tmp_path / "digests"):
-        shown(tmp_path / "data", tmp_path / "shown")
-    with remembering(tmp_path / "digests"):
-        first = shown(tmp_path / "data", tmp_path / "shown")
+    shown(tmp_path / "data", tmp_path / "shown")
+    first = shown(tmp_path / "data", tmp_path / "shown")
     (log,) = (tmp_path / "shown").glob("*/some.log")
     at, text = log.stat(), log.read_text()
     log.write_text(text.replace("/home/", "/HOME/").replace("path-1", "falcon"))
     os.utime(log, ns=(at.st_atime_ns, at.st_mtime_ns))
     assert (log.stat().st_size, log.read_text() != text) == (at.st_size, True)
 
-    with remembering(tmp_path / "digests"):
-        assert shown(tmp_path / "data", tmp_path / "shown") == first
+    assert shown(tmp_path / "data", tmp_path / "shown") == first
 
 
 def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ else:
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
-_LAYOUT = 4  # Of the tables. A file of another layout is made anew.
+_LAYOUT = 5  # Of the tables. A file of another layout is made anew.
 _WAIT_S = 30
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
 _PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
@@ -58,9 +58,11 @@ class Kind(StrEnum):
     MANIFEST = "manifest"  #: manifests, decoded, in packs
     LOG = "log"  #: what logs give, in packs: see `tacholog.dataset.work.entries`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
+    FILE = "file"  #: digests of files, in packs: see `tacholog.dataset.file_digests`
 
 
-_PACKED = (Kind.MANIFEST, Kind.LOG)
+_PACKED = (Kind.MANIFEST, Kind.LOG, Kind.FILE)
+_MOST_PACKS = {Kind.FILE: 2500}  # Each change of a file leaves a digest behind that nobody asks for again.
 
 
 class Pack(NamedTuple):
@@ -305,6 +307,16 @@ def _insert_packs(kind: Kind, packs: Sequence[Pack], connection: sqlite3.Connect
             value = _checksum(kind, keys, pack.content) + pack.content
             added = connection.execute(f'INSERT INTO "{kind}_packs" (keys, value) VALUES (?, ?)', (keys, value)).lastrowid  # noqa: S608 - our own words
             connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', [(key, added) for key in pack.keys if key])  # noqa: S608 - our own words
+        if kind in _MOST_PACKS:
+            _delete_oldest(kind, _MOST_PACKS[kind], connection)
+
+
+def _delete_oldest(kind: Kind, most: int, connection: sqlite3.Connection) -> None:
+    """Delete the older half of the packs, if there are more than these. Their keys are found by reading all keys, so it must be seldom."""
+    first, last = connection.execute(f'SELECT min(id), max(id) FROM "{kind}_packs"').fetchone()  # noqa: S608 - our own words
+    if last - first >= most:
+        for table, number in ((f"{kind}_packs", "id"), (kind, "pack")):
+            connection.execute(f'DELETE FROM "{table}" WHERE {number} <= ?', (last - most // 2,))  # noqa: S608 - our own words
 
 
 def _delete_pack(kind: Kind, pack: int, connection: sqlite3.Connection) -> None:

@@ -17,13 +17,13 @@ import msgspec
 
 from tacholog.dataset.assembly import Assembly, FoundRun
 from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed
+from tacholog.dataset.file_digests import FileDigests, SeenFile, digests_in
 from tacholog.dataset.frames import Dataset, Part, Row
 from tacholog.dataset.logs import Limits, Progress, open_named
 from tacholog.dataset.versions import manifest_digest
 from tacholog.dataset.work.fetch import ListedRun
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
-from tacholog.file_digests import remember, seen_file
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
 from tacholog.runs.host import stated_host
@@ -159,12 +159,14 @@ def _assembled(runs: Iterable[FoundRun], published: Assembly | None, folders: Ma
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
     """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
-    rest = list(folders.items())
+    rest, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
         known: dict[str, tuple[bytes, bytes | None]] = {}
-        for run, folder in rest[start : start + _MANIFESTS_AT_ONCE]:
+        some = rest[start : start + _MANIFESTS_AT_ONCE]
+        seen = digests.seen([f"{folder.path}/{RUN_FILE}" for _, folder in some])
+        for (run, folder), manifest in zip(some, seen, strict=True):
             try:
-                known[run] = _identified(run, folder.path)
+                known[run] = _identified(run, folder.path, manifest, digests)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
         kept, fresh = _kept_manifests(cache, [key for key, _ in known.values()]), dict[bytes, bytes]()
@@ -185,19 +187,18 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
             cache.put_packs(Kind.MANIFEST, [Pack(list(fresh), packed(msgspec.msgpack.encode(list(fresh.values()))))])
 
 
-def _identified(run: str, folder: Path) -> tuple[bytes, bytes | None]:
+def _identified(run: str, folder: Path, seen: SeenFile, digests: FileDigests) -> tuple[bytes, bytes | None]:
     """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
 
     Raises:
         UnreadableInput: it cannot be read, or the name of the run names no page.
     """
     _check_name(run)
-    seen = seen_file(f"{folder}/{RUN_FILE}")
     if seen.sha256 is not None:
         return _manifest_key(seen.sha256), None
     content = evidence_bytes(folder, RUN_FILE)
     sha256 = hashlib.sha256(content).hexdigest()
-    remember(seen, sha256)
+    digests.remember(seen, sha256)
     return _manifest_key(sha256), content
 
 

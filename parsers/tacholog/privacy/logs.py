@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import msgspec
 
+from tacholog.dataset.cache import open_cache
+from tacholog.dataset.file_digests import digests_in
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
-from tacholog.file_digests import known_sha256
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import formats
@@ -193,7 +194,8 @@ def sha256_of(folder: Path, log: str) -> str | None:
     """Return the SHA-256 of a file; ``None`` if it cannot be read."""
     if "/" in log:
         return _read_sha256(folder, log)  # Its folders must be no links, which only opening them tells.
-    return known_sha256(f"{folder}/{log}", partial(_read_sha256, folder, log))
+    (digest,) = digests_in(open_cache()).all_sha256([f"{folder}/{log}"], lambda _path: _read_sha256(folder, log))
+    return digest
 
 
 def _read_sha256(folder: Path, log: str) -> str | None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacholog.file_digests import remembering
 from tacholog.garbage import keep_made
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build
@@ -18,8 +17,6 @@ from tacholog.site.unchanged import inputs_of
 if TYPE_CHECKING:
     from tacholog.dataset.logs import Progress
     from tacholog.dataset.work.work import Work
-
-_DIGESTS = "file-digests"
 
 
 def forget_built(work: Path, site: Path) -> None:
@@ -56,7 +53,7 @@ def build_site(
     settings = settings or SiteSettings()
     missing = not_there(site / MARKER, site, work)
     claim(site, roots)
-    with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, (work / _DIGESTS, *missing)), remembering(work / _DIGESTS):
+    with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, missing):
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs.text):
             return site / "index.html"

@@ -13,14 +13,15 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from tacholog.dataset.cache import Cache, open_cache
+from tacholog.dataset.file_digests import FileDigests, digests_in, read_sha256
 from tacholog.errors import UnreadableInput
-from tacholog.file_digests import known_sha256, read_sha256
 
 STAMP = ".tacholog-built.json"
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
@@ -55,7 +56,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
-    files = {name: digest for name, digest in _digests(site).items() if digest is not None}
+    files = {name: digest for name, digest in _digests(site, digests_in(open_cache())).items() if digest is not None}
     large = _large({name: os.stat(f"{site}/{name}").st_size for name in files}, sizes)  # noqa: PTH116 - there are thousands
     _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, large=large, digest=_list_digest(files), files=files))
 
@@ -97,7 +98,7 @@ def is_built_of(site: Path, inputs: str) -> bool:
         stamp = read_stamp(site)
     except UnreadableInput:
         return False
-    return stamp.inputs == inputs and not changed_files(site, stamp)
+    return stamp.inputs == inputs and not changed_since(site, stamp)
 
 
 _BUILT = "built"
@@ -130,7 +131,7 @@ def remove_changes(site: Path) -> None:
         for path in [path for path in site.iterdir() if is_part_of_site(path.name)]:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         return
-    for name in changed_files(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
+    for name in changed_since(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
         (site / name).unlink(missing_ok=True)
 
 
@@ -169,8 +170,16 @@ def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
 
 
 def changed_files(site: Path, stamp: Stamp) -> list[str]:
-    """Return the files that were added, removed or changed, in order of their names."""
-    there = _digests(site)
+    """Return the files that were added, removed or changed, in order of their names. Every file is read."""
+    return _differing(stamp, _digests(site, FileDigests(Cache(None))))
+
+
+def changed_since(site: Path, stamp: Stamp) -> list[str]:
+    """Return the same for a build. A file that nobody has written to since a build read it is not read."""
+    return _differing(stamp, _digests(site, digests_in(open_cache())))
+
+
+def _differing(stamp: Stamp, there: Mapping[str, str | None]) -> list[str]:
     return sorted(name for name in stamp.files.keys() | there.keys() if name not in there or stamp.files.get(name) != there[name] or not there[name])
 
 
@@ -209,10 +218,12 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _digests(site: Path) -> dict[str, str | None]:
+def _digests(site: Path, known: FileDigests) -> dict[str, str | None]:
     """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
-    paths = {name: f"{site}/{name}" for name in _files(os.fspath(site))}
-    return {name: known_sha256(path, partial(_sha256_of, path)) for name, path in paths.items()}
+    names = list(_files(os.fspath(site)))
+    digests = dict(zip(names, known.all_sha256([f"{site}/{name}" for name in names], _sha256_of), strict=True))
+    known.flush()
+    return digests
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.cache import Cache, Kind, Pack, key_of
+from tacholog.dataset.file_digests import SeenFile, digests_in
 from tacholog.dataset.logs import Limits, Progress, lost_log, open_named
 from tacholog.dataset.versions import detection_digest, is_code_changed, reader_digest
 from tacholog.dataset.work.entries import DamagedEntry, LogEntry, decoded
 from tacholog.dataset.work.tasks import LogTask, Promise, Readers
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.file_digests import SeenFile, remember, seen_file
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import UNREADABLE
 
@@ -94,11 +94,12 @@ class Fetching:
         self.tally = LogCount()
         self._processes = 0
         self._cache, self._readers, self._limits, self._progress = cache, readers, limits, progress
+        self._digests = digests_in(cache)
 
     def runs(self, listed: Iterable[ListedRun]) -> Iterator[tuple[ListedRun, list[LogEntry]]]:
         """Yield each run with the entries of its logs, in order."""
         windows: deque[_Window] = deque()
-        for runs in _windows(listed, self._opened):
+        for runs in _windows(self._opened(listed)):
             windows.append(self._begun(runs))
             while self._are_enough(windows):
                 yield from self._finished(windows.popleft())
@@ -115,20 +116,23 @@ class Fetching:
         all_busy = _CHUNKS_OF_PROCESS * self._processes
         return len(windows) > all_busy or sum(len(window.reading) for window in windows) >= all_busy
 
-    def _opened(self, run: ListedRun) -> list[_Log]:
-        """Return the logs of a run with what identifies their content. One that cannot be opened is lost already."""
-        logs = [_Log(run, place, entry) for place, entry in enumerate(run.manifest.logs)]
-        for log in logs:
-            # The folders of a name with "/" must be no links, which only opening them tells.
-            is_plain = not run.named_by_user and "/" not in log.entry.file
-            seen = seen_file(f"{run.folder}/{log.entry.file}") if is_plain else SeenFile()
-            if seen.sha256 is not None:
-                log.sha256, log.size_bytes = seen.sha256, seen.size_bytes
-                continue
-            self._identify(log)
-            if log.sha256 is not None:
-                remember(seen, log.sha256)
-        return logs
+    def _opened(self, listed: Iterable[ListedRun]) -> Iterator[tuple[ListedRun, list[_Log]]]:
+        """Yield each run with its logs and what identifies their content. One that cannot be opened is lost already."""
+        for runs in _together(listed):
+            seen = iter(self._digests.seen([f"{run.folder}/{log.file}" for run in runs if not run.named_by_user for log in run.manifest.logs]))
+            for run in runs:
+                logs = [_Log(run, place, entry) for place, entry in enumerate(run.manifest.logs)]
+                for log in logs:
+                    self._open(log, SeenFile() if run.named_by_user else next(seen))
+                yield run, logs
+
+    def _open(self, log: _Log, seen: SeenFile) -> None:
+        if seen.sha256 is not None:
+            log.sha256, log.size_bytes = seen.sha256, seen.size_bytes
+            return
+        self._identify(log)
+        if log.sha256 is not None:
+            self._digests.remember(seen, log.sha256)
 
     def _identify(self, log: _Log) -> None:
         """Read a log, or only its SHA-256 if it is large. One that cannot be read is lost."""
@@ -272,14 +276,27 @@ def _key_to_keep(log: _Log) -> bytes:
     return b"" if head is None or head.is_lost or head.sha256 != log.sha256 else log.key
 
 
-def _windows(listed: Iterable[ListedRun], opened: Callable[[ListedRun], list[_Log]]) -> Iterator[tuple[list[ListedRun], list[_Log]]]:
+def _together(listed: Iterable[ListedRun]) -> Iterator[list[ListedRun]]:
+    """Cut runs into lists of a bounded number of logs."""
+    runs: list[ListedRun] = []
+    logs = 0
+    for run in listed:
+        runs.append(run)
+        logs += len(run.manifest.logs)
+        if logs >= _WINDOW_LOGS:
+            yield runs
+            runs, logs = [], 0
+    if runs:
+        yield runs
+
+
+def _windows(opened: Iterable[tuple[ListedRun, list[_Log]]]) -> Iterator[tuple[list[ListedRun], list[_Log]]]:
     """Cut runs into windows of a bounded number of logs and bytes."""
     runs: list[ListedRun] = []
     logs: list[_Log] = []
     size_bytes = 0
-    for run in listed:
+    for run, of_run in opened:
         runs.append(run)
-        of_run = opened(run)
         logs += of_run
         size_bytes += sum(log.size_bytes for log in of_run)
         if len(logs) >= _WINDOW_LOGS or size_bytes >= _WINDOW_BYTES:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tacholog.dataset.cache import Cache, open_cache, others_file_words
+from tacholog.dataset.file_digests import digests_in
 from tacholog.dataset.logs import Limits, Progress
 from tacholog.dataset.work.fetch import Fetching, LogCount
 from tacholog.dataset.work.tasks import InThisProcess, Readers
@@ -54,6 +55,7 @@ class Work:
         try:
             yield fetching
         finally:
+            digests_in(self.cache).flush()
             self.tally.kept += fetching.tally.kept
             self.tally.read += fetching.tally.read
             if self._readers:

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from tacholog.errors import UnreadableInput
 from tacholog.resources import site_dir
-from tacholog.site.stamp import changed_files, read_stamp, remove_stamp, restamp
+from tacholog.site.stamp import changed_since, read_stamp, remove_stamp, restamp
 from tacholog.site.unchanged import STATIC, Inputs, inputs_in
 
 _LINKED = re.compile(r'(_static/([\w.-]+)\?v=)[0-9a-f]{8}"')
@@ -27,7 +27,7 @@ def styles_refreshed(site: Path, inputs: Inputs) -> bool:
         return False
     if known.styles.keys() != inputs.styles.keys():
         return False  # a file more or less may be named in the settings of Sphinx
-    if changed_files(site, stamp):
+    if changed_since(site, stamp):
         return False
     changed = [name for name, digest in inputs.styles.items() if known.styles[name] != digest]
     remove_stamp(site)
