@@ -35,7 +35,7 @@ def made_up() -> View:
     for number, median in enumerate(MEDIANS):
         run = RunRow(run=f"run-{number}", system="X")
         found[run.run] = numbers_of(run, median, tail=None if number == 4 else 2 * median, marks=("undersampled",) if number else ())
-    return View(found, {name: results[0].run for name, results in found.items()}, (), (), {})
+    return View(found, {name: results[0].run for name, results in found.items()}, (), (), {}, number_digests={name: name for name in found})
 
 
 def measured(root: Path) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.dataset.columns import NOT_STATED
 from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.shared_objects import objects_of
 from tacholog.schema.conditions import Conditions
+from tacholog.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,6 +173,37 @@ def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[Re
     return [result for part in parts for result in _results(part, known)]
 
 
+def number_digests(data: Dataset) -> dict[str, str]:
+    """Return the digest of all numbers of each run, in their order.
+
+    It is made of whole columns: to ask each row for its fields took four times as long.
+    """
+    made: dict[str, Any] = {}
+    for start in range(0, len(data.results), _ROWS_AT_ONCE):
+        for run, words in _words_of_runs(data.results.iloc[start : start + _ROWS_AT_ONCE]):
+            made.setdefault(run, hashlib.sha256()).update(words)
+    return {run: digest.hexdigest() for run, digest in made.items()}
+
+
+def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield runs with a row of words for each number of theirs that come together: its lines, sizes and values, and half of a digest of all else."""
+    import numpy as np
+
+    names = sorted(str(name) for name in frame.columns if name not in ("run", *_PLAIN))
+    alike, different = _alike(frame, names)
+    digests = [hashlib.sha256(msgspec.msgpack.encode((names, values))).digest()[:16] for values in different]
+    words = np.empty((len(frame), len(_PLAIN) + 2), dtype=np.int64)
+    for place, name in enumerate(_PLAIN):
+        column: Any = frame[name]
+        is_float = TABLES["results"][name].kind == "number"
+        words[:, place] = column.to_numpy(np.float64, na_value=np.nan).view(np.int64) if is_float else column.to_numpy(np.int64, na_value=NOT_STATED)
+    words[:, len(_PLAIN) :] = np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)[alike]
+    codes, runs = _coded(frame["run"])
+    starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
+    for start, stop in zip(starts, [*starts[1:], len(frame)], strict=True):
+        yield runs[codes[start]], words[start:stop]
+
+
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
 
 
@@ -184,7 +218,8 @@ def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[Resul
 
 # The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
-_SEVERAL = 2
+_PLAIN = ("value", *sorted(_REPEATED))  # the columns that are numbers, of which each run has others
+_MOST_CODES = 1 << 62
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
@@ -211,23 +246,47 @@ def _marks(column: pd.Series) -> list[tuple[str, ...]]:
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
     """Return the conditions of each row. Numbers that were measured alike share theirs: those of each row took a third of the memory."""
+    names = [name for name in CONDITIONS if name in frame]
+    alike, different = _alike(frame, names)
+    made = [
+        msgspec.convert({name: value for name, value in zip(names, values, strict=True) if value is not None}, Conditions, strict=False)
+        for values in different
+    ]
+    return _taken(made, alike)
+
+
+def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+    """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
     import numpy as np
     import pandas as pd
 
-    names = [name for name in CONDITIONS if name in frame]
-    alike = np.zeros(len(frame), dtype=np.int64)
-    for name in names:
-        codes, words = pd.factorize(frame[name])
-        if len(words) + int(len(codes) > 0 and codes.min() < 0) < _SEVERAL:
+    coded = [_coded(frame[name]) for name in names]
+    alike, count = np.zeros(len(frame), dtype=np.int64), 1
+    for codes, words in coded:
+        if not len(codes) or codes.min() == codes.max():
             continue  # as most: nobody states it, or all say the same
-        alike = pd.factorize(alike * (len(words) + 1) + codes + 1)[0]
-    _, firsts = np.unique(alike, return_index=True)
-    columns = [_column(frame[name].iloc[firsts]) for name in names]
-    different = [
-        msgspec.convert({name: value for name, value in zip(names, row, strict=True) if value is not None}, Conditions, strict=False)
-        for row in zip(*columns, strict=True)
-    ]
-    return [different[code] for code in alike.tolist()]
+        if count * (len(words) + 1) > _MOST_CODES:
+            alike, known = pd.factorize(alike)
+            count = len(known)
+        alike = alike * (len(words) + 1) + codes + 1
+        count *= len(words) + 1
+    places, known = pd.factorize(alike)
+    rows = np.empty(len(known), dtype=np.int64)
+    rows[places] = np.arange(len(frame))
+    return places, list(zip(*(_taken(words, codes[rows]) for codes, words in coded), strict=True))
+
+
+def _coded(column: pd.Series) -> tuple[NDArray[np.integer[Any]], list[Any]]:
+    """Return the place of each row's value in a list of values, -1 where none is known, and that list. Two values of the list may be equal."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    if column.dtype == object:
+        codes, objects = objects_of(column)
+        return codes, [_plain(value) for value in objects]
+    codes, different = pd.factorize(column)
+    return codes, _column(pd.Series(different))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
@@ -250,10 +309,8 @@ def _column(column: pd.Series) -> list[Any]:
 
 def _shared(column: pd.Series) -> list[Any]:
     """Return the values of a column as `_column` does. Rows with the same value share it."""
-    import pandas as pd
-
-    codes, different = pd.factorize(column)
-    return _taken(_column(pd.Series(different)), codes)
+    codes, different = _coded(column)
+    return _taken(different, codes)
 
 
 def _taken(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
