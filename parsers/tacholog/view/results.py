@@ -192,12 +192,13 @@ def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]
     names = sorted(str(name) for name in frame.columns if name not in ("run", *_PLAIN))
     alike, different = _alike(frame, names)
     digests = [hashlib.sha256(msgspec.msgpack.encode((names, values))).digest()[:16] for values in different]
-    words = np.empty((len(frame), len(_PLAIN) + 2), dtype=np.int64)
-    for place, name in enumerate(_PLAIN):
+    plain = [name for name in _PLAIN if name in frame]
+    words = np.empty((len(frame), len(plain) + 2), dtype=np.int64)
+    for place, name in enumerate(plain):
         column: Any = frame[name]
         is_float = TABLES["results"][name].kind == "number"
         words[:, place] = column.to_numpy(np.float64, na_value=np.nan).view(np.int64) if is_float else column.to_numpy(np.int64, na_value=NOT_STATED)
-    words[:, len(_PLAIN) :] = np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)[alike]
+    words[:, len(plain) :] = np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)[alike]
     codes, runs = _coded(frame["run"])
     starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], len(frame)], strict=True):
