@@ -116,8 +116,8 @@ private:
             report((*sent)[writers_.size() > 1 ? at : 0], all.back(), participant(at));
         }
         if (all.size() > 1) report_all(*sent, all);
-        report_silence(*sent, all);
-        report_probes(sent->front());
+        report_silent(*sent, all);
+        report_probes(sent->front(), any_arrived(all));
         if (!demand_) check_rate(*sent);
         return {};
     }
@@ -158,27 +158,34 @@ private:
         }
     }
 
-    /// Says of whom nothing arrived. That is a failure: nothing shows that its messages can arrive at all. But where
-    /// messages may be lost, and those of other publishers arrived, it is what was measured: they can crowd it out of
-    /// a queue that they share, such as a broker's.
-    void report_silence(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
-        const auto heard = [](const Counted& one) { return one.received > 0; };
-        const bool crowded = writers_.size() > 1 && side_.transport.reliability == Reliability::best_effort &&
-                             std::any_of(counted.begin(), counted.end(), heard);
-        for (std::size_t at = 0; at < counted.size(); ++at) {
-            if (heard(counted[at])) continue;
-            const char* whose = writers_.size() > 1 ? " of " : " at ";
-            const std::string who = participant(at);
-            const std::string text = std::string{to_text(side_.options.test)} + " over " +
-                                     std::string{side_.transport.name} + ": none of " +
-                                     std::to_string(sent[writers_.size() > 1 ? at : 0].messages) + " messages arrived" +
-                                     (who.empty() ? "" : whose + who);
-            if (crowded) {
-                side_.tell(Note{std::to_string(payload_bytes_) + " bytes: " + text + ", while others' did"});
-            } else {
-                side_.tell(Failure{payload_bytes_, text});
-            }
+    /// Says that nothing arrived of something. That is a failure: nothing shows that it can arrive at all. But where
+    /// messages may be lost, and others did arrive, it is what was measured: others can crowd them out of a queue that
+    /// they share, such as a broker's.
+    void report_silence(const std::string& what, bool others_arrived) {
+        const std::string text = std::string{to_text(side_.options.test)} + " over " +
+                                 std::string{side_.transport.name} + ": none of " + what;
+        if (others_arrived && side_.transport.reliability == Reliability::best_effort) {
+            side_.tell(Note{std::to_string(payload_bytes_) + " bytes: " + text + ", while other messages arrived"});
+        } else {
+            side_.tell(Failure{payload_bytes_, text});
         }
+    }
+
+    /// One of several subscribers that hears nothing is a failure whatever the others heard: each has its own queue.
+    void report_silent(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
+        const bool are_publishers = writers_.size() > 1;
+        const bool others_arrived = are_publishers && any_arrived(counted);
+        for (std::size_t at = 0; at < counted.size(); ++at) {
+            if (counted[at].received > 0) continue;
+            const std::string who = participant(at);
+            report_silence(std::to_string(sent[are_publishers ? at : 0].messages) + " messages arrived" +
+                               (who.empty() ? "" : (are_publishers ? " of " : " at ") + who),
+                           others_arrived);
+        }
+    }
+
+    static bool any_arrived(const std::vector<Counted>& counted) {
+        return std::any_of(counted.begin(), counted.end(), [](const Counted& one) { return one.received > 0; });
     }
 
     void report_all(const std::vector<Sent>& sent, const std::vector<Counted>& counted) {
@@ -195,16 +202,15 @@ private:
         side_.tell(sum);
     }
 
-    void report_probes(const Sent& sent) {
+    void report_probes(const Sent& sent, bool others_arrived) {
         const Probes& probes = writers_.front().probes();
         if (!probes.active()) return;
         const std::string size = std::to_string(payload_bytes_) + " bytes";
         if (probes.count() == 0) return side_.tell(Note{"probes: " + size + ": too few messages for one"});
         side_.tell(LatencyResult{payload_bytes_, probes.faults(), sent.duration_ns, &probes.round_trips(),
                                  heard(side_, probes.heard())});
-        if (probes.round_trips().count() > 0) return;
-        side_.tell(Failure{payload_bytes_, "throughput over " + std::string{side_.transport.name} + ": none of " +
-                                               std::to_string(probes.count()) + " probes was answered"});
+        if (probes.round_trips().count() == 0)
+            report_silence(std::to_string(probes.count()) + " probes was answered", others_arrived);
     }
 
     static std::optional<double> added(double sum, std::optional<double> one) {

@@ -133,6 +133,23 @@ TEST(Probes, SeeWhatHoldsMessagesUp) {
     EXPECT_GE(number(both.out(), "latency", "min_ns"), 3'000'000U);
 }
 
+// As of a queue that is so short that few messages get through, none of them a probe.
+TEST(Probes, ThatAreAllLostAreAResultWhereMessagesMayBe) {
+    Program both{
+        "--test throughput --transport mock --set faults=corrupt-answer=1:0 --probe-every 5 --sizes 64 --rate 1000 "
+        "--duration 0.1 --warmup 0"};
+    EXPECT_EQ(both.wait(), 0) << both.err() << both.out();
+
+    EXPECT_GT(number(both.out(), "throughput", "received"), 0U);
+    EXPECT_EQ(number(both.out(), "latency", "samples"), 0U);
+    EXPECT_EQ(value(both.out(), "latency", "p50_ns"), "");
+    EXPECT_NE(
+        both.out().find("note text=\"64 bytes: throughput over mock: none of " + value(both.out(), "latency", "corrupted") +
+                        " probes was answered, while other messages arrived\""),
+        std::string::npos)
+        << both.out();
+}
+
 TEST(Probes, ThatAreNotDueAreNoResult) {
     Program both{
         "--test throughput --transport shm --probe-every 100000 --sizes 64 --rate 200 --duration 0.1 --warmup 0.1"};
