@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from tests.browser.patience import patient
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.site.build import build_site
@@ -87,7 +88,7 @@ def opened(site: Path, browser: Browser) -> Opener:
     def open_page(address: str, screen: str = "light", *, scripts: bool = True) -> Iterator[Page]:
         width, height = SCREENS[screen]
         size: ViewportSize = {"width": width, "height": height}
-        context = browser.new_context(viewport=size, color_scheme="dark" if screen == "dark" else "light", java_script_enabled=scripts)
+        context = patient(browser.new_context(viewport=size, color_scheme="dark" if screen == "dark" else "light", java_script_enabled=scripts))
         page = context.new_page()
         name, sign, rest = address.partition("?") if "?" in address else address.partition("#")
         page.goto(f"{(site / name).as_uri()}{sign}{rest}")

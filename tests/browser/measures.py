@@ -18,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from tests.browser.patience import patient
 
 SCREEN: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 375, "height": 800}
@@ -99,7 +100,7 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
 
 def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
     """Open a page, scroll through it so that all figures are drawn, and measure it."""
-    context = browser.new_context(viewport=SCREEN)
+    context = patient(browser.new_context(viewport=SCREEN))
     page, asked = context.new_page(), dict[str, None]()
     page.on("request", lambda request: asked.setdefault(request.url))
     page.goto((site / name).as_uri())
@@ -137,7 +138,7 @@ def _draw_all(page: Page) -> None:
     figures = page.locator(".tl-figure:visible:has(script)")
     for index in range(figures.count()):
         figures.nth(index).scroll_into_view_if_needed()
-        figures.nth(index).locator(".tl-is-live").wait_for(timeout=60_000)
+        figures.nth(index).locator(".tl-is-live").wait_for()
 
 
 def _path_of(address: str) -> Path | None:

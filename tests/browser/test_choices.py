@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.browser.conftest import unfold
+from tests.browser.patience import patient
 
 Opener = Callable[..., AbstractContextManager[Page]]
 
@@ -259,7 +260,7 @@ def served(site: Path) -> Iterator[str]:
 @pytest.mark.parametrize("query", ["64 KiB", "64KB", "65536"])
 def test_a_size_is_found_however_it_is_written_on_a_disk_too(site: Path, browser: Browser, served: str, query: str) -> None:
     for root in (site.as_uri(), served):
-        context = browser.new_context()
+        context = patient(browser.new_context())
         page = context.new_page()
         said = errors_of(page)
         page.goto(f"{root}/search.html?q={quote_plus(query)}")
@@ -313,7 +314,7 @@ def test_pages_of_logs_come_after_those_that_say_something(opened: Opener) -> No
 def test_a_click_on_a_point_opens_its_line_of_the_log(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for(timeout=60_000)
+        figure.locator(".tl-is-live").wait_for()
         assert "Click a point to see its log line" in figure.inner_text()
         figure.scroll_into_view_if_needed()
         figure.locator(".scatterlayer .trace .point").first.click(force=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import open_folds
+from tests.browser.patience import patient
 
 from tacholog.site.build import build_site
 from tacholog.site.settings import Link, SiteSettings
@@ -27,7 +28,7 @@ def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
     settings = SiteSettings(name=text, title=text, intro=text, copyright=text, links=(Link(title=text, url=f"https://a.test/{text}"),))
     site = build_site([runs_of(tmp_path / "data", hostile)], tmp_path / "site", tmp_path / "work", settings).parent
     found: list[str] = []
-    context = browser.new_context()
+    context = patient(browser.new_context())
     pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
     for number, path in enumerate(pages):
         page = context.new_page()
@@ -37,7 +38,7 @@ def test_no_page_of_hostile_texts_runs_or_asks_for_anything(
         open_folds(page)
         for figure in page.locator(".tl-figure:visible").all():
             figure.scroll_into_view_if_needed()
-            figure.locator(".tl-is-live").wait_for(timeout=60_000)
+            figure.locator(".tl-is-live").wait_for()
         if page.evaluate("document.title === 'PWNED'"):
             found.append(f"{name}: a script was run")
         if screenshots and not name.startswith("logs/"):

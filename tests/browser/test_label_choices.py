@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.conftest import unfold
+from tests.browser.patience import patient
 
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
@@ -47,7 +48,7 @@ def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path
 @pytest.fixture
 def compare(labelled: Path, browser: Browser) -> Iterator[Page]:
     """The page that compares."""
-    page = browser.new_context().new_page()
+    page = patient(browser.new_context()).new_page()
     page.goto((labelled / "compare.html").as_uri())
     yield page
     page.context.close()
@@ -87,7 +88,7 @@ def test_two_labels_have_no_ratio_and_the_reason_names_both(compare: Page) -> No
 
 @pytest.mark.parametrize("name", ["flannel", "not-stated", "index"])
 def test_a_page_that_a_label_splits_fits_a_phone(labelled: Path, browser: Browser, name: str) -> None:
-    page = browser.new_context(viewport={"width": 375, "height": 800}).new_page()
+    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((labelled / f"s/{name}.html").as_uri())
 
     assert page.evaluate("document.documentElement.scrollWidth") == 375

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.measures import SCREEN, STOPS, Measures, measure, pages_of_kinds, table
+from tests.browser.patience import patient
 from tests.browser.test_pages import page_names
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -46,7 +47,7 @@ def test_the_library_of_figures_comes_after_the_first_paint_and_never_on_the_hom
 
 
 def test_no_page_takes_long_to_get_through_with_the_tab_key(site: Path, browser: Browser) -> None:
-    page = browser.new_context(viewport=SCREEN).new_page()
+    page = patient(browser.new_context(viewport=SCREEN)).new_page()
     stops = {}
     for name in page_names(site, "light"):
         page.goto((site / name).as_uri())

@@ -13,12 +13,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser.conftest import open_folds
+from tests.browser.patience import patient
 
 from tacholog.slugs import path_slug
 
 Opener = Callable[..., AbstractContextManager[Page]]
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
-PLOT_PATIENCE_MS = 60_000
 PARTS = 3  # of all pages, which are opened at once
 # One page of each kind, for what is the same on all of a kind.
 KINDS = (
@@ -54,7 +54,7 @@ def scroll_through(page: Page) -> None:
     figures = page.locator(".tl-figure:visible:has(script)")
     for index in range(figures.count()):
         figures.nth(index).scroll_into_view_if_needed()
-        figures.nth(index).locator(".tl-is-live").wait_for(timeout=PLOT_PATIENCE_MS)
+        figures.nth(index).locator(".tl-is-live").wait_for()
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
 
 
@@ -98,7 +98,7 @@ def test_every_page_opens_without_complaint_and_fits_its_screen(
     site: Path, browser: Browser, screenshots: Path | None, screen: str, part: int
 ) -> None:
     width, height = SCREENS[screen]
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light")
+    context = patient(browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light"))
     complaints: list[str] = []
     for name in page_names(site, screen)[part::PARTS]:
         page = context.new_page()
@@ -240,7 +240,7 @@ def test_the_legend_hides_a_series_by_keyboard(opened: Opener) -> None:
 def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for(timeout=PLOT_PATIENCE_MS)
+        figure.locator(".tl-is-live").wait_for()
         page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")  # a place that still moves is missed
         point = figure.locator(".tl-live path.point").last
         point.scroll_into_view_if_needed()
@@ -261,7 +261,7 @@ def test_a_point_under_the_pointer_says_all_its_facts(opened: Opener) -> None:
 def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Opener) -> None:
     with opened("rti-connext-dds/udpv4_wan.html") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for(timeout=PLOT_PATIENCE_MS)
+        figure.locator(".tl-is-live").wait_for()
         assert figure.locator(".tl-legend button").count() == 4
         shaded = figure.locator(".tl-live .js-fill")
         assert shaded.count() == 0

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 from tests.browser.conftest import ROOT, open_folds, unfold
+from tests.browser.patience import patient
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
@@ -124,7 +125,7 @@ def test_a_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
 def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_path: Path) -> None:
     old, new = find_all(["0.3.0", "0.4.0"], [ROOT / "data"])
     (tmp_path / "diff.html").write_text(html(compare(old, new, Policy(), ("0.3.0", "0.4.0"))), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 375, "height": 800})
+    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((tmp_path / "diff.html").as_uri())
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
 
@@ -148,7 +149,7 @@ def test_a_copy_holds_plain_numbers_with_their_units_in_the_heads(opened: Opener
 
 def test_the_points_of_a_figure_are_offered_as_a_file_in_the_units_of_the_data(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
-        page.locator(".tl-figure .tl-is-live").first.wait_for(timeout=60_000)
+        page.locator(".tl-figure .tl-is-live").first.wait_for()
         with page.expect_download() as download:
             page.locator(".tl-figure").first.get_by_role("link", name="CSV").click()
 
@@ -170,7 +171,7 @@ def test_a_figure_is_offered_as_a_picture_that_can_be_read_on_any_page(opened: O
     }"""
     with opened("rti-connext-dds/shmem.html", "dark") as page:
         figure = page.locator(".tl-figure").first
-        figure.locator(".tl-is-live").wait_for(timeout=60_000)
+        figure.locator(".tl-is-live").wait_for()
         figure.hover()
         with page.expect_download() as download:
             figure.locator(".modebar-btn").first.click()
@@ -369,7 +370,7 @@ def test_each_runs_numbers_are_loaded_when_they_are_opened(opened: Opener) -> No
 
 
 def test_an_older_release_is_a_page_of_its_own_without_scripts(site: Path, browser: Browser) -> None:
-    context = browser.new_context(java_script_enabled=False)
+    context = patient(browser.new_context(java_script_enabled=False))
     page = context.new_page()
     page.goto((site / OLDER).as_uri())
     old_release(page).locator("summary").first.click()
@@ -404,7 +405,7 @@ def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: 
 
 def test_no_page_grows_without_bound(site: Path, browser: Browser) -> None:
     """A browser lays out 5000 elements at once; a page with more of them is slow on a phone."""
-    page = browser.new_context().new_page()
+    page = patient(browser.new_context()).new_page()
     largest = sorted(site.rglob("*.html"), key=lambda path: path.read_text(encoding="utf-8").count("<"))[-4:]
     counts = {}
     for path in largest:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.browser.patience import patient
 
 Opener = Callable[..., AbstractContextManager[Page]]
 MOST_STOPS, MOST_PIXELS, MOST_SHEETS, MOST_ELEMENTS = 60, 6000, 6, 5000
@@ -35,7 +36,7 @@ pytestmark = [
 @pytest.fixture
 def wide(site: Path, browser: Browser) -> Iterator[Callable[[str], Page]]:
     """Open a page on a screen of 1280 pixels."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context = patient(browser.new_context(viewport={"width": 1280, "height": 800}))
     page = context.new_page()
 
     def go(name: str) -> Page:
@@ -67,7 +68,7 @@ def test_a_page_of_results_is_short_on_screen_and_on_paper(wide: Callable[[str],
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_results_has_few_tab_stops(wide: Callable[[str], Page], name: str) -> None:
     page = wide(name)
-    page.locator(".tl-figure .tl-is-live").first.wait_for(timeout=60_000)
+    page.locator(".tl-figure .tl-is-live").first.wait_for()
 
     assert stops(page) <= MOST_STOPS
 
