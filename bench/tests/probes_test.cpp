@@ -143,10 +143,10 @@ TEST(Probes, ThatAreAllLostAreAResultWhereMessagesMayBe) {
     EXPECT_GT(number(both.out(), "throughput", "received"), 0U);
     EXPECT_EQ(number(both.out(), "latency", "samples"), 0U);
     EXPECT_EQ(value(both.out(), "latency", "p50_ns"), "");
-    EXPECT_NE(
-        both.out().find("note text=\"64 bytes: throughput over mock: none of " + value(both.out(), "latency", "corrupted") +
-                        " probes was answered, while other messages arrived\""),
-        std::string::npos)
+    EXPECT_NE(both.out().find("note text=\"64 bytes: throughput over mock: none of " +
+                              value(both.out(), "latency", "corrupted") +
+                              " probes was answered, while other messages arrived\""),
+              std::string::npos)
         << both.out();
 }
 
