@@ -65,11 +65,8 @@ def watch(page: Page, complaints: list[str]) -> None:
     page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
     page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else complaints.append(f"asked for {request.url}"))
     page.add_init_script(
-        # Before a page is loaded, what moves depends on how much of it a busy machine has read when it draws the first time.
         "window.shifts = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {"
-        " const loaded = performance.getEntriesByType('navigation')[0].loadEventStart;"
-        " if (!entry.hadRecentInput && loaded > 0 && entry.startTime >= loaded) window.shifts += entry.value;"
-        " })).observe({type: 'layout-shift', buffered: true});"
+        " if (!entry.hadRecentInput) window.shifts += entry.value; })).observe({type: 'layout-shift', buffered: true});"
     )
 
 
