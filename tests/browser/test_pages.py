@@ -65,15 +65,16 @@ def watch(page: Page, complaints: list[str]) -> None:
     page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
     page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else complaints.append(f"asked for {request.url}"))
     page.add_init_script(
-        "window.shifts = 0; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {"
-        " if (!entry.hadRecentInput) window.shifts += entry.value; })).observe({type: 'layout-shift', buffered: true});"
+        "window.shifts = 0; window.moved = []; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {"
+        " if (!entry.hadRecentInput) { window.shifts += entry.value; entry.sources.forEach(({node}) => window.moved.push("
+        " `${node?.nodeName}.${node?.className} after ${entry.startTime} ms`)); } })).observe({type: 'layout-shift', buffered: true});"
     )
 
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:
     """Yield what is wrong with an open page, and with what it shows folded at first."""
     if (shift := page.evaluate("window.shifts")) > MOST_SHIFT:
-        yield f"the layout shifts by {shift:.3f}"
+        yield f"the layout shifts by {shift:.3f}: {page.evaluate('window.moved')}"
     open_folds(page)
     scroll_through(page)
     if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
