@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser.conftest import open_folds
 from tests.browser.patience import patient
+from tests.browser.shifts import MOST_SHIFT, SHIFTS
 
 from tacholog.slugs import path_slug
 
@@ -26,7 +27,6 @@ KINDS = (
     *("downloads.html", "about.html", "tacholog-perftest/udp.html", "logs/hmbdc/15-17-1/perf-sample.txt.html"),
     *("diffs/ecal-ecal-5.11-to-ecal-5.12.html", "history/latency-mean.html"),
 )
-MOST_SHIFT = 0.05
 PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 lying, without its margins
 BEYOND_PAPER = """() => [...document.querySelectorAll('table')]
     .filter((table) => !table.closest('details:not([open])') && table.getBoundingClientRect().right > innerWidth)
@@ -64,11 +64,7 @@ def watch(page: Page, complaints: list[str]) -> None:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
     page.on("request", lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else complaints.append(f"asked for {request.url}"))
-    page.add_init_script(
-        "window.shifts = 0; window.moved = []; new PerformanceObserver((list) => list.getEntries().forEach((entry) => {"
-        " if (!entry.hadRecentInput) { window.shifts += entry.value; entry.sources.forEach(({node}) => window.moved.push("
-        " `${node?.nodeName}.${node?.className} after ${entry.startTime} ms`)); } })).observe({type: 'layout-shift', buffered: true});"
-    )
+    page.add_init_script(SHIFTS)
 
 
 def complaints_of(page: Page, screen: str) -> Iterator[str]:

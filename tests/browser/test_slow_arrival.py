@@ -1,0 +1,110 @@
+"""A page that arrives in two parts is drawn in between, as on a slow network or a busy machine: what is drawn must stay where it is."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser
+from tests.browser.patience import PATIENCE_MS, patient
+from tests.browser.shifts import MOST_SHIFT, SHIFTS
+
+PAGES = (
+    *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
+    *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
+)
+# Where the first part of a page ends: after so many cells of a head and rows, counted from the first table of the page.
+HEADS = (2, 4, 6)
+ROWS = (1, 2, 4, 8)
+# The second frame is asked for when the first is drawn.
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+pytestmark = [
+    pytest.mark.browser,
+    # What MyST and the theme still use of Sphinx is their business.
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+class TwoParts(ThreadingHTTPServer):
+    """Serve a site; a page that is asked for with ``?CUT`` stops after so many bytes until `rest` is set."""
+
+    daemon_threads = True
+
+    def __init__(self, site: Path) -> None:
+        self.site = site
+        self.rest = threading.Event()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    server: TwoParts
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        file = self.server.site / asked.path.lstrip("/")
+        if not file.is_file():
+            self.send_error(404)
+            return
+        content = file.read_bytes()
+        cut = int(asked.query) if asked.path.endswith(".html") else len(content)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(asked.path))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with suppress(ConnectionError):  # the test has closed the page, and what it would load later is asked for no more
+            self.wfile.write(content[:cut])
+            if cut < len(content):
+                self.wfile.flush()
+                self.server.rest.wait(PATIENCE_MS / 1000)
+                self.wfile.write(content[cut:])
+
+
+@pytest.fixture
+def server(site: Path) -> Iterator[TwoParts]:
+    """Serve the site on a port of its own."""
+    with TwoParts(site) as started:
+        thread = threading.Thread(target=started.serve_forever)
+        thread.start()
+        yield started
+        started.rest.set()
+        started.shutdown()
+        thread.join()
+
+
+def cuts(content: bytes) -> list[int]:
+    """Return where to cut a page."""
+    table = content.index(b"<table")
+    heads, rows = ([found.end() for found in re.finditer(mark, content[table:])] for mark in (b"</th>", b"</tr>"))
+    return [table + ends[count] for ends, counts in ((heads, HEADS), (rows, ROWS)) for count in counts if count < len(ends)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_drawn_of_a_page_stays_where_it_is_when_the_rest_arrives(server: TwoParts, browser: Browser, site: Path, name: str) -> None:
+    context = patient(browser.new_context(viewport={"width": 1400, "height": 900}))
+    context.add_init_script(SHIFTS)
+    complaints = []
+    for cut in cuts((site / name).read_bytes()):
+        server.rest.clear()
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/{name}?{cut}", wait_until="commit")
+        page.evaluate(DRAWN)
+        server.rest.set()
+        page.wait_for_load_state()
+        page.evaluate(DRAWN)
+        if (shift := page.evaluate("window.shifts")) > MOST_SHIFT:
+            complaints.append(f"after {cut} bytes, the layout shifts by {shift:.3f}: {page.evaluate('window.moved')}")
+        page.close()
+    context.close()
+
+    assert complaints == []
