@@ -129,8 +129,11 @@ private:
         Running& operator=(const Running&) = delete;
         /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
         /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
+        /// A thread of the library, which lives to the end of this process, would say on the user's terminal that it is
+        /// gone.
         ~Running() {
             --here;
+            if (const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)}) ::dup2(nowhere.get(), STDERR_FILENO);
             ::shm_unlink("/iceoryx_mgmt");
             const group* own = ::getgrgid(::getegid());
             if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());
