@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,15 +16,17 @@ from tacholog.site.script import shell_script
 
 DATA = Path(__file__).parent.parent.parent / "data"
 SHORT_S = "0.02"
+# A busy machine may need longer than perftest waits for an answer, and what best effort does not answer in time is lost: several are asked.
+LONG_ENOUGH_S = "1"
 
 
 def own_scripts() -> dict[str, Path]:
-    """Each script that differs from all others, with the first run that it is of: repetitions share theirs."""
+    """Each script that differs from all others in more than numbers, with the first run that it is of: repetitions shuffle their sizes."""
     found: dict[str, Path] = {}
     for path in sorted(DATA.glob("**/run.toml")):
         manifest = read_manifest(path)
         if not manifest.published:
-            found.setdefault(body(manifest, ""), path)
+            found.setdefault(re.sub(r"[\d.,]+", "N", body(manifest, "")), path)
     return found
 
 
@@ -59,7 +62,9 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
     script = shell_script(manifest, path.parent.name, [])
     assert script
     (tmp_path / "again.sh").write_text(script)
-    environment = os.environ | {"PATH": f"{perftest.parent}{os.pathsep}{os.environ['PATH']}", "DURATION_S": SHORT_S}
+    may_lose = any(word in script for word in ("--transport udp ", "--transport udp-multicast "))
+    duration_s = LONG_ENOUGH_S if "--test latency" in script and may_lose else SHORT_S
+    environment = os.environ | {"PATH": f"{perftest.parent}{os.pathsep}{os.environ['PATH']}", "DURATION_S": duration_s}
 
     with (tmp_path / "again.log").open("wb") as log:
         subprocess.run(["sh", "again.sh"], cwd=tmp_path, env=environment, stdout=log, check=True, timeout=120)
