@@ -54,6 +54,7 @@ class FormatUnderTest:
         self.name, self.logs, self.others, self.allow, self.not_moved = name, logs, others, allow, not_moved
         self.small = [log for log in logs if len(log) < _SMALL_BYTES] or logs[:1]
         self._true: dict[bytes, frozenset[Claim]] = {}
+        self._whole: dict[bytes, list[tuple[Event, Record]]] = {}
 
     def true(self, log: bytes) -> frozenset[Claim]:
         """Return what the records of a sample say as it is."""
@@ -80,6 +81,12 @@ class FormatUnderTest:
         """Return the records of a log, read and checked by `events`."""
         return _records(self.events(log))
 
+    def whole(self, log: bytes) -> list[tuple[Event, Record]]:
+        """Return the results of a sample as it is."""
+        if log not in self._whole:
+            self._whole[log] = _results(self.events(log))
+        return self._whole[log]
+
     def check_any_bytes(self, log: bytes) -> None:
         """Check that whatever the bytes are, each line is in one class."""
         if log.startswith(UTF16_MARKS) or packing_of(log):
@@ -92,7 +99,7 @@ class FormatUnderTest:
     def check_cut_anywhere(self, share: float) -> None:
         """Check that a log that ends anywhere holds no record that the whole log does not hold."""
         for log in self.logs:
-            whole = _results(self.events(log))
+            whole = self.whole(log)
             cut = log[: int(share * len(log))]
             with _shown(cut, f"cut at {share} of its bytes"):
                 last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
