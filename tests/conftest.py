@@ -72,6 +72,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
 
 #: Fixtures that build a site of Tacholog. Tests that use one get the marker ``site``.
 SITES = {"site", "sites", "built", "copied", "page"}
+#: Files that wait long for others, such as real tools and clusters. A process runs all tests of a file.
+LONGEST = {"test_tools.py", "test_work.py", "test_over_ssh_failures.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -79,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SITES & set(getattr(item, "fixturenames", ())):
             item.add_marker("site")
-    items.sort(key=lambda item: "packaging" not in item.keywords)
+    items.sort(key=lambda item: item.path.name not in LONGEST and "packaging" not in item.keywords)
 
 
 #: Texts that try to be something else in each place that a page, a template, a directive or a terminal has for them.
