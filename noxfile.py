@@ -219,9 +219,8 @@ def _ctest(session: nox.Session, preset: str, without_tests: str, left_out: str)
     many = str(4 * (os.cpu_count() or 1))  # most tests wait more than they work
     session.run(*words, "--label-exclude", f"{left_out}|measures", "--parallel", many)
     measuring = [*words, "--label-regex", "measures"]
-    fewer = str(2 * (os.cpu_count() or 1)) if preset == "release" else many  # what a sanitizer slows down is not held against figures
     try:
-        session.run(*measuring, "--parallel", fewer)
+        session.run(*measuring, "--parallel", str(2 * (os.cpu_count() or 1)))
     except CommandFailed:
         report = Path("build/bench", preset, "Testing/Temporary/LastTest.log").read_text("utf-8", errors="replace")
         if re.search("Sanitizer|runtime error:", report):

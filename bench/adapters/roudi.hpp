@@ -94,7 +94,10 @@ public:
     /// To be called when the library has joined: at the end of the process it takes its leave of RouDi, and tries for
     /// ever if that has died or dies then. So the process ends without.
     static void end_without_farewell() {
-        tacholog::end_without_farewell([] { kept().reset(); });
+        tacholog::end_without_farewell([] {
+            silence();
+            kept().reset();
+        });
     }
 
     static Error not_running() { return Error{"iox-roudi is not running: start it, or the side that publishes first"}; }
@@ -114,10 +117,19 @@ public:
     }
     pid_t pid() const override { return running_->program().pid(); }
     std::optional<std::string> trouble() const override { return running_->program().trouble(); }
-    void end_now() noexcept override { running_.reset(); }
+    void end_now() noexcept override {
+        silence();
+        running_.reset();
+    }
 
 private:
     static constexpr Nanoseconds nap_ns = 50'000'000;
+
+    /// To be called right before the end of the process. A thread of the library lives until then; when it finds RouDi
+    /// gone, it would say so on the user's terminal.
+    static void silence() noexcept {
+        if (const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)}) ::dup2(nowhere.get(), STDERR_FILENO);
+    }
 
     class Running {
     public:
@@ -129,11 +141,8 @@ private:
         Running& operator=(const Running&) = delete;
         /// Asked to end, RouDi sends SIGTERM to all processes that it knows, and aborts where one has gone already
         /// (2.0.3 with assertions, as Debian builds it). So it is killed, and its memory removed in its place.
-        /// A thread of the library, which lives to the end of this process, would say on the user's terminal that it is
-        /// gone.
         ~Running() {
             --here;
-            if (const Fd nowhere{::open("/dev/null", O_WRONLY | O_CLOEXEC)}) ::dup2(nowhere.get(), STDERR_FILENO);
             ::shm_unlink("/iceoryx_mgmt");
             const group* own = ::getgrgid(::getegid());
             if (own != nullptr) ::shm_unlink((std::string{"/"} + own->gr_name).c_str());

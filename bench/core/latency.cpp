@@ -190,7 +190,7 @@ private:
     /// The answer has not come at once, or something else has.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
         const Deadline deadline{lossy_ ? answer_limit_ : side_.limit()};
-        bool is_last_look = false;
+        bool is_last_look = false;  // at what has come, without waiting
         while (true) {
             if (!answer) return answer.error();
             if (*answer && (*answer)->number == number) return came(number);
@@ -207,13 +207,13 @@ private:
                 if (is_last_look) return lost(number);
                 is_last_look = true;
             }
-            answer = take_answer();
+            answer = take_answer(is_last_look ? Patience{0} : slice);
         }
     }
 
     /// The answer that comes next, if one comes.
-    Result<std::optional<Answer>> take_answer() {
-        const auto sample = channels_.subscriber->take(slice);
+    Result<std::optional<Answer>> take_answer(Patience patience = slice) {
+        const auto sample = channels_.subscriber->take(patience);
         if (!sample) return sample.error();
         if (!*sample) return std::optional<Answer>{};
         return noted(read_message((*sample)->bytes(), side_.options.handling));

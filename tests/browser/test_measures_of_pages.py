@@ -49,7 +49,7 @@ def test_the_library_of_figures_comes_after_the_first_paint_and_never_on_the_hom
 def test_no_page_takes_long_to_get_through_with_the_tab_key(site: Path, browser: Browser) -> None:
     page = patient(browser.new_context(viewport=SCREEN)).new_page()
     stops = {}
-    for name in page_names(site, for_colours=False):
+    for name in page_names(site, "light"):
         page.goto((site / name).as_uri())
         stops[name] = page.evaluate(STOPS)
 

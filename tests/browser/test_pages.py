@@ -27,17 +27,14 @@ KINDS = (
     *("downloads.html", "about.html", "tacholog-perftest/udp.html", "logs/hmbdc/15-17-1/perf-sample.txt.html"),
     *("diffs/ecal-ecal-5.11-to-ecal-5.12.html", "history/latency-mean.html"),
 )
-# What axe looks for. It takes four times as long with colours. In the dark nothing else differs, and a phone shows what is in the light.
-RULES: dict[str, dict[str, object] | None] = {"light": {}, "dark": {"runOnly": ["color-contrast"]}, "phone": None}
-OF_COLOURS = ("color-contrast", "link-in-text-block")
-RULES_BUT_COLOURS: dict[str, object] = {"rules": {rule: {"enabled": False} for rule in OF_COLOURS}}
 PAPER: ViewportSize = {"width": 1032, "height": 703}  # A4 lying, without its margins
 BEYOND_PAPER = """() => [...document.querySelectorAll('table')]
     .filter((table) => !table.closest('details:not([open])') && table.getBoundingClientRect().right > innerWidth)
     .map((table) => table.outerHTML.slice(0, 300))"""
-ALL_HIDDEN = """(elements) => elements
-    .filter((element) => !element.checkVisibility({visibilityProperty: true}) || !element.getBoundingClientRect().height)
-    .map((element) => element.outerHTML.slice(0, 300))"""
+HIDDEN = """(elements) => elements.filter((element) => {
+    const box = element.getBoundingClientRect();
+    return !element.checkVisibility({visibilityProperty: true}) || box.width * box.height === 0;
+}).map((element) => element.outerHTML.slice(0, 300))"""
 INK = "rgb(27, 39, 51)"
 
 pytestmark = [
@@ -48,10 +45,10 @@ pytestmark = [
 ]
 
 
-def page_names(site: Path, *, for_colours: bool) -> list[str]:
-    """Every page but those of logs, and of these one a folder of data; for colours one a system, because its pages have the same classes."""
+def page_names(site: Path, screen: str) -> list[str]:
+    """Every page but those of logs, and of these one a folder of data; in the dark one a system, because only colours differ there."""
     names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
-    sampled = [name for name in names if name.startswith("logs/") or (for_colours and "/" in name)]
+    sampled = [name for name in names if name.startswith("logs/") or (screen == "dark" and "/" in name)]
     kept = {tuple(name.split("/")[: 2 if name.startswith("logs/") else 1]): name for name in sampled}
     return [name for name in names if name not in sampled or name in kept.values()]
 
@@ -74,16 +71,17 @@ def watch(page: Page, complaints: list[str]) -> None:
     page.add_init_script(SHIFTS)
 
 
-def complaints_of(page: Page, rules: dict[str, object] | None) -> Iterator[str]:
-    """Yield what is wrong with an open page, and with what it shows folded at first: by these rules of axe, if any."""
+def complaints_of(page: Page, screen: str) -> Iterator[str]:
+    """Yield what is wrong with an open page, and with what it shows folded at first."""
     if (shift := page.evaluate("window.shifts")) > MOST_SHIFT:
         yield f"the layout shifts by {shift:.3f}: {page.evaluate('window.moved')}"
     open_folds(page)
     scroll_through(page)
     if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
         yield "the page scrolls sideways"
-    if rules is not None:
-        yield from violations(page, rules)
+    if screen != "phone":
+        # In the dark only colours differ.
+        yield from violations(page, {"runOnly": ["color-contrast"]} if screen == "dark" else {})
 
 
 def violations(page: Page, options: dict[str, object] | None = None) -> Iterator[str]:
@@ -103,14 +101,13 @@ def test_every_page_opens_without_complaint_and_fits_its_screen(
     width, height = SCREENS[screen]
     context = patient(browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if screen == "dark" else "light"))
     complaints: list[str] = []
-    colours = set(page_names(site, for_colours=True))
-    for name in page_names(site, for_colours=screen == "dark")[part::PARTS]:
+    for name in page_names(site, screen)[part::PARTS]:
         page = context.new_page()
         found: list[str] = []
         watch(page, found)
         page.goto((site / name).as_uri())
         scroll_through(page)
-        found += complaints_of(page, RULES[screen] if name in colours or screen != "light" else RULES_BUT_COLOURS)
+        found += complaints_of(page, screen)
         if screenshots and not name.startswith("logs/"):
             page.screenshot(path=screenshots / f"{path_slug(name.replace('/', '.'))}-{screen}.png", full_page=True)
         complaints += [f"{name}: {complaint}" for complaint in found]
@@ -135,7 +132,7 @@ def test_accessibility_rules_find_nothing_on_a_phone(opened: Opener) -> None:
 def test_a_page_says_everything_without_scripts(opened: Opener, name: str) -> None:
     with opened(name, "phone", scripts=False) as page:
         assert page.locator("h1").first.is_visible()
-        assert page.locator(":is(.tl-table, .tl-svg):not(details *)").evaluate_all(ALL_HIDDEN) == []
+        assert page.locator(":is(.tl-table, .tl-svg):not(details *)").evaluate_all(HIDDEN) == []
         assert page.locator(".tl-tools:visible").count() == 0
 
 

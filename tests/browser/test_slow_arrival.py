@@ -94,7 +94,9 @@ def test_what_is_drawn_of_a_page_stays_where_it_is_when_the_rest_arrives(server:
     context = patient(browser.new_context(viewport={"width": 1400, "height": 900}))
     context.add_init_script(SHIFTS)
     complaints = []
-    for cut in cuts((site / name).read_bytes()):
+    places = cuts((site / name).read_bytes())
+    assert len(places) >= len(ROWS)
+    for cut in places:
         server.rest.clear()
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}/{name}?{cut}", wait_until="commit")

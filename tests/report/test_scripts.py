@@ -1,4 +1,4 @@
-"""The script on a page measures again what the page shows: every own run's is run as it stands there, only shorter, as it offers itself."""
+"""The script on a page measures again what the page shows: those that differ in more than numbers are run, only shorter, as they offer themselves."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ SHORT_S = "0.02"
 LONG_ENOUGH_S = "1"
 
 
+def own_runs() -> dict[Path, Manifest]:
+    """All runs of ours."""
+    runs = {path: read_manifest(path) for path in sorted(DATA.glob("**/run.toml"))}
+    return {path: manifest for path, manifest in runs.items() if not manifest.published}
+
+
 def own_scripts() -> dict[str, Path]:
     """Each script that differs from all others in more than numbers, with the first run that it is of: repetitions shuffle their sizes."""
     found: dict[str, Path] = {}
-    for path in sorted(DATA.glob("**/run.toml")):
-        manifest = read_manifest(path)
-        if not manifest.published:
-            found.setdefault(re.sub(r"[\d.,]+", "N", body(manifest, "")), path)
+    for path, manifest in own_runs().items():
+        found.setdefault(re.sub(r"\d[\d.]*", "N", body(manifest, "")), path)
     return found
 
 
@@ -48,6 +52,17 @@ def results(log: Path) -> set[tuple[str, int | None, str | None]]:
 def test_every_own_run_has_a_script() -> None:
     assert own_scripts()
     assert "" not in own_scripts()
+
+
+def test_the_script_of_every_own_run_asks_for_what_its_log_holds() -> None:
+    runs = own_runs()
+    for path, manifest in runs.items():
+        script = shell_script(manifest, path.parent.name, []) or ""
+        (test,), (transport,), (sizes,) = (set(re.findall(rf"--{option} (\S+)", script)) for option in ("test", "transport", "sizes"))
+        asked = {(test, int(payload_bytes), transport) for payload_bytes in sizes.split(",")}
+
+        assert results(path.parent / manifest.logs[0].file) == asked, path
+    assert len(runs) > 700
 
 
 def of_own_transports() -> list[Path]:

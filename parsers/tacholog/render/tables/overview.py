@@ -30,7 +30,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
     best = ("lowest latency, newest release", "highest goodput, newest release, loss up to 1\u202f% where possible")
     split = [label_name(name) for name in columns]
     heads = ("transport", "system", *split, "kind", *best, "runs", "numbers, all releases", "hosts")
-    return plain_table("Systems and transports", heads, rows, name="tl-systems")
+    return plain_table("Systems and transports", heads, rows, class_="tl-systems")
 
 
 def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: Sequence[Compared], links: Links) -> list[object]:

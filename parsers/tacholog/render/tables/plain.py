@@ -11,14 +11,14 @@ from tacholog.view.numerals import NOT_STATED, grouped
 MOST_ROWS = 200
 
 
-def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, name: str = "") -> Html:
+def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "") -> Html:
     """Return a table of words in its own scrolling region. The first cell of a row is its header. On a phone each cell names its column itself.
 
-    ``name`` is a class for the style sheet, which can give a long table columns whose widths do not depend on its rows.
+    With a class of its own, the style sheet can give the columns of a long table widths that do not depend on its rows.
     """
     head = tag("tr", *(tag("th", words_, scope="col", class_="tl-text") for words_ in heads))
     body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:], heads[1:])) for row in rows]
-    return scroller(label, tag("table", tag("thead", head), tag("tbody", *body), class_=f"tl-table tl-words {name}".strip()))
+    return scroller(label, tag("table", tag("thead", head), tag("tbody", *body), class_=f"tl-table tl-words {class_}".strip()))
 
 
 def _cell(content: object, head: str) -> Html:
