@@ -71,11 +71,24 @@ inline Settings settings_of(const Transport& transport) {
     return in_effect(transport.settings);
 }
 
-/// The program that a transport needs beside it: started when it is first needed, ended with the test's process.
+/// The companions that the tests of this process have started, by transport.
+inline std::map<std::string_view, std::unique_ptr<Companion>>& companions() {
+    static std::map<std::string_view, std::unique_ptr<Companion>> started;
+    return started;
+}
+
+/// Ends them after the last test: the process may end without the destructors of static objects, and their folders
+/// would stay.
+class CompanionsEnd : public ::testing::Environment {
+public:
+    void TearDown() override { companions().clear(); }
+};
+inline ::testing::Environment* const companions_end = ::testing::AddGlobalTestEnvironment(new CompanionsEnd);
+
+/// The program that a transport needs beside it: started when it is first needed, ended after the last test.
 inline std::string companion_of(const Transport& transport) {
-    static std::map<std::string_view, std::unique_ptr<Companion>> companions;
     if (transport.start_companion == nullptr) return "";
-    auto& companion = companions[transport.name];
+    auto& companion = companions()[transport.name];
     if (companion == nullptr) {
         RunPlan plan;
         plan.settings = settings_of(transport);
