@@ -107,14 +107,24 @@ private:
     void trace() {
         constexpr int system_call = SIGTRAP | 0x80;
         std::set<pid_t> met{pid_};
-        while (true) {
+        // Programs that other tests of this process have started are its children, too, and stay: it is over when
+        // all that was traced is gone. A new thread or process is known before the one that made it goes on.
+        std::set<pid_t> alive{pid_}, gone;
+        while (!alive.empty()) {
             int stopped = 0;
             const pid_t thread = ::waitpid(-1, &stopped, __WALL);
-            if (thread < 0) return;  // all are gone
+            if (thread < 0) return;
             if (WIFEXITED(stopped) || WIFSIGNALED(stopped)) {
                 if (thread == pid_) status_ = WIFEXITED(stopped) ? WEXITSTATUS(stopped) : 128 + WTERMSIG(stopped);
+                alive.erase(thread);
+                gone.insert(thread);
                 continue;
             }
+            unsigned long made = 0;
+            const int event = stopped >> 16;
+            if ((event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) &&
+                ::ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &made) == 0 && gone.count(static_cast<pid_t>(made)) == 0)
+                alive.insert(static_cast<pid_t>(made));
             int signal = WSTOPSIG(stopped);
             if (signal == system_call) {
                 note(thread);
