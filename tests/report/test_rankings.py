@@ -434,6 +434,22 @@ def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_a
     assert "316" not in shown
 
 
+def test_the_lowest_latency_of_a_transport_is_not_the_better_one_of_two_groups_of_runs() -> None:
+    two_groups = one("a", 131.0, 140.0, 141.0, 139.0, 571.0, 591.0)
+    polled = [
+        msgspec.structs.replace(
+            result,
+            run=msgspec.structs.replace(result.run, run=f"polled/{result.run.run}"),
+            conditions=msgspec.structs.replace(result.conditions, waiting="busy-poll"),
+        )
+        for result in one("a", *(value / 2 for value in SIX)).series.results
+    ]
+    (series,) = series_of(polled)
+
+    # Of 350 to 352.5 ns, the worse of the two in the middle.
+    assert ">352\u00a0ns</a>" in overview_of([two_groups, Compared("X", "a", series)])
+
+
 def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:
     results = [
         ResultRow(

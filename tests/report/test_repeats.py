@@ -253,7 +253,7 @@ def test_a_note_says_that_only_some_runs_have_a_mark_only_where_this_is_so() -> 
         results = [msgspec.structs.replace(result, marks=own) for result, own in zip(runs_of(MOSQUITTO[: len(marks)]).results, marks, strict=True)]
         return re.sub("<[^>]*>", "", str(numbers(series_of(results), Links(), "t")))
 
-    words = "Some numbers have this mark from only some of their runs."
+    words = "Some numbers have this mark because of only some of their runs."
     assert words not in said(("undersampled",), ("undersampled",))
     assert words in said(("undersampled",), ())
     assert words not in said(("undersampled",))

@@ -9,7 +9,7 @@ from tacholog.schema.marks import MARKS, Mark
 from tacholog.view.run_groups import MARK as TWO_GROUPS
 from tacholog.view.series import Cell
 
-_OF_SOME_RUNS = " Some numbers have this mark from only some of their runs."
+_OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
 Seen = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it
 
 

@@ -270,7 +270,7 @@ def leaders(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the leading cells, however few runs they have: one, or several that repeated runs cannot tell apart.
 
     A cell is ranked by its `standing`. A bound never leads, nor does a rate with more than 1 % loss, nor the latency of a reference beside those of
-    bytes. Nor does a percentile of too few samples: it is mostly too good.
+    bytes. Nor does a percentile of too few samples.
     """
     able = {key: cell for key, cell in eligible(cells).items() if UNDERSAMPLED not in cell.marks}
     able = {key: cell for key, cell in able.items() if REFERENCE not in cell.marks} or able

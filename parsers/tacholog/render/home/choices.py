@@ -111,9 +111,8 @@ class _Writer:
         name = tag("span" if choice.doubts else "strong", member.transport, class_=None if member.document else "stat-label")
         named = tag("a", name, href=f"doc:{member.document}") if member.document else name
         about = join(filter(None, [_overlaps(choice), self._evidence(choice, criterion, alone=alone), self._floor(choice, unit)]), "; ")
-        if choice.doubts:
-            yield tag("div", _doubt_words(choice, alone=alone), class_="tl-wraps tl-null")
-        yield tag("div", join([named, tag("span", how(member, self._labels), class_="tl-how stat-label")], " "), class_="tl-wraps")
+        none = tag("span", _doubt_words(choice, alone=alone), class_="tl-null tl-none") if choice.doubts else NOTHING
+        yield tag("div", none, join([named, tag("span", how(member, self._labels), class_="tl-how stat-label")], " "), class_="tl-wraps")
         yield tag("div", join([number, tag("span", about, class_="tl-rests-on")], " "), class_="tl-wraps")
 
     def _evidence(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Html:
