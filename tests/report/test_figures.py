@@ -99,11 +99,25 @@ def test_a_point_of_too_few_samples_is_a_cross_and_the_caption_says_why() -> Non
     assert figure
     assert good
     assert draw(figure, "a").count("l6 6m0-6l-6 6") == 2  # the 99th percentiles of both sizes, of 737 samples
-    assert "Crosses have too few samples" in figure.note
+    assert figure.note.endswith(
+        "Crosses have too few samples for their percentile. Those of high percentiles say little more than the largest value."
+    )
     symbols = [trace["marker"]["symbol"] for trace in json.loads(json.dumps(spec(figure, lambda _: None)))["data"] if "marker" in trace]
     assert symbols.count(["x-thin", "x-thin"]) == 1
     assert "l6 6m0-6l-6 6" not in draw(good, "a")
     assert good.note == ""
+
+
+def test_a_median_of_too_few_samples_is_called_rough_and_not_the_largest_value() -> None:
+    medians = [fact for fact in facts() if fact.statistic == "p50"]
+    few = [msgspec.structs.replace(fact, marks=("undersampled",)) for fact in medians]
+    again = [msgspec.structs.replace(fact, run=msgspec.structs.replace(fact.run, run="again")) for fact in medians]
+    all_few, some_few = (latency_over_size(series_of(found)) for found in (few, [*few, *again]))
+
+    assert all_few
+    assert some_few
+    assert all_few.note == "Crosses have too few samples for their percentile. Those of medians are rough."
+    assert some_few.note.endswith("Crosses have too few samples for their percentile, in at least one of their runs. Those of medians are rough.")
 
 
 def test_the_points_of_a_distribution_are_one_element_a_line_and_their_values_one_title() -> None:

@@ -59,13 +59,13 @@ def one(
 def best(*members: Compared) -> list[str]:
     """The transports that lead at 64 bytes."""
     ((group, found),) = groups(members).items()
-    return [found[index].transport for index in sorted(leaders(group, {at: group.cells(each)[64] for at, each in enumerate(found)}))]
+    return [found[index].transport for index in sorted(leaders({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
 def set_off(*members: Compared) -> list[str]:
     """The transports that are set off at 64 bytes."""
     ((group, found),) = groups(members).items()
-    return [found[index].transport for index in sorted(best_of(group, {at: group.cells(each)[64] for at, each in enumerate(found)}))]
+    return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
 def test_the_lowest_latency_is_the_best() -> None:
@@ -94,6 +94,16 @@ def test_a_table_says_why_it_sets_nothing_off() -> None:
     assert no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64]).startswith("No best is highlighted: the leader")
     assert "fewer than 6 runs" in no_best_words(group, [one("a", 700.0), one("b", 900.0)], [64])
     assert "single published figures" in no_best_words(group, [released("1", None, 700.0), released("2", None, 800.0)], [64])
+
+
+def test_a_percentile_of_too_few_samples_is_never_set_off_and_a_table_says_so_where_all_are() -> None:
+    few, enough = one("few", *(value / 2 for value in SIX), marks=("undersampled",)), one("enough", *SIX)
+    others = one("others", *(value / 2 for value in SIX), marks=("undersampled",))
+
+    assert set_off(few, enough) == ["enough"]
+    assert set_off(few, others) == []
+    assert no_best_words(the_group(few), [few, enough], [64]) == ""
+    assert no_best_words(the_group(few), [few, others], [64]) == "No best is highlighted: no transport has enough samples."
 
 
 def test_latencies_have_a_table_of_the_99_percent_beside_that_of_the_median() -> None:
@@ -422,6 +432,22 @@ def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_a
     assert "lowest latency, newest release" in shown
     assert ">342\u00a0ns</a>" in shown
     assert "316" not in shown
+
+
+def test_the_lowest_latency_of_a_transport_is_not_the_better_one_of_two_groups_of_runs() -> None:
+    two_groups = one("a", 131.0, 140.0, 141.0, 139.0, 571.0, 591.0)
+    polled = [
+        msgspec.structs.replace(
+            result,
+            run=msgspec.structs.replace(result.run, run=f"polled/{result.run.run}"),
+            conditions=msgspec.structs.replace(result.conditions, waiting="busy-poll"),
+        )
+        for result in one("a", *(value / 2 for value in SIX)).series.results
+    ]
+    (series,) = series_of(polled)
+
+    # Of 350 to 352.5 ns, the worse of the two in the middle.
+    assert ">352\u00a0ns</a>" in overview_of([two_groups, Compared("X", "a", series)])
 
 
 def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:

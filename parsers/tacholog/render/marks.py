@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.schema.marks import MARKS, Mark
+from tacholog.view.run_groups import MARK as TWO_GROUPS
+from tacholog.view.series import Cell
+
+_OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
+Seen = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it
 
 
 def mark_of(name: str) -> Mark:
@@ -31,9 +36,21 @@ def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-def mark_notes(names: Iterable[str], anchor: str) -> Html:
+def see_shared(seen: Seen, shared: Iterable[str]) -> None:
+    """Add the marks that stand above a table: their notes must be there, whatever cells the table has."""
+    for mark in shared:
+        seen.setdefault(mark, False)
+
+
+def see_marks(seen: Seen, cell: Cell) -> None:
+    """Add the marks of a number to those that were seen. No run has that of two groups alone."""
+    for mark in cell.marks:
+        seen[mark] = seen.get(mark, False) or (mark != TWO_GROUPS and not all(mark in result.marks for result in cell.results))
+
+
+def mark_notes(seen: Mapping[str, bool], anchor: str) -> Html:
     """Return the note for each mark, in the order of the registry; nothing for no marks."""
-    notes = [tag("li", _words(mark_of(name)), id=f"{anchor}-mark-{name}") for name in in_order(names)]
+    notes = [tag("li", _words(mark_of(name)), _OF_SOME_RUNS if seen[name] else "", id=f"{anchor}-mark-{name}") for name in in_order(seen)]
     return tag("ul", *notes, class_="tl-notes", aria_label="What the marks mean") if notes else NOTHING
 
 

@@ -29,8 +29,9 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "undersampled": Mark(
             "\u2020",
             "Too few samples for this percentile",
-            "Fewer than ten samples lie beyond this percentile. It is little more than the largest value seen, and mostly too good. If the "
-            "log does not state the number of samples, it is estimated as the most that fit into the planned time.",
+            "Fewer than ten samples lie beyond this percentile. A high percentile is then little more than the largest value seen, and mostly too "
+            "good. A median is then rough: the true one may be well above or below it. If the log does not state the number of samples, it is "
+            "estimated as the most that fit into the planned time.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
@@ -87,7 +88,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "clock_coarse": Mark(
             "c",
             "Near the clock's own cost",
-            "The median is less than 20 times the cost of one reading of the clock in its run. Applies if any run meets this.",
+            "The median is less than 20 times the cost of one reading of the clock in its run.",
         ),
         "out_of_order": Mark(
             "!",

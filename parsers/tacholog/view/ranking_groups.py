@@ -23,6 +23,7 @@ from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
+from tacholog.view.standing import UNDERSAMPLED, overlap, rank_key, standing
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
@@ -259,45 +260,42 @@ def sizes_of_few(group: Group, members: Sequence[Compared]) -> dict[tuple[int, .
     return found
 
 
-def best_of(group: Group, cells: Mapping[int, Cell]) -> set[int]:
+def best_of(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the best cells; none if one of them has too few runs."""
-    found = leaders(group, cells)
+    found = leaders(cells)
     return found if all(cells[key].run_count >= MIN_RUNS for key in found) else set()
 
 
-def leaders(group: Group, cells: Mapping[int, Cell]) -> set[int]:
+def leaders(cells: Mapping[int, Cell]) -> set[int]:
     """Return the keys of the leading cells, however few runs they have: one, or several that repeated runs cannot tell apart.
 
-    A bound never leads, nor does a rate with more than 1 % loss, nor the latency of a reference beside those of bytes.
+    A cell is ranked by its `standing`. A bound never leads, nor does a rate with more than 1 % loss, nor the latency of a reference beside those of
+    bytes. Nor does a percentile of too few samples.
     """
-    able = {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
+    able = {key: cell for key, cell in eligible(cells).items() if UNDERSAMPLED not in cell.marks}
     able = {key: cell for key, cell in able.items() if REFERENCE not in cell.marks} or able
     if not able:
         return set()
-    choose = min if METRICS[group.metric].better == "lower" else max
-    best = able[choose(able, key=lambda key: able[key].value or 0.0)]
-    return {key for key, cell in able.items() if _meet(cell, best)}
+    best = standing(min(able.values(), key=rank_key))
+    return {key for key, cell in able.items() if overlap(standing(cell), best)}
 
 
-def _meet(one: Cell, other: Cell) -> bool:
-    ends = [end for cell in (one, other) for end in (cell.low, cell.high)]
-    if None in ends:
-        return one.value == other.value
-    low, high, other_low, other_high = (float(end or 0.0) for end in ends)
-    return low <= other_high and other_low <= high
+def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
+    """Return the cells that are no bounds, and no rates with more than 1 % loss."""
+    return {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
 
 
 def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[Compared]:
     """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
-    cells = [group.cells(one) for one in members]
+    cells = [{at: standing(cell).value for at, cell in group.cells(one).items()} for one in members]
     lower = METRICS[group.metric].better == "lower"
     choose = min if lower else max
-    best = {at: choose((float(found[at].value or 0.0) for found in cells if at in found), default=0.0) for at in sizes}
+    best = {at: choose((found[at] for found in cells if at in found), default=0.0) for at in sizes}
 
-    def worth(found: Mapping[int, Cell]) -> float:
+    def worth(found: Mapping[int, float]) -> float:
         ratios = []
         for at in sizes:
-            mine = float(found[at].value or 0.0) if at in found else 0.0
+            mine = found.get(at, 0.0)
             if best[at] > 0 and mine > 0:
                 ratios.append(math.log(mine / best[at]) * (1 if lower else -1))
         return sum(ratios) / len(ratios) if ratios else math.inf
@@ -329,13 +327,20 @@ def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int
     """Return at which sizes no best is highlighted, and why; nothing if there is one at each size."""
     cells = [group.cells(one) for one in members]
     columns = {at: column_of(cells, at) for at in sizes}
-    bare = [at for at in sizes if leaders(group, columns[at]) and not best_of(group, columns[at])]
-    if not bare:
-        return ""
-    where = "" if len(bare) == len(sizes) else f" at {', '.join(size(at) for at in bare)}"
-    if all(one.series.published for one in members):
-        return f"No best is highlighted{where}: single published figures cannot show a winner, which takes {MIN_RUNS} runs."
-    return f"No best is highlighted{where}: the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs."
+    too_few = [at for at in sizes if eligible(columns[at]) and not leaders(columns[at])]
+    bare = [at for at in sizes if leaders(columns[at]) and not best_of(columns[at])]
+    by_few_runs = (
+        f"single published figures cannot show a winner, which takes {MIN_RUNS} runs"
+        if all(one.series.published for one in members)
+        else f"the leader, or a transport whose range overlaps with its own, rests on fewer than {MIN_RUNS} runs"
+    )
+    reasons = ((bare, by_few_runs), (too_few, "no transport has enough samples"))
+    return " ".join(f"No best is highlighted{_at(found, sizes)}: {reason}." for found, reason in reasons if found)
+
+
+def _at(found: Sequence[int], sizes: Sequence[int]) -> str:
+    """Return at which of the sizes of a table something holds; nothing if it does at all of them."""
+    return "" if len(found) == len(sizes) else f" at {', '.join(map(size, found))}"
 
 
 def common_conditions(members: Sequence[Compared]) -> str:

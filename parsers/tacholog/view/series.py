@@ -41,6 +41,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many runs state it, of how many.
     ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
     larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
+    It is not what they are ranked by (`tacholog.view.standing`).
     ``marks`` are every mark on any of the numbers, in order, and that of two groups of runs.
     """
 

@@ -16,6 +16,7 @@ from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size, with_bound
 from tacholog.view.results import ResultRow
 from tacholog.view.series import LOGICAL, Cell, Series
+from tacholog.view.standing import UNDERSAMPLED
 
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")
@@ -23,8 +24,11 @@ _SHADED = ("p50", "p99")
 MOST_SHADED = 2  # more would overlap and be unreadable
 _LATENCY_STYLES = 2
 MOST_DOTS = 400  # of single runs in a figure: more hide the lines
-_UNDERSAMPLED = "undersampled"
-_CROSS_NOTE = "Crosses have too few samples for their percentile: they say little more than the largest value."
+_MEDIAN = "p50"
+_CROSS_NOTE = "Crosses have too few samples for their percentile{in_some}."
+_IN_SOME = ", in at least one of their runs"
+_ROUGH = "Those of medians are rough."
+_LARGEST = "Those of high percentiles say little more than the largest value."
 _NAMED = 2  # of two runs, both values are shown
 _RANGE_NOTE = (
     "A filled area is a range: the source states only its ends, for all sizes together. "
@@ -100,7 +104,7 @@ def latency_over_size(series: Sequence[Series]) -> Figure | None:
     traces = [_without_ranges(trace) if any(trace.slot == one.slot for one in dots) else trace for trace in traces]
     shades = tuple(shade for curve in series if (shade := _shade(curve)))
     notes = [_RANGE_NOTE if ranges else "", _DOTS_NOTE if dots else "", _SHADE_NOTE if shades and len(shades) <= MOST_SHADED else ""]
-    notes.append(_CROSS_NOTE if any(point.undersampled for trace in traces for point in trace.points) else "")
+    notes.append(_cross_note(traces, series))
     figure = _figure("Latency over message size", latency_words(series), "ns", [*ranges, *dots, *traces], " ".join(filter(None, notes)))
     return msgspec.structs.replace(figure, shades=shades) if figure else None
 
@@ -184,7 +188,7 @@ def _percentiles_of(series: Sequence[Series]) -> list[str]:
 def _trace(series: Series, metric: str, statistic: str, unit: str, dash: str) -> Trace | None:
     least = -1.0 if unit == "ratio" else 0.0  # a log axis has no zero
     points = tuple(
-        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, _UNDERSAMPLED in cell.marks)
+        PlotPoint(x, cell.value, f"{size(x)}: {words_of(cell, unit)}", *_ends(cell), more_of(cell), cell.shown, UNDERSAMPLED in cell.marks)
         for x, cell in sorted(series.cells(metric, statistic).items(), key=lambda item: item[0] or 0)
         if x and cell.value is not None and cell.value > least and cell.sizes_high is None  # a range of sizes is no point
     )
@@ -262,6 +266,31 @@ def _ranges(series: Series) -> Iterator[Trace]:
                 ends = tuple(PlotPoint(x, cell.value, words, more=more, result=cell.shown) for x in (at, cell.sizes_high))
                 shape: Literal["line", "below"] = "below" if cell.shown.bound == "<" else "line"
                 yield Trace(series.label, series.slot, statistic, "solid", series.published, ends, shape, details_of(series))
+
+
+def _cross_note(traces: Sequence[Trace], series: Sequence[Series]) -> str:
+    """Return what crosses mean: a median of few samples is no largest value, and only some of the runs may have few."""
+    by_slot = {curve.slot: curve for curve in series}
+    crossed = [
+        (trace.style, by_slot[trace.slot].cells("latency", trace.style)[int(point.x)])
+        for trace in traces
+        for point in trace.points
+        if point.undersampled
+    ]
+    if not crossed:
+        return ""
+    styles = {style for style, _ in crossed}
+    is_of_some = any(UNDERSAMPLED not in result.marks for _, cell in crossed for result in cell.results)
+    return " ".join(
+        filter(
+            None,
+            (
+                _CROSS_NOTE.format(in_some=_IN_SOME if is_of_some else ""),
+                _ROUGH if _MEDIAN in styles else "",
+                _LARGEST if styles - {_MEDIAN} else "",
+            ),
+        )
+    )
 
 
 def _ends(cell: Cell) -> tuple[float | None, float | None]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.marks import in_order, mark_link
+from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.marks import Seen, in_order, mark_link, see_marks
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links, linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
-from tacholog.view.home.choices import CRITERIA, Choice, Choices, Column, Criterion
-from tacholog.view.home.machines import SLEEPS, differing_labels_of, how, waits
+from tacholog.view.home.choices import CRITERIA, Choice, Choices, Column, Criterion, Doubt
+from tacholog.view.home.machines import SLEEPS, differing_labels_of, how, polls, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, grouped, size
 from tacholog.view.ranking_groups import Compared
@@ -24,14 +24,20 @@ _REACH_WORDS = {
 _LOOPBACK = "Over loopback"
 _CRITERIA: dict[Criterion, tuple[str, str]] = {
     "fastest": ("fastest", "lowest median"),
-    "steadiest": ("steadiest", "lowest 99\u00a0%"),
+    "steadiest": ("steadiest", "lowest 99\u00a0%, runs in one group"),
     "cheapest": ("cheapest", "least CPU per message, at full rate"),
 }
+_NUMBERS: dict[Criterion, Html] = {
+    "fastest": esc("a median in all runs"),
+    "steadiest": join(["a ", tag("span", "99\u00a0%", class_="stat-percentile"), " in all runs"]),
+    "cheapest": esc("a CPU per message in all runs, and few lost"),
+}
+_DOUBTS: dict[Doubt, str] = {"two_groups": "runs in two groups", "undersampled": "too few samples"}
 _AT_LOW_RATES = "; at low rates a side that polls still takes a whole processor"
 _MOST_OVERLAPPING = 3
 
 
-def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, None], *, loopback: bool) -> Html:
+def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, *, loopback: bool) -> Html:
     """Return the table.
 
     Args:
@@ -58,7 +64,7 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: dict[str, Non
                         tag("span", how_found, _AT_LOW_RATES if criterion == "cheapest" and not place else "", class_="tl-how"),
                         scope="row",
                     ),
-                    *(write.cell(chosen[column.reach, criterion, at], head) for column, head in zip(found.columns, heads, strict=True)),
+                    *(write.cell(chosen[column.reach, criterion, at], criterion, head) for column, head in zip(found.columns, heads, strict=True)),
                 )
                 for criterion, (name, how_found) in _CRITERIA.items()
             ),
@@ -85,35 +91,38 @@ def _of_use(words: str, table: Html, *, is_first: bool) -> Html:
 class _Writer:
     """Writes the cells, and remembers their marks."""
 
-    def __init__(self, links: Links, anchor: str, seen: dict[str, None], labels: Collection[str], *, same_runs: bool) -> None:
+    def __init__(self, links: Links, anchor: str, seen: Seen, labels: Collection[str], *, same_runs: bool) -> None:
         self._links, self._anchor, self._seen, self._labels, self._same_runs = links, anchor, seen, labels, same_runs
 
-    def cell(self, answers: Sequence[Choice], head: str) -> Html:
+    def cell(self, answers: Sequence[Choice], criterion: Criterion, head: str) -> Html:
         """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
         if not answers:
             return tag("td", "not measured", class_="tl-null", data_head=head)
-        return tag("td", *(part for choice in answers for part in self._answer(choice, alone=len(answers) == 1)), class_="tl-text", data_head=head)
+        return tag(
+            "td", *(part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)), class_="tl-text", data_head=head
+        )
 
-    def _answer(self, choice: Choice, *, alone: bool) -> Iterator[Html]:
-        """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests."""
+    def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
+        """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
         member, unit = choice.member, METRICS[choice.cell.shown.metric].unit
-        self._seen.update(dict.fromkeys(choice.cell.marks))
+        see_marks(self._seen, choice.cell)
         marks = [mark_link(mark, self._anchor) for mark in in_order(choice.cell.marks)]
         number = join([linked_number(choice.cell, unit, self._links, brief=True), tag("sup", *marks) if marks else NOTHING])
-        name = tag("strong", member.transport, class_=None if member.document else "stat-label")
+        name = tag("span" if choice.doubts else "strong", member.transport, class_=None if member.document else "stat-label")
         named = tag("a", name, href=f"doc:{member.document}") if member.document else name
-        about = join(filter(None, [_overlaps(choice), self._evidence(choice, alone=alone), self._floor(choice, unit)]), "; ")
-        yield tag("div", join([named, tag("span", how(member, self._labels), class_="tl-how stat-label")], " "), class_="tl-wraps")
+        about = join(filter(None, [_overlaps(choice), self._evidence(choice, criterion, alone=alone), self._floor(choice, unit)]), "; ")
+        none = tag("span", _doubt_words(choice, alone=alone), class_="tl-null tl-none") if choice.doubts else NOTHING
+        yield tag("div", none, join([named, tag("span", how(member, self._labels), class_="tl-how stat-label")], " "), class_="tl-wraps")
         yield tag("div", join([number, tag("span", about, class_="tl-rests-on")], " "), class_="tl-wraps")
 
-    def _evidence(self, choice: Choice, *, alone: bool) -> Html:
+    def _evidence(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Html:
         """Return how many runs and samples are behind a number. The note below the table says how many runs, if all have as many."""
         samples = [result.samples for result in choice.cell.results if result.samples is not None]
-        few = "too few runs to name a winner" if choice.candidates > 1 and not choice.is_firm else ""
+        few = "too few runs to name a winner" if choice.candidates > 1 and not choice.is_firm and not choice.doubts else ""
         count = choice.cell.run_count
         runs = NOTHING if self._same_runs else join([count_of(count), f" run{'s' if count > 1 else ''}"])
         least = join([tag("span", f"\u2265\u202f{grouped(min(samples))}", class_="stat-count"), " samples"]) if samples else NOTHING
-        only = "the only one measured" if choice.candidates == 1 and alone else ""
+        only = _only_words(choice, criterion) if choice.candidates == 1 and alone else NOTHING
         return join(filter(None, [runs, least, few, only]), ", ")
 
     def _floor(self, choice: Choice, unit: str) -> Html:
@@ -126,6 +135,18 @@ class _Writer:
             return floor
         newer, lower = choice.newer
         return join([floor, tag("span", f", {version_of(newer)}: ", class_="stat-label"), linked_number(lower, unit, self._links, brief=True)])
+
+
+def _doubt_words(choice: Choice, *, alone: bool) -> str:
+    """Return why nothing leads. The number below it cannot be relied on, but a reader wants to know its magnitude."""
+    of = "" if alone else " that polls" if polls(choice.member) else " that sleeps"
+    why = " or ".join(words for doubt, words in _DOUBTS.items() if doubt in choice.doubts)
+    return f"none{of}: {why}{'' if choice.candidates == 1 else '; the lowest is'}"
+
+
+def _only_words(choice: Choice, criterion: Criterion) -> Html:
+    """Return that there is nothing else to choose from: either nothing else was measured, or it has no such number."""
+    return esc("the only one measured") if choice.measured == 1 else join(["the only one with ", _NUMBERS[criterion]])
 
 
 def _below_floor(choice: Choice, floor: Compared, unit: str) -> str:
@@ -168,12 +189,13 @@ def _notes(found: Choices, chosen: Collection[Choice], runs: int | None, *, loop
     basis = BASIS_WORDS.get(str(bases.pop()), "") if len(bases) == 1 else ""
     sentences = [
         join(["Each number is the median of ", count_of(runs), " runs" if runs > 1 else " run"]) if runs else NOTHING,
-        "; if they form two groups, the median of each" if runs and _has_groups(chosen) else "",
+        "; if they form two groups, the median of each, and the worse one decides" if runs and _has_groups(chosen) else "",
         ". " if runs else "",
-        "Two numbers: the runs form two groups. " if not runs and _has_groups(chosen) else "",
+        "Two numbers: the runs form two groups, and the worse one decides. " if not runs and _has_groups(chosen) else "",
         f"Latency is that of a {basis}. " if basis else "",
         "Two answers: one of transports that poll, one of those that sleep. " if _has_two(found) else "",
         "Processor time is that of both sides (and a broker). " if _has_cost(found) else "",
+        "Nothing leads with too few samples. " if any("undersampled" in choice.doubts for choice in chosen) else "",
         "Overlapping ranges: repeated runs do not tell the transports apart. " if any(choice.overlapping for choice in chosen) else "",
         _floor_words(found),
         "Loopback: the network stack of one machine, without a network card. " if loopback else "",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from tacholog.render.home.choices import choices_table
 from tacholog.render.home.panels import names_of, panels
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.marks import mark_notes
+from tacholog.render.marks import Seen, mark_notes
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.rankings import machine_heading
@@ -47,7 +47,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
     if not found:
         return tag("p", _NOTHING_MEASURED, class_="tl-null")
     own = [machine for machine in found if not machine.published] or found
-    shown, seen = own[:MOST_MACHINES], dict[str, None]()
+    shown, seen = own[:MOST_MACHINES], Seen()
     slots = names_of(shown)
     sections = [
         _section(view, machine, slots, links, f"{anchor}-{place}", (seen, anchor), documents, is_first=place == 0)
@@ -65,7 +65,7 @@ def _section(
     slots: Mapping[str, int],
     links: Links,
     anchor: str,
-    marks: tuple[dict[str, None], str],
+    marks: tuple[Seen, str],
     documents: Collection[str],
     *,
     is_first: bool,
@@ -96,7 +96,7 @@ def _remark(runs: Sequence[RunRow]) -> Html:
     return tag("p", " ".join(found), class_="tl-note") if found else NOTHING
 
 
-def _table(view: View, found: Choices | None, links: Links, marks: tuple[dict[str, None], str], *, is_first: bool) -> Html:
+def _table(view: View, found: Choices | None, links: Links, marks: tuple[Seen, str], *, is_first: bool) -> Html:
     """Return the table of choices: open for the newest machine, folded for all others."""
     if found is None:
         return NOTHING

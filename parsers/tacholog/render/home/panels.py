@@ -18,6 +18,7 @@ from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size
 from tacholog.view.ranking_groups import Compared
 from tacholog.view.series import Cell, labels_among
+from tacholog.view.standing import standing
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
@@ -128,7 +129,7 @@ def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
     """Return what panels are ordered by: the lowest latency at the smallest size that any series of the panel has."""
     cells = [found[min(found)] for one in panel.of(plot) if (found := plot.cells(one))]
     sign = 1 if plot.members.group.metric == "latency" else -1
-    return min((sign * (cell.value or math.inf) for cell in cells), default=math.inf), panel.name
+    return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
 
 
 def _plots(machine: Machine) -> Iterator[Plot]:
@@ -194,7 +195,7 @@ def _way(one: Compared) -> tuple[str | None, str | None]:
 
 def _worth(plot: Plot, one: Compared) -> float:
     """Return the mean logarithm of the numbers of a series, with the better ones lower."""
-    logs = [math.log(cell.value) for cell in plot.cells(one).values() if cell.value]
+    logs = [math.log(standing(cell).value) for cell in plot.cells(one).values() if cell.value]
     sign = 1 if plot.members.group.metric == "latency" else -1
     return sign * sum(logs) / len(logs) if logs else math.inf
 

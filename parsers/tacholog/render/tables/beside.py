@@ -70,7 +70,7 @@ def _slices(rows: Sequence[BesideRow]) -> Iterator[Slice]:
 
 def _marked_table(of: Slice, shared: Sequence[str], links: Links, anchor: str) -> Html:
     """Return a table between what all of its numbers have in common and the notes on its marks."""
-    seen = dict.fromkeys(shared)
+    seen = dict.fromkeys(shared, False)
     table = _table(of, CellWriter(links, anchor, Marks(seen, shared), None))
     return join([shared_marks_note(shared, anchor), table, mark_notes(seen, anchor)])
 

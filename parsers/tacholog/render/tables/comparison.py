@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, data_block, join, tag
-from tacholog.render.marks import mark_notes, mark_of, shared_marks_note
+from tacholog.render.marks import Seen, mark_notes, mark_of, see_shared, shared_marks_note
 from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import CellWriter, Links, Marks
@@ -126,7 +126,7 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
 
 def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
-    seen: dict[str, None] = {}
+    seen: Seen = {}
     tables, left = list[Html](), _MOST_CELLS
     found = groups(everything)
     for group, members in found.items():
@@ -148,12 +148,12 @@ class _Place(NamedTuple):
 
     links: Links
     anchor: str
-    seen: dict[str, None]
+    seen: Seen
 
 
 def _group(group: Group, members: Sequence[Compared], sizes: Sequence[int], rows: int, place: _Place) -> Html:
     on_all = marks_of_all(group, members, sizes)
-    place.seen.update(dict.fromkeys(on_all))
+    see_shared(place.seen, on_all)
     write = CellWriter(place.links, place.anchor, Marks(place.seen, on_all), None)
     table = group_table(group, ordered(group, members, sizes), sizes, write, place.links, rows)
     common = common_conditions(members)

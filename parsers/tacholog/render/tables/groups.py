@@ -38,7 +38,7 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(one) for one in members]
     places = {at: column_decimals([found[at] for found in cells if at in found], unit) for at in sizes}
-    best = {at: best_of(group, column_of(cells, at)) if len(members) > 1 else set() for at in sizes}
+    best = {at: best_of(column_of(cells, at)) if len(members) > 1 else set() for at in sizes}
     several = len({one.system for one in members}) > 1
     mixed = len({one.series.published for one in members}) > 1
     alike = runs_of_all(group, members, sizes)

@@ -15,6 +15,7 @@ from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.ranking_groups import Compared, compared
 from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
+from tacholog.view.standing import standing
 from tacholog.view.views import View
 
 _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "minimum"}
@@ -92,7 +93,7 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     # A rate at which messages were lost counts only if there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost at every size"
-    return [(cell.value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
+    return [(standing(cell).value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
 
 
 def _details(series: Series, metric: str, statistic: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlencode
 
 from tacholog.render.html import NOTHING, Html, esc, folded, join, tag
-from tacholog.render.marks import mark_notes, shared_marks_note
+from tacholog.render.marks import Seen, mark_notes, see_shared, shared_marks_note
 from tacholog.render.remarks import remarks
 from tacholog.render.tables.groups import group_table, marks_of_all
 from tacholog.render.tables.hosts import host_anchor
@@ -40,7 +40,7 @@ def rankings(view: View, pages: PageIndex, links: Links, anchor: str, documents:
         documents: which of the pages that are linked to (machines, compare) there are.
     """
     found = rankings_of(view, pages)
-    seen: dict[str, None] = {}
+    seen: Seen = {}
     shown = [] if found.hosts else [tag("p", _ONE_TRANSPORT if found.alone else _NOT_ALIKE, class_="tl-null")]
     for place, host in enumerate(found.hosts or found.alone):
         tables = [_group(ranked, links, anchor, seen, documents) for ranked in host.tables]
@@ -77,10 +77,10 @@ def machine_heading(name: str, host: Host | None, published: Collection[bool], d
     return tag("h2", join([words, also, *(badge(published=kind) for kind in sorted(published)), about], " "), class_="tl-machine")
 
 
-def _group(ranked: RankedGroup, links: Links, anchor: str, seen: dict[str, None], documents: Collection[str]) -> Html:
+def _group(ranked: RankedGroup, links: Links, anchor: str, seen: Seen, documents: Collection[str]) -> Html:
     """Return the table of a group, with what holds for all of it above and where to go on from it below."""
     on_all = marks_of_all(ranked.group, ranked.members, ranked.sizes)
-    seen.update(dict.fromkeys(on_all))
+    see_shared(seen, on_all)
     table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
     return join([_caption(ranked), shared_marks_note(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
 

@@ -30,7 +30,7 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     unit = unit_shown(METRICS[metric].unit)
     cells = [member.cells(metric, statistic) for member in shown]
     shared_marks = marks_of_cells(cell for found in cells for cell in found.values())
-    seen = dict.fromkeys(shared_marks)
+    seen = dict.fromkeys(shared_marks, False)
     rows = _rows(cells, [links.to_each_run(member) for member in shown], unit, CellWriter(links, anchor, Marks(seen, shared_marks), None))
     heads = [
         tag("th", tag("div", swatch(member.slot, hollow=member.published), member.label), badge(published=member.published), scope="col")

@@ -47,7 +47,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
     if not columns:
         return NOTHING
     shared = marks_of_cells(cell for column in columns for cell in column.cells.values())
-    seen = dict.fromkeys(shared)
+    seen = dict.fromkeys(shared, False)
     write = CellWriter(links, anchor, Marks(seen, shared), None)
     places = [column_decimals(column.cells.values(), column.unit) for column in columns]
     sizes = sorted({at for column in columns for at in column.cells}, key=lambda at: -1 if at is None else at)

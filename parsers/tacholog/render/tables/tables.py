@@ -11,7 +11,7 @@ from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import dot_strip, swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.inline import number_anchor
-from tacholog.render.marks import in_order, mark_link, mark_notes, mark_of
+from tacholog.render.marks import Seen, in_order, mark_link, mark_notes, mark_of, see_marks, see_shared
 from tacholog.render.tables.columns import TableColumn, columns_of, marks_everywhere, without_zeros
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
@@ -66,7 +66,7 @@ def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | 
         apart: keeps a large table out of the page, and returns what stands in its place. Without it, the page holds every table.
         marks_anchor: the start of the ids of the notes, if another table on the page has notes of the same series.
     """
-    seen: dict[str, None] = {}
+    seen: Seen = {}
     many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
     tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
@@ -91,10 +91,10 @@ def badge(*, published: bool) -> Html:
     return tag("span", "own run", class_="tl-badge tl-own", title="Measured by the owner of this site; the raw log is here")
 
 
-def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: dict[str, None], apart: Apart | None) -> Html:
+def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: Seen, apart: Apart | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
-    seen.update(dict.fromkeys(everywhere))
+    see_shared(seen, everywhere)
     cells = [series.cells(column.metric, column.statistic) for column in columns]
     repeated = series.repeated
     places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
@@ -132,7 +132,7 @@ def _note_above(everywhere: Sequence[str], never: Sequence[TableColumn], marks_a
 class Marks(NamedTuple):
     """The marks of all cells so far, and those that are stated above the table."""
 
-    seen: dict[str, None]
+    seen: Seen
     above: Sequence[str]
 
 
@@ -160,7 +160,7 @@ class CellWriter:
         """
         if cell is None:
             return tag("td", absent, class_="tl-null")
-        self._marks.seen.update(dict.fromkeys(cell.marks))
+        see_marks(self._marks.seen, cell)
         marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
         result = cell.shown
         if cell.value is None:

@@ -1,6 +1,7 @@
 """Which transport for which message: the fastest, the steadiest and the cheapest of those that one campaign measured on one machine.
 
-What leads, and whose ranges overlap with its own, is decided by the rule of all rankings (`tacholog.view.ranking_groups.leaders`).
+What leads, and whose ranges overlap with its own, is decided by the rule of all rankings (`tacholog.view.ranking_groups.leaders`). In addition, what
+falls into two groups of runs is never the steadiest. Where nothing may lead, the best number is shown with the reason, and not as a winner.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.comparison import version_of
 from tacholog.view.home.machines import ACROSS, Machine, Members, floors, polls, reach_of, widest
-from tacholog.view.ranking_groups import Compared, Group, group_of, groups, leaders
+from tacholog.view.ranking_groups import Compared, Group, eligible, group_of, groups, leaders
 from tacholog.view.rankings import best_measured
 from tacholog.view.series import LOSS, Cell
+from tacholog.view.standing import UNDERSAMPLED, rank_key, standing
 
 Criterion = Literal["fastest", "steadiest", "cheapest"]
 BesideFloor = Literal["above", "level", "below"]
+Doubt = Literal["two_groups", "undersampled"]
 CRITERIA: tuple[Criterion, ...] = ("fastest", "steadiest", "cheapest")
 REACHES = ("process", "host", "network")
 USES = ((64, "Control messages"), (1024, "State"), (1 << 16, "Tiles"), (1 << 20, "Frames"), (4 << 20, "Images"))
@@ -28,14 +31,16 @@ _CPU = "cpu_per_message"
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What leads by a criterion.
+    """What leads by a criterion, or has the best number where nothing may lead.
 
     Attributes:
         member: the series that leads.
         cell: its number.
         overlapping: the series whose range of runs overlaps with its own, the best first.
-        candidates: how many series were measured.
+        candidates: how many series have such a number.
+        measured: how many series were measured, with or without such a number.
         is_firm: whether all that lead rest on enough runs.
+        doubts: why nothing may lead, if so: the marks that keep all candidates from it.
         floor: the best number without a library, where the campaign measures libraries; ``None`` where nobody measured one.
         newer: a lower number of a newer release of what gives the floor, on the same machine and measured in the same way.
     """
@@ -44,16 +49,18 @@ class Choice(msgspec.Struct, frozen=True):
     cell: Cell
     overlapping: tuple[Compared, ...]
     candidates: int
+    measured: int
     is_firm: bool
+    doubts: frozenset[Doubt] = frozenset()
     floor: tuple[Compared, Cell] | None = None
     newer: tuple[Compared, Cell] | None = None
 
     @property
     def beside_floor(self) -> BesideFloor:
         """Whether the number is ``above`` its floor, ``below`` it in all runs, or below it with ranges of the runs that overlap (``level``)."""
-        if self.floor is None or self.cell.value is None or (floor := self.floor[1]).value is None or self.cell.value >= floor.value:
+        if self.floor is None or (mine := standing(self.cell)).value >= (floor := standing(self.floor[1])).value:
             return "above"
-        is_apart = self.cell.high is None or floor.low is None or self.cell.high < floor.low
+        is_apart = mine.high is None or floor.low is None or mine.high < floor.low
         return "below" if is_apart else "level"
 
 
@@ -96,13 +103,19 @@ class Column(msgspec.Struct, frozen=True):
         at_size = [(one, cells[size]) for one, cells in ranked.numbers if size in cells]
         kinds = [[pair for pair in at_size if polls(pair[0]) is kind] for kind in (True, False)] if criterion != "cheapest" else [at_size]
         able = [kind for kind in kinds if any(id(one) not in self.bare for one, _ in kind)]
-        found = [choice for kind in able if (choice := self._answer(ranked, kind, at_size))]
-        return sorted(found, key=lambda choice: choice.cell.value or 0.0)
+        found = [choice for kind in able if (choice := self._answer(criterion, size, kind, at_size))]
+        return sorted(found, key=lambda choice: (bool(choice.doubts), *rank_key(choice.cell)))
 
-    def _answer(self, ranked: Ranked, kind: Sequence[tuple[Compared, Cell]], at_size: Sequence[tuple[Compared, Cell]]) -> Choice | None:
-        choice = _chosen(ranked.group, [one for one in kind if id(one[0]) not in self.bare])
-        floor = _chosen(ranked.group, [one for one in kind if id(one[0]) in self.bare] or [one for one in at_size if id(one[0]) in self.bare])
-        if choice is None or floor is None:
+    def _answer(
+        self, criterion: Criterion, size: int, kind: Sequence[tuple[Compared, Cell]], at_size: Sequence[tuple[Compared, Cell]]
+    ) -> Choice | None:
+        ranked = self.ranked[criterion]
+        measured = sum(size in one.series.sizes() for one, _ in ranked.numbers if id(one) not in self.bare)
+        choice = _chosen(criterion, [one for one in kind if id(one[0]) not in self.bare], measured)
+        bare = [one for one in kind if id(one[0]) in self.bare] or [one for one in at_size if id(one[0]) in self.bare]
+        floor = _chosen(criterion, bare, len(bare))
+        # No number is held against a floor that cannot be relied on, and none that cannot be relied on against a floor.
+        if choice is None or choice.doubts or floor is None or "undersampled" in floor.doubts:
             return choice
         return msgspec.structs.replace(choice, floor=(floor.member, floor.cell), newer=self._newer(ranked.group, floor))
 
@@ -114,9 +127,9 @@ class Column(msgspec.Struct, frozen=True):
             for one in self.others
             if one.system == floor.member.system and version_of(one) != version_of(floor.member) and polls(one) is polls(floor.member)
             if _is_comparable(one, group) and _began(one) > _began(floor.member)
-            if at is not None and (cell := group.cells(one).get(at)) and cell.value and cell.value < (floor.cell.value or 0.0)
+            if at is not None and (cell := group.cells(one).get(at)) and UNDERSAMPLED not in cell.marks and rank_key(cell) < rank_key(floor.cell)
         ]
-        return min(found, key=lambda pair: pair[1].value or 0.0, default=None)
+        return min(found, key=lambda pair: rank_key(pair[1]), default=None)
 
     @property
     def latency(self) -> Group | None:
@@ -184,11 +197,23 @@ def _without_loss(rate: Members, costs: Ranked) -> Ranked:
     return Ranked(costs.group, tuple(kept))
 
 
-def _chosen(group: Group, found: Sequence[tuple[Compared, Cell]]) -> Choice | None:
+def _chosen(criterion: Criterion, found: Sequence[tuple[Compared, Cell]], measured: int) -> Choice | None:
     cells = {place: cell for place, (_, cell) in enumerate(found)}
-    leading = sorted(leaders(group, cells), key=lambda place: ((cells[place].value or 0.0), place))
+    steady = {place: cell for place, cell in cells.items() if criterion != "steadiest" or not cell.groups}
+    leading = sorted(leaders(steady), key=lambda place: (rank_key(cells[place]), place))
+    doubts: frozenset[Doubt] = frozenset()
+    if not leading:
+        doubted = {place: marks for place, cell in eligible(cells).items() if (marks := _doubts(criterion, cell))}
+        leading = sorted(doubted, key=lambda place: (rank_key(cells[place]), place))[:1]
+        doubts = doubts.union(*doubted.values())
     if not leading:
         return None
     first, *others = leading
     is_firm = all(cells[place].run_count >= MIN_RUNS for place in leading)
-    return Choice(found[first][0], cells[first], tuple(found[place][0] for place in others), len(found), is_firm)
+    return Choice(found[first][0], cells[first], tuple(found[place][0] for place in others), len(found), measured, is_firm, doubts)
+
+
+def _doubts(criterion: Criterion, cell: Cell) -> set[Doubt]:
+    """Return which marks keep a number from leading."""
+    found: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
+    return found | {"two_groups"} if criterion == "steadiest" and cell.groups else found
