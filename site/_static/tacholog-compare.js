@@ -284,7 +284,7 @@
     const place = make("td");
     if (!cell) {
       place.className = "tl-null";
-      place.textContent = "not measured";
+      place.textContent = one.absent[metric().id]?.[bytes] ?? "not measured";
       return place;
     }
     const linked = (value, [target, line]) => {
