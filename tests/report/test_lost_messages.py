@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, table_in
 
 from tacholog.dataset.load import load
 from tacholog.render.tables.beside import beside
 from tacholog.render.tables.loss import loss_line
 from tacholog.render.tables.tables import Links
+from tacholog.site.build import build_site
+from tacholog.site.verification.site import verify_site
 from tacholog.view.page_index import page_index
 from tacholog.view.views import view_of
 
@@ -69,3 +72,19 @@ def test_side_by_side_a_stream_that_does_not_say_its_processor_time_was_measured
     rows = table_in(beside_in(tmp_path), "Messages of 64\u00a0KiB")[1:]
 
     assert [[row[1], row[2], row[4]] for row in rows] == [["not measured", "not measured", "not stated"]] * 2
+
+
+@pytest.mark.site
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme still use of Sphinx
+def test_the_page_of_a_transport_says_how_much_was_lost_above_what_it_folds(tmp_path: Path) -> None:
+    for name, log in (("latency", LATENCY), ("throughput", UDP)):
+        add(tmp_path / "data", name, log)
+
+    page = (build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent / "tacholog-perftest" / "udp.html").read_text()
+
+    line = re.search(r'<p class="tl-note tl-loss">(.*?)</p>', page)
+    assert line
+    assert re.sub("<[^>]*>", "", line[1]) == "Throughput: up to 80.9\u00a0% of the messages were lost (64\u00a0KiB)."
+    assert page[: line.start()].count("<details") == page[: line.start()].count("</details>")
+    assert "<details" in page[line.end() : page.index("Throughput", line.end())]
+    assert verify_site(tmp_path / "site").findings == ()
