@@ -158,7 +158,7 @@
   // Why two series that may be compared have no ratio at the chosen sizes.
   function without(one, base) {
     const [mine, theirs] = [one, base].map((each) => sizes().filter((bytes) => cellAt(each, bytes)));
-    if (!mine.length) return "none of the chosen sizes was measured";
+    if (!mine.length) return "it has no number of any chosen size";
     const common = mine.filter((bytes) => theirs.includes(bytes));
     if (!common.length) return "no chosen size is one of the baseline's too";
     const uses = common.map((bytes) => Math.max(cellAt(one, bytes)[USE], cellAt(base, bytes)[USE]));
@@ -284,7 +284,7 @@
     const place = make("td");
     if (!cell) {
       place.className = "tl-null";
-      place.textContent = "not measured";
+      place.textContent = one.absent[metric().id]?.[bytes] ?? "not measured";
       return place;
     }
     const linked = (value, [target, line]) => {

@@ -334,6 +334,15 @@ def test_of_one_size_rows_without_a_ratio_stand_at_their_place_by_value(opened: 
     assert "baseline" in ratios[1:]
 
 
+def test_a_percentile_of_too_few_samples_is_told_from_a_size_that_nobody_measured(opened: Opener) -> None:
+    with opened("compare.html?host=host-a2b38a&metric=latency.p99%40rtt&size=64%7C1048576") as page:
+        rows = page.locator(".tl-result tbody tr").filter(has_text="fastdds-udp")
+        said = {row.locator("th").inner_text(): row.locator("td").last.inner_text() for row in rows.all()}
+
+    assert [words for name, words in said.items() if "where nothing may be lost" in name] == ["too few samples"]
+    assert [words for name, words in said.items() if "as it comes" in name] == ["not measured"]
+
+
 def test_all_panels_of_the_home_page_are_in_view_on_a_phone(opened: Opener) -> None:
     with opened("index.html") as page:
         page.set_viewport_size({"width": 375, "height": 800})

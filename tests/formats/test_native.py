@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tacholog.formats.native import COMPUTED
 from tacholog.formats.reading import Log, read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Histogram, Number, Record
@@ -494,3 +496,23 @@ def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal(
     assert found.conditions.goal == "p99 at most 2 ms, no loss, exceed ratio 0.5, by sockperf-latency"
     assert (found.conditions.transport, found.conditions.basis, found.conditions.definition) == ("UDP", "rtt/2", "sustain-of-tool")
     assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
+
+
+@pytest.mark.parametrize(
+    ("log", "count"), [("throughput-nats.log", 4), ("throughput-udp.log", 2), ("three-subscribers-tcp.log", 8), ("demand-udp.log", 4)]
+)
+def test_a_number_has_the_value_of_the_formula_that_explains_it(log: str, count: int) -> None:
+    lines = (LOGS / log).read_text().splitlines()
+    checked = 0
+    for event in read(LOGS / log).events:
+        for number in event.what.numbers if isinstance(event.what, Record) else ():
+            fields = dict(re.findall(r"(\w+)=(\d+)(?= |$)", lines[event.line - 1]))
+            for formula in COMPUTED.get((number.metric, number.statistic), ()):
+                names = re.findall(r"[a-z_]+", formula)
+                if fields.keys() >= set(names):
+                    worked_out = eval(formula, {name: int(fields[name]) for name in names})  # noqa: S307 - a formula of our own
+                    assert number.value == worked_out, lines[event.line - 1]
+                    checked += 1
+                    break
+
+    assert checked == count

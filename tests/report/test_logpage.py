@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tacholog.dataset.load import load_logs
 from tacholog.render.inline import printed_at, with_anchors
 from tacholog.site.logpage import labels_of, log_page
 from tacholog.view.results import ResultRow, RunRow
+from tacholog.view.views import view_of
 
 
 def test_a_log_with_colours_says_that_it_is_shown_without_them(tmp_path: Path) -> None:
@@ -117,3 +120,38 @@ def test_a_line_is_escaped_around_its_numbers_and_those_of_one_name_or_place_sha
 
     assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
     assert with_anchors("5 6", {"a": [p50, mean]}) == '<b id="a"></b>5 6'
+
+
+LOGS = Path(__file__).parent.parent / "formats" / "native"
+
+
+def test_a_number_that_the_line_does_not_print_is_shown_with_how_it_was_computed() -> None:
+    def notes(log: str) -> dict[int, str]:
+        results = view_of(load_logs([LOGS / log])).results
+        shown = str(log_page(LOGS / log, "native", [], results))
+        lines = [re.search(r'id="L(\d+)".*<span class="tl-what">(.*?)</span></li>|$', line) for line in shown.split("<li ")]
+        return {int(found[1]): found[2] for found in lines if found and found[1]}
+
+    # (176977000 + 120000000) / 298946 ns and (41084000 + 130000000) / 710 ns
+    assert notes("throughput-nats.log") == {
+        19: "Processor time for each message that arrived: 993\u00a0ns = (sides_ns + companion_ns) / messages",
+        24: "Processor time for each message that arrived: 241\u00a0µs = (sides_ns + companion_ns) / messages",
+    }
+    # 71639 / 294592 and 39656 / 49042
+    assert list(notes("throughput-udp.log").values()) == [
+        "Share of messages lost: 24.3\u00a0% = lost / (received + lost)",
+        "Share of messages lost: 80.9\u00a0% = lost / (received + lost)",
+    ]
+
+
+def test_a_line_that_lacks_a_field_of_a_formula_says_nothing_of_it(tmp_path: Path) -> None:
+    cost = "cost payload_bytes=64 test=throughput messages=3149506 sides_ns=936680000"
+    told = {"run": {"run": "r"}, "log": "a.log", "line": 1, "metric": "cpu_per_message", "statistic": "mean", "value": 936680000 / 3149506}
+    result = msgspec.convert(told, ResultRow)
+
+    def shown(text: str) -> str:
+        (tmp_path / "a.log").write_text(f"{text}\n")
+        return str(log_page(tmp_path / "a.log", "native", [], [result]))
+
+    assert "297\u00a0ns = sides_ns / messages</span>" in shown(cost)
+    assert "tl-what" not in shown(cost.replace("messages=3149506", "withheld"))

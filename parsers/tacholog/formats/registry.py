@@ -35,7 +35,8 @@ class Format(Protocol):
     unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
     results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
     64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. With a constant ``STATES``, the plan of a campaign can tell which conditions neither log
-    nor campaign will state; see `tacholog.formats.kit.States`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
+    nor campaign will state; see `tacholog.formats.kit.States`. A constant ``COMPUTED`` says how the format computes numbers that its tool does not
+    print; see `computed_of`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
     each line that the log's own format does not know, for tools that print messages of their own into logs of other formats.
     """
 
@@ -145,6 +146,17 @@ def states_of(name: str) -> Mapping[str, States] | None:
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None
     return states
+
+
+def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Return how a format computes numbers from others on their line, by metric and statistic; nothing if it does not say.
+
+    Each has one formula or several, which differ in the fields that the line has: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    """
+    computed = getattr(formats().get(name or ""), "COMPUTED", None)
+    if not isinstance(computed, Mapping):
+        return {}
+    return {key: found for key, found in computed.items() if isinstance(found, tuple | list) and all(isinstance(formula, str) for formula in found)}
 
 
 def formats_of_tool(tool: str) -> list[str]:

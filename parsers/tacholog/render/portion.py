@@ -16,6 +16,7 @@ from tacholog.render.html import NOTHING, Html, folded, join, tag
 from tacholog.render.tables import summary, tables
 from tacholog.render.tables.cost import cost_note, cost_table, has_cost
 from tacholog.render.tables.logs import Offer, Rest, runs_table
+from tacholog.render.tables.loss import loss_line
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import Apart, Links
 from tacholog.render.tables.trials import trials_tables
@@ -82,7 +83,7 @@ def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place,
         folded(tag("h3", f"{title}: {NUMBERS_TITLE}"), numbers, trials),
     ]
     heading = tag("h2", title, id=f"{place.test}-{place.suffix}")
-    return join([heading, *shown]) if is_first else folded(heading, *shown)
+    return join([heading, *shown]) if is_first else join([loss_line(title, series, place.links), folded(heading, *shown)])
 
 
 def _costs(results: Sequence[ResultRow], series: Sequence[Series], place: _Place) -> Html:

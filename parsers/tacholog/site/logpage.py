@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +12,13 @@ from typing import NamedTuple
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.reading import LineClass, Scan
+from tacholog.formats.registry import computed_of
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
 from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import by_line, printed_at, with_anchors
 from tacholog.schema.metrics import METRICS
-from tacholog.view.numerals import size
+from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 
 SHOWN_LINES = 5000
@@ -26,6 +28,7 @@ WHOLE_CHARACTERS = 800  # of one line; a longer one is cut
 SHOWN_CHARACTERS = 240  # of a line that is cut
 BARE_CHARACTERS = 160  # of a line of a result without a number to link to, such as a histogram: a site has thousands of them
 LINKED_CHARACTERS = 2000  # of a line that is cut, if a number stands on it
+_FIELD = re.compile(r"[A-Za-z_]\w*")
 _CLASSES: Mapping[LineClass, str] = {"record": "result", "chatter": "chatter", "broken": "broken", "unknown": "unknown"}
 
 
@@ -44,7 +47,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
         )
     shown = logtext.saved_shown(path.parent, path.name)
     classes = _classes(path, format_name) if shown is None else _Classes.of_shown(shown)
-    additions = _Additions(labels_of(results), by_line(results))
+    additions = _Additions(labels_of(results), by_line(results), computed_of(format_name))
     try:
         with open_log_in(path.parent, path.name) as text:
             rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
@@ -117,10 +120,11 @@ def _classes(path: Path, format_name: str | None) -> _Classes:
 
 
 class _Additions(NamedTuple):
-    """What is added to lines: labels of numbers that stand alone, and the numbers by their anchors."""
+    """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed."""
 
     labels: Mapping[int, str]
     numbers: Mapping[int, Mapping[str, list[ResultRow]]]
+    formulas: Mapping[tuple[str, str], Sequence[str]]
 
 
 def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
@@ -150,6 +154,8 @@ def _withheld(first: int, last: int) -> Html:
 
 def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
+    if numbers and additions.formulas:
+        label = "; ".join(filter(None, [label, *_computed(text, numbers, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
@@ -161,6 +167,16 @@ def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
     return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
+
+
+def _computed(text: str, numbers: Mapping[str, list[ResultRow]], formulas: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
+    """Yield how each number was computed that a link leads to and the line does not print. A line that lacks a field says nothing of its formula."""
+    for result in (results[0] for results in numbers.values() if len(results) == 1):
+        found = formulas.get((result.metric, result.statistic), ())
+        formula = next((formula for formula in found if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
+        if formula is not None and result.value and printed_at(text, result) is None:  # of a share of 0, the line says that 0 were lost
+            metric = METRICS[result.metric]
+            yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
 def _characters(text: str, numbers: Mapping[str, list[ResultRow]]) -> int:

@@ -32,6 +32,7 @@ from tacholog.view.page_index import PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.run_digests import digest, run_digests
+from tacholog.view.series import LOSS
 from tacholog.view.views import TESTS, Selection, View
 from tacholog.visible import drawn
 
@@ -170,6 +171,7 @@ def _test_context(shown: View, first: Portion, test: str) -> dict[str, Any] | No
         "sentences": len(series) <= MOST_SENTENCES,
         "cost": has_cost(series, of_test.results),
         "repeated": any(member.repeated for member in series),
+        "loses": any(member.has_mark(LOSS) for member in series),
     }
 
 

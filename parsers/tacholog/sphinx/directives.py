@@ -18,12 +18,14 @@ from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.figures.plots import plot
 from tacholog.render.home.page import machines_at_home
 from tacholog.render.html import NOTHING, Html, folded, join, tag
+from tacholog.render.portion import TEST_TITLES
 from tacholog.render.remarks import remarks
 from tacholog.render.tables import definitions, logs, summary, tables
 from tacholog.render.tables.beside import Slice, beside
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
 from tacholog.render.tables.hosts import host_card, machines_side_by_side
+from tacholog.render.tables.loss import loss_line
 from tacholog.render.tables.overview import overview
 from tacholog.render.tables.rankings import rankings
 from tacholog.render.tables.releases import releases_table
@@ -121,10 +123,14 @@ class PerfDownloads(Perf):
 
 
 class PerfSummary(Perf):
-    """``{perf-summary} TEST``: the answer in sentences."""
+    """``{perf-summary} TEST``: the answer in sentences. ``{perf-summary} loss``: one line on the largest loss of a ``:test:``."""
 
     def show(self, part: View, wanted: Selection) -> list[nodes.Node]:
-        """Return the sentences."""
+        """Return the sentences; of loss nothing, if no rate carries the mark of it."""
+        if self.subject == "loss":
+            test = wanted.test or "throughput"
+            line = loss_line(TEST_TITLES.get(test, test), self.series(part.only(Selection(test=test)), wanted, test), self.links_beside(wanted, test))
+            return self.html(line) if line else []
         series = self.series(part.only(Selection(test=self.subject)), wanted, self.subject)
         if not series:
             return self.warn(f"no data set for {_described(wanted)} (test {self.subject})")

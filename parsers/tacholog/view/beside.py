@@ -17,7 +17,7 @@ from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, compared
-from tacholog.view.series import Cell
+from tacholog.view.series import LOSS, NOT_MEASURED, Cell, Series
 from tacholog.view.views import View
 
 #: What is shown of each row, with its heading: the round trip at its median and 99 %, then the stream.
@@ -29,6 +29,7 @@ COLUMNS = (
 )
 SIZES = (64, 1024, 65536, 1048576)
 _TESTS = ("latency", "throughput")
+RATE = ("message_rate", "mean")
 _ALIKE = ("labels", "transport", "data_path", "reliability", "waiting", "settings", "host", "system_version")
 _LEAST = 2
 
@@ -41,12 +42,26 @@ class BesideRow(msgspec.Struct, frozen=True):
         how: what sets it apart from other rows of the same name: labels, reliability, way of waiting.
         document: the page that shows it; ``None`` if none does.
         cells: its numbers by metric and statistic, and by size.
+        series: the series that these are of, by metric and statistic.
     """
 
     name: str
     how: str
     document: str | None
     cells: Mapping[tuple[str, str], Mapping[int | None, Cell]]
+    series: Mapping[tuple[str, str], Series] = {}
+
+    def absent(self, metric: str, statistic: str, size: int) -> str:
+        """Return why it has no such number of a size. A series without any of them is known by its other numbers: each is of one test."""
+        of_test = [name for name in self.series if (name[0] == "latency") == (metric == "latency")]
+        of_test.sort(key=lambda name: name != (metric, statistic))
+        return self.series[of_test[0]].absent(metric, statistic, size) if of_test else NOT_MEASURED
+
+    def lost(self, size: int) -> Cell | None:
+        """Return the share of messages that its stream lost at a size; nothing if its rate has no mark of that."""
+        rate = self.cells.get(RATE, {}).get(size)
+        lost = self.series[RATE].cells("loss", "total").get(size) if rate is not None and LOSS in rate.marks else None
+        return lost if lost is not None and lost.value is not None else None
 
 
 def session_of_several(view: View) -> str | None:
@@ -105,11 +120,12 @@ def _row(members: Sequence[Compared]) -> BesideRow:
     own = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
     spins = SPINS if any(one.spins for one in members) else ""
     how = [*own, *(words(name, key.get(name)) for name in ("reliability", "waiting")), spins]
-    cells: dict[tuple[str, str], Mapping[int | None, Cell]] = {}
+    series: dict[tuple[str, str], Series] = {}
     for metric, statistic, _ in COLUMNS:
         for one in members:
-            if found := one.series.cells(metric, statistic):
-                cells[metric, statistic] = found
+            if one.series.cells(metric, statistic):
+                series[metric, statistic] = one.series
+    cells = {name: one.cells(*name) for name, one in series.items()}
     document = next((one.document for one in members if one.part), None)
     name = ", ".join(dict.fromkeys((first.system or NOT_STATED, first.transport)))
-    return BesideRow(name, ", ".join(filter(None, how)), document, cells)
+    return BesideRow(name, ", ".join(filter(None, how)), document, cells, series)

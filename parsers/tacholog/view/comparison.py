@@ -67,6 +67,12 @@ class Offered(msgspec.Struct, frozen=True):
     is_newest: bool
     is_main: bool
 
+    def absent(self, metric: str, statistic: str) -> dict[int, str]:
+        """Return, by size, why there is no such number, for those sizes that were measured."""
+        numbers = {at for at, _ in self.cells.get(f"{metric}.{statistic}", ())}
+        series = self.compared.series
+        return {at: series.absent(metric, statistic, at) for at in series.sizes() if at is not None and at not in numbers}
+
 
 class Comparison(msgspec.Struct, frozen=True):
     """All series that are offered. ``verdicts`` and ``repeats`` are by metric.

@@ -28,6 +28,7 @@ LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were 
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
 REFERENCE = "reference_only"  # the mark of a latency of a reference, not of the bytes
 TOO_FEW = "too few samples"  # in place of a percentile that needs more than a run had
+NOT_MEASURED = "not measured"  # in place of a number of a size that no run has
 _RUN_PARTS = ("published", "host", "release", "system_version", "tool", "tool_version", "campaign", "options", "build")
 _SAYS_MOST = ("data_path", "reliability", "keyed")  # the label of a series that is alone
 _SEVERAL = 2
@@ -101,6 +102,22 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
         for result in self.results:
             found.setdefault(result.payload_bytes, []).append(result)
         return found
+
+    def measurements(self, at: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
+        """The measurements of a size, in the order of runs: each with its run, and its numbers by metric and statistic.
+
+        A log may say of one measurement on several lines, as perftest does of its rate and of its processor time. So a record continues the last
+        measurement of its log. One that says anything again is of another measurement.
+        """
+        found: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
+        for record in _records(self.of_size[at]):
+            first = next(iter(record.values()))
+            of_log = found.setdefault((first.run.run, first.log), [])
+            if of_log and of_log[-1][1].keys().isdisjoint(record):
+                of_log[-1][1].update(record)
+            else:
+                of_log.append((first.run, record))
+        return [measurement for of_log in found.values() for measurement in of_log]
 
     @cached_property
     def statistics(self) -> Sequence[tuple[str, str]]:
@@ -184,7 +201,12 @@ class Series(msgspec.Struct, frozen=True):
         return self.measured.statistics
 
     def absent(self, metric: str, statistic: str, at: int | None) -> str:
-        """Return why a size has no such number: the runs that do not state it had too few samples for it, or it is not stated."""
+        """Return why a size has no such number. Every table asks here, so that one state has one name.
+
+        No run has the size; or the runs that do not state the number had too few samples for it; or it is not stated.
+        """
+        if at not in self.measured.of_size:
+            return NOT_MEASURED
         of_size = [result for result in self.measured.of_size[at] if result.metric == metric]
         stating = {result.run.run for result in of_size if result.statistic == statistic and result.value is not None}
         samples = [result.samples for result in of_size if result.run.run not in stating]
@@ -286,6 +308,18 @@ def newest_first(series: Iterable[Series]) -> list[Series]:
 
 def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
     return natural(str(dict(key)["system_version"] or ""))
+
+
+def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
+    """Return the records that numbers of one size come from. Several may stand on one line; then each number of that name is of another one."""
+    found: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
+    seen = Counter[tuple[str, str, int | None, str, str]]()
+    for result in results:
+        line = (result.run.run, result.log, result.line)
+        name = (result.metric, result.statistic)
+        found.setdefault((*line, seen[*line, *name]), {})[name] = result
+        seen[*line, *name] += 1
+    return list(found.values())
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:

@@ -3,8 +3,8 @@
 **Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
 the run, part of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns
 `Detected`, and `LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds
-`States`: which conditions the results of a test state. `found_on` makes a finding on several lines; `closed_cells` splits a row whose last cell may
-be cut.
+`States`: which conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `found_on` makes a
+finding on several lines; `closed_cells` splits a row whose last cell may be cut.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what

@@ -119,6 +119,12 @@ STATES = {
     ),
 }
 
+# What the line does not print, from what it prints. The first formula counts whose fields all stand on the line.
+COMPUTED = {
+    ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
+    ("loss", "total"): ("lost / (received + lost)",),
+}
+
 _Read = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")

@@ -164,9 +164,10 @@ def words_of(cell: Cell, unit: str, written: Callable[[float, str], str] = quant
     if cell.low is None or cell.high is None or len(cell.results) == 1:
         return text
     values = sorted(result.value for result in cell.results if result.value is not None)
+    several = f"{len(values)} runs" if cell.run_count == len(values) else f"{len(values)} values of {cell.run_count} run{'s' * (cell.run_count > 1)}"
     if len(values) <= _NAMED:
-        return f"{text} (median of {len(values)} runs: {' and '.join(written(value, unit) for value in values)})"
-    return f"{text} (median of {len(values)} runs, {written(cell.low, unit)} to {written(cell.high, unit)})"
+        return f"{text} (median of {several}: {' and '.join(written(value, unit) for value in values)})"
+    return f"{text} (median of {several}, {written(cell.low, unit)} to {written(cell.high, unit)})"
 
 
 def latency_words(series: Sequence[Series]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tacholog.render.html import Html, join, tag
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.marks import mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
+from tacholog.render.tables.loss import lost
 from tacholog.render.tables.tables import CellWriter, Links, Marks, column_decimals, marks_of_cells, scroller
 from tacholog.schema.metrics import METRICS
-from tacholog.view.beside import COLUMNS, SIZES, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
+from tacholog.view.beside import COLUMNS, RATE, SIZES, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
 from tacholog.view.numerals import size as size_words
 from tacholog.view.numerals import unit_shown
 from tacholog.view.page_index import PageIndex
@@ -71,21 +72,22 @@ def _slices(rows: Sequence[BesideRow]) -> Iterator[Slice]:
 def _marked_table(of: Slice, shared: Sequence[str], links: Links, anchor: str) -> Html:
     """Return a table between what all of its numbers have in common and the notes on its marks."""
     seen = dict.fromkeys(shared, False)
-    table = _table(of, CellWriter(links, anchor, Marks(seen, shared), None))
+    table = _table(of, CellWriter(links, anchor, Marks(seen, shared), None), links)
     return join([shared_marks_note(shared, anchor), table, mark_notes(seen, anchor)])
 
 
-def _table(of: Slice, write: CellWriter) -> Html:
+def _table(of: Slice, write: CellWriter, links: Links) -> Html:
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
-    found: list[list[Cell | None]] = [[row.cells.get((metric, statistic), {}).get(of.size) for metric, statistic, _ in COLUMNS] for row in of.rows]
+    names = [(metric, statistic) for metric, statistic, _ in COLUMNS]
+    found: list[list[Cell | None]] = [[row.cells.get(name, {}).get(of.size) for name in names] for row in of.rows]
     places = [column_decimals([cell for cells in found if (cell := cells[at])], unit) for at, unit in enumerate(units)]
     body = [
         tag(
             "tr",
             tag("th", _name(row), " ", tag("span", row.how, class_="tl-how"), scope="row", class_="tl-text"),
             *(
-                tag("td", "not measured", class_="tl-null") if cell is None else write.cell(cell, unit, place)
-                for cell, unit, place in zip(cells, units, places, strict=True)
+                write.cell(cell, unit, place, below=_lost(row, of.size, links) if name == RATE else NOTHING, absent=row.absent(*name, of.size))
+                for name, cell, unit, place in zip(names, cells, units, places, strict=True)
             ),
         )
         for row, cells in zip(of.rows, found, strict=True)
@@ -98,6 +100,11 @@ def _table(of: Slice, write: CellWriter) -> Html:
         class_="tl-table tl-rows",
     )
     return scroller(of.title, table)
+
+
+def _lost(row: BesideRow, size: int, links: Links) -> Html:
+    found = row.lost(size)
+    return NOTHING if found is None else lost(found, links)
 
 
 def _name(row: BesideRow) -> Html:

@@ -101,6 +101,7 @@ def _entry(offered: Offered, links: Links, targets: Targets) -> dict[str, Any]:
         "labels": [NOT_STATED if value is None else value for _, value in one.labels],
         "conditions": dict(other_conditions(key)),
         "cells": {name: [_numbers(at, cell, name, links, targets) for at, cell in cells] for name, cells in offered.cells.items()},
+        "absent": {name: found for name in offered.cells if (found := offered.absent(*name.split(".", 1)))},
         "page": targets.number(f"doc:{one.document}" if one.document else None),
         "newest": offered.is_newest,
         "main": offered.is_main,

@@ -52,7 +52,7 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
         shown = [
             write.cell(found[at], unit, places[at], best=index in best[at], below=below(one, found[at]), each=link_to_each_run(one))
             if at in found
-            else tag("td", "not measured", class_="tl-null")
+            else write.cell(None, unit, places[at], absent=one.series.absent(group.metric, group.statistic, at))
             for at in sizes
         ]
         rows.append(tag("tr", _name(one, label, links, several=several, mixed=mixed), *shown))

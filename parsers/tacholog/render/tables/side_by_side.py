@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tacholog.compare.comparable import is_ranked_nowhere, judge
 from tacholog.render.figures.svg import swatch
@@ -12,10 +12,10 @@ from tacholog.render.tables.tables import CellWriter, Links, Marks, badge, colum
 from tacholog.schema.metrics import METRICS
 from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import Unit, unit_shown
+from tacholog.view.numerals import unit_shown
 from tacholog.view.ranking_groups import conditions_of
 from tacholog.view.refusals import refusals
-from tacholog.view.series import Cell, Series
+from tacholog.view.series import Series
 
 _WORDS = ("Median latency", "Mean latency", "Goodput")
 _MOST = 12
@@ -31,7 +31,7 @@ def side_by_side(series: Sequence[Series], links: Links, anchor: str) -> Html:
     cells = [member.cells(metric, statistic) for member in shown]
     shared_marks = marks_of_cells(cell for found in cells for cell in found.values())
     seen = dict.fromkeys(shared_marks, False)
-    rows = _rows(cells, [links.to_each_run(member) for member in shown], unit, CellWriter(links, anchor, Marks(seen, shared_marks), None))
+    rows = _rows(shown, (metric, statistic), links, CellWriter(links, anchor, Marks(seen, shared_marks), None))
     heads = [
         tag("th", tag("div", swatch(member.slot, hollow=member.published), member.label), badge(published=member.published), scope="col")
         for member in shown
@@ -73,14 +73,15 @@ def _headline(series: Sequence[Series]) -> tuple[tuple[str, str, str], list[Seri
     return None
 
 
-def _rows(cells: Sequence[Mapping[int | None, Cell]], targets: Sequence[str | None], unit: Unit, write: CellWriter) -> list[Html]:
+def _rows(shown: Sequence[Series], of: tuple[str, str], links: Links, write: CellWriter) -> list[Html]:
+    unit, cells = unit_shown(METRICS[of[0]].unit), [member.cells(*of) for member in shown]
     places = [column_decimals(found.values(), unit) for found in cells]
     sizes = sorted({at for found in cells for at in found}, key=lambda at: -1 if at is None else at)
     rows = []
     for at in sizes:
         values = [
-            write.cell(found[at], unit, place, each=each) if at in found else tag("td", "not measured", class_="tl-null")
-            for found, place, each in zip(cells, places, targets, strict=True)
+            write.cell(found.get(at), unit, place, each=links.to_each_run(member), absent=member.absent(*of, at))
+            for member, found, place in zip(shown, cells, places, strict=True)
         ]
         rows.append(tag("tr", tag("th", next(found[at] for found in cells if at in found).size_words, scope="row", data_v=at), *values))
     return rows

@@ -54,9 +54,7 @@ def sizes_table(series: Sequence[Series], links: Links, anchor: str) -> Html:
     rows = []
     for at in sizes:
         values = [
-            write.cell(column.cells[at], column.unit, place, each=links.to_each_run(column.series), absent=column.series.absent(*column.pair, at))
-            if at in column.cells
-            else tag("td", "not measured", class_="tl-null")
+            write.cell(column.cells.get(at), column.unit, place, each=links.to_each_run(column.series), absent=column.series.absent(*column.pair, at))
             for column, place in zip(columns, places, strict=True)
         ]
         words = next(column.cells[at] for column in columns if at in column.cells).size_words

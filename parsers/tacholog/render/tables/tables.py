@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ from tacholog.view.views import Selection, log_document
 _MAX_PAD = 3
 MOST_EACH = 200  # numbers of single runs in the tables of a test on a page; more are loaded when somebody asks for them
 _TO = "\u2013"  # an en dash
+_OWN_MEDIANS = "Each column has a median of its own, so sent minus received need not be lost. Below each table are the numbers of each run."
 
 
 Apart = Callable[[str, Html], tuple[str, Html]]  # takes an id and its content; returns the file that holds it, and what stands on the page instead
@@ -70,7 +71,13 @@ def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | 
     many = sum(len(one.results) for one in series if one.repeated) > MOST_EACH
     marks_anchor = marks_anchor or anchor
     tables = [_series_table(one, links, f"{anchor}-{one.slot}", marks_anchor, seen, apart if many else None) for one in series]
-    return join([*tables, mark_notes(seen, marks_anchor)])
+    note = tag("p", _OWN_MEDIANS, class_="tl-note") if any(one.repeated and _counts(one) for one in series) else NOTHING
+    return join([note, *tables, mark_notes(seen, marks_anchor)])
+
+
+def _counts(series: Series) -> bool:
+    """Whether a reader may add up what it shows: messages that were sent, received and lost."""
+    return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
 def page_anchor(*what: str) -> str:
@@ -212,9 +219,8 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
         head = _row_head(series, payload)
-        for run, results in _by_record(series, payload).items():
-            by_name = {(result.metric, result.statistic): result for result in results}
-            samples = next((result.samples for result in results if result.samples is not None), None)
+        for run, by_name in series.measured.measurements(payload):
+            samples = next((result.samples for result in by_name.values() if result.samples is not None), None)
             shown = [
                 number_cell(
                     by_name.get((column.metric, column.statistic)),
@@ -225,7 +231,7 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
                 for column in columns
             ]
             tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if has_samples else ""
-            rows.append(tag("tr", head, tag("td", run[0], class_="tl-text"), *shown, tail))
+            rows.append(tag("tr", head, tag("td", run.run, class_="tl-text"), *shown, tail))
     extra = [_th("samples", "")] if has_samples else []
     heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(column_head(c) for c in columns), *extra)
     table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
@@ -235,13 +241,6 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
         return tag("details", summary, content, class_="tl-each", id=f"{anchor}-each")
     file, instead = apart(f"{anchor}-each", content)
     return tag("details", summary, instead, class_="tl-each", id=f"{anchor}-each", data_part=file)
-
-
-def _by_record(series: Series, payload: int | None) -> Mapping[tuple[str, str, int], list[ResultRow]]:
-    records: dict[tuple[str, str, int], list[ResultRow]] = {}
-    for result in series.measured.of_size[payload]:
-        records.setdefault((result.run.run, result.log, result.line or 0), []).append(result)
-    return records
 
 
 def column_head(column: TableColumn) -> Html:
@@ -281,7 +280,8 @@ def _samples_cell(series: Series, payload: int | None) -> list[Html]:
 
 
 def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
-    return [tag("td", str(len(_by_record(series, payload))), class_="stat-count")] if repeated else []
+    runs = {result.run.run for result in series.measured.of_size[payload]}
+    return [tag("td", str(len(runs)), class_="stat-count")] if repeated else []
 
 
 def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:

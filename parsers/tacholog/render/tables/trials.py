@@ -9,7 +9,7 @@ from tacholog.render.tables.columns import TableColumn, columns_of
 from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, number_cell, scroller
 from tacholog.view.numerals import NOT_STATED, rounded, size, unit_shown
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Measured, Series
+from tacholog.view.series import Measured, Series, absent_words
 
 _PASSED = ("trials_passed", "total")
 _LATENCY = ("p50", "p99")  # beside the percentile of the goal
@@ -78,7 +78,11 @@ def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Seque
         tag("td", tag("span", search[0], class_="stat-label"), class_="tl-text"),
         tag("td", str(place), class_="stat-count"),
         tag("td", tag("span", rate, class_="stat-label"), data_v=None if asked is None else f"{asked:.12g}"),
-        *(number_cell(by_name.get((column.metric, column.statistic)), column.unit, links) for column in columns),
+        *(
+            number_cell(by_name.get(name), column.unit, links, absent_words(*name, [trial[0].samples]))
+            for column in columns
+            for name in [(column.metric, column.statistic)]
+        ),
         _kept(by_name.get(_PASSED), links),
     )
 

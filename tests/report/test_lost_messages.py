@@ -1,0 +1,90 @@
+"""How many messages a rate lost is said in words beside it, and why a system has no number of a size."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, table_in
+
+from tacholog.dataset.load import load
+from tacholog.render.tables.beside import beside
+from tacholog.render.tables.loss import loss_line
+from tacholog.render.tables.tables import Links
+from tacholog.site.build import build_site
+from tacholog.site.verification.site import verify_site
+from tacholog.view.page_index import page_index
+from tacholog.view.views import view_of
+
+
+def beside_in(root: Path) -> str:
+    """All tables of the page that sets systems side by side."""
+    return str(beside(view_of(load([root])), page_index([]), Links("logs"), "b", lambda _, content: content))
+
+
+def test_beside_a_rate_stands_how_many_messages_it_lost(tmp_path: Path) -> None:
+    for system in ("A", "B"):
+        add(tmp_path, system, UDP, system)
+
+    shown = beside_in(tmp_path)
+
+    rows = table_in(shown, "Messages of 64\u00a0KiB")[1:]
+    assert [re.sub(r"\s+", " ", row[3].replace("\u202f", "")) for row in rows] == ["31513 80.9 % lost"] * 2
+    line = next(number for number, text in enumerate(UDP.splitlines(), 1) if text.startswith("throughput payload_bytes=65536"))
+    assert re.search(rf'<a href="doc:logs/A/sub.log#L{line}:loss.total"[^>]*>80.9\u00a0%</a> lost', shown)
+
+
+def test_a_rate_that_one_of_several_runs_lost_messages_at_says_up_to_how_many(tmp_path: Path) -> None:
+    whole = UDP.replace("received=9386 lost=39656", "received=49042 lost=0")
+    for system in ("A", "B"):
+        for number, log in enumerate((UDP, whole, whole)):
+            add(tmp_path, f"{system}/{number}", log, system)
+
+    shown = beside_in(tmp_path)
+
+    assert re.search(r'>up to <a href="doc:logs/A/0/sub.log#L\d+:loss.total">80.9\u00a0%</a> lost', shown)
+
+
+def test_one_line_above_what_is_folded_names_the_largest_loss(tmp_path: Path) -> None:
+    add(tmp_path / "lossy", "1", UDP)
+    add(tmp_path / "whole", "1", NATS)
+
+    said = re.sub("<[^>]*>", "", str(loss_line("Throughput", series_in(tmp_path / "lossy"), Links("logs"))))
+
+    assert said == "Throughput: up to 80.9\u00a0% of the messages were lost (64\u00a0KiB)."
+    assert loss_line("Throughput", series_in(tmp_path / "whole"), Links("logs")) == ""
+
+
+def test_side_by_side_a_percentile_of_too_few_samples_is_told_from_what_nobody_measured(tmp_path: Path) -> None:
+    for system in ("A", "B"):
+        add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)
+
+    rows = table_in(beside_in(tmp_path), "Messages of 1\u00a0KiB")[1:]
+
+    assert [row[2:] for row in rows] == [["too few samples", "not measured", "not measured"]] * 2
+
+
+def test_side_by_side_a_stream_that_does_not_say_its_processor_time_was_measured(tmp_path: Path) -> None:
+    for system in ("A", "B"):
+        add(tmp_path, system, UDP, system)
+
+    rows = table_in(beside_in(tmp_path), "Messages of 64\u00a0KiB")[1:]
+
+    assert [[row[1], row[2], row[4]] for row in rows] == [["not measured", "not measured", "not stated"]] * 2
+
+
+@pytest.mark.site
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme still use of Sphinx
+def test_the_page_of_a_transport_says_how_much_was_lost_above_what_it_folds(tmp_path: Path) -> None:
+    for name, log in (("latency", LATENCY), ("throughput", UDP)):
+        add(tmp_path / "data", name, log)
+
+    page = (build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent / "tacholog-perftest" / "udp.html").read_text()
+
+    line = re.search(r'<p class="tl-note tl-loss">(.*?)</p>', page)
+    assert line
+    assert re.sub("<[^>]*>", "", line[1]) == "Throughput: up to 80.9\u00a0% of the messages were lost (64\u00a0KiB)."
+    assert page[: line.start()].count("<details") == page[: line.start()].count("</details>")
+    assert "<details" in page[line.end() : page.index("Throughput", line.end())]
+    assert verify_site(tmp_path / "site").findings == ()
