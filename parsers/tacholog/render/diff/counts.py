@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tacholog.compare.result import OPEN, VERDICTS, Loss, Report, Verdict
+from tacholog.compare.result import OPEN, VERDICTS, Loss, LossSide, Report, Verdict
 from tacholog.render.diff.apart import APART
 from tacholog.render.diff.meanings import MEANINGS, UNTESTED
-from tacholog.render.diff.words import percent, toward
+from tacholog.render.diff.words import toward
+from tacholog.schema.metrics import METRICS
+from tacholog.view.numerals import quantity
 
 _JUDGED: tuple[Verdict, ...] = ("worse", "better", "no_change", *OPEN)
 _UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
@@ -47,9 +49,10 @@ def counts(report: Report) -> list[Count]:
 
 
 def buttons(report: Report) -> list[Count]:
-    """The counts of the rows that compare, and of those in which messages were lost."""
+    """The counts of the rows that compare, and of those in which messages were lost, if any of them compares."""
     found = [count for count in counts(report) if count.place not in APART]
-    return [*found, Count("loss", len(report.losses), "Loss", loss_counts(report))] if report.losses else found
+    is_compared = any(loss.verdict not in APART for loss in report.losses)
+    return [*found, Count("loss", len(report.losses), "Loss", loss_counts(report))] if is_compared else found
 
 
 def ways(report: Report) -> str:
@@ -97,14 +100,14 @@ def loss_words(report: Report) -> str:
     parts = [f"{way} in {len(members)}{'' if place else of}" for place, (way, members) in enumerate((way, one) for way, one in found.items() if one)]
     if found["higher"]:
         worst = max(found["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
-        parts[0] += f" (up to {_share(worst.new)} in a run, was {_share(worst.old)})"
+        parts[0] += f" (up to {share(worst.new)} in a run, was {share(worst.old)})"
     rest = total - len(unproven)
     return f"loss was {', '.join(parts)}, not proven{f'; in {rest} more, which do not compare, messages were lost too' if rest else ''}"
 
 
-def _share(side: object) -> str:
-    most = float(getattr(side, "most", 0.0))
-    return percent(most) if most else "0 %"
+def share(side: LossSide | None, *, median: bool = False) -> str:
+    """The largest share that a run of a side lost, or that of the median run, written as tables write it."""
+    return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
 
 
 def _by_way(losses: Iterable[Loss]) -> dict[str, list[Loss]]:

@@ -9,9 +9,8 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.counts import way_of
+from tacholog.render.diff.counts import share, way_of
 from tacholog.render.diff.meanings import MEANINGS, REASONS, UNTESTED
-from tacholog.render.diff.words import percent
 from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.row_names import row_name
@@ -86,10 +85,10 @@ def _lost(side: LossSide | None) -> Parts:
     if side is None:
         return NOT_STATED, "", ""
     if side.runs == 1:
-        return "", percent(side.most) if side.most else "nothing", ""
+        return "", share(side) if side.most else "nothing", ""
     if not side.lossy:
         return "", "nothing", f" in {side.runs} runs"
-    return f"in {side.lossy} of {side.runs} runs, at most ", percent(side.most), f", median {percent(side.median)}"
+    return f"in {side.lossy} of {side.runs} runs, at most ", share(side), f", median {share(side, median=True)}"
 
 
 def _remarks(loss: Loss) -> Iterator[str]:
