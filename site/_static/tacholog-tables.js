@@ -73,12 +73,13 @@
   }
 
   // Adds a filter to `tools`. `groups` are lists of rows that belong together, each with words of its own; `changed` hears whether there is a filter.
-  function addFilter(tools, key, groups, changed) {
+  // `rowsWord` is what the rows are called where the page has more of them than it lists.
+  function addFilter(tools, key, groups, changed, title = "Filter", rowsWord = "rows") {
     const label = document.createElement("label");
     const input = document.createElement("input");
     input.type = "search";
     input.value = remembered(key);
-    label.append("Filter ", input);
+    label.append(`${title} `, input);
     const count = document.createElement("span");
     count.setAttribute("role", "status");
     tools.append(label, count);
@@ -91,7 +92,7 @@
         for (const row of rows) row.hidden = !isShown;
         shown += isShown;
       }
-      count.textContent = wanted.length ? `${shown} of ${groups.length} rows` : "";
+      count.textContent = wanted.length ? `${shown} of ${groups.length} ${rowsWord}` : "";
       changed(wanted.length > 0);
     };
     input.addEventListener("input", () => { filter(); remember(key, input.value.trim()); });
@@ -185,12 +186,19 @@
     });
     if (groups.length < FILTERED_FROM) return;
     const folds = [...report.querySelectorAll("details:has(table.rows)")];
+    const heads = [...report.querySelectorAll("section:has(table.rows) .h")].map((head) => ({
+      head, given: head.textContent, rows: groups.filter((group) => group.rows[0].closest(".apart, section").querySelector(".h") === head),
+    }));
     let before; // which of them were open
     addFilter(report.querySelector(":scope > .tl-of-report"), `${report.id}.filter`, groups, (isFiltered) => {
       if (isFiltered) before ??= folds.map((fold) => fold.open);
       folds.forEach((fold, place) => { fold.open = isFiltered ? fold.querySelector(".rows > tbody > tr:not([hidden])") !== null : before?.[place] ?? fold.open; });
       if (!isFiltered) before = undefined;
-    });
+      for (const { head, given, rows } of heads) {
+        const found = rows.filter((group) => !group.rows[0].hidden).length;
+        head.textContent = isFiltered && rows.length ? given.replace(/\((\d+)\)$/, `(${found} of $1)`) : given;
+      }
+    }, "Filter the rows below", "listed rows");
   }
 
   function start(root) {

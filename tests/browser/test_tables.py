@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -84,6 +85,8 @@ def test_one_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verd
         page.goto(address)
         again = found_rows(page)
         said = page.locator(".tl-diff > .tl-tools [role=status]").inner_text()
+        heads = page.locator(".tl-diff section .h")
+        of_heads = [int(count) for count in re.findall(r"\((\d+) of \d+\)", " ".join(heads.all_inner_texts()))]
         page.get_by_label("Filter").fill("")
 
         assert one == ["latency p99, uds, copy, 64 KiB"]
@@ -91,9 +94,11 @@ def test_one_filter_finds_rows_of_a_comparison_by_transport_size_metric_and_verd
         assert len(several) > 1
         assert all("uds" in name and "64 KiB" in name and "p50" in name for name in several)
         assert again == several
-        assert said.startswith(f"{len(several)} of ")
+        assert re.fullmatch(rf"{len(several)} of \d+ listed rows", said)
+        assert sum(of_heads) == len(several)
+        assert "Better (7)" in heads.all_inner_texts()
         assert folds.evaluate_all("(all) => all.map((fold) => fold.open)") == before
-        assert sum(before) == 1
+        assert sum(before) == 2  # what is better, and loss, which is higher
 
 
 def test_a_number_is_found_only_where_it_begins(opened: Opener) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +15,14 @@ from tacholog.commands.diff import diff
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Loss, Report
+from tacholog.compare.sides import of_release
+from tacholog.dataset.load import load
+from tacholog.render.diff.comment import comment
+from tacholog.render.diff.counts import headline
 from tacholog.render.diff.loss import loss_lines
-from tacholog.render.diff.meanings import headline
+from tacholog.render.diff.page import brief, html
 from tacholog.render.diff.summary import conclusion
-from tacholog.render.diff.text import text, workflow_commands
+from tacholog.render.diff.text import markdown, text, workflow_commands
 from tacholog.runs.manifest import Host
 
 Compared = Callable[..., Report]
@@ -121,6 +126,63 @@ def test_blocks_of_runs_are_order_confounded(side: Callable[..., object]) -> Non
     loss = only(compare(old, new, Policy()))  # type: ignore[arg-type]
 
     assert (loss.verdict, loss.reasons) == ("unreplicated_diff", ("order_confounded",))
+
+
+def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Report:
+    """Compare shares lost where all old runs were made before all new ones, so that no test is possible."""
+    said = {"metric": "loss", "statistic": "total", "test": "throughput"}
+    runs = old.shape[1]
+    return compare(side(old, range(runs), **said), side(new, range(runs, 2 * runs), **said), Policy())  # type: ignore[arg-type]
+
+
+NOTHING, BURSTS = [0.0] * 6, [0.0, 0.0, 0.0, 0.001, 0.02, 0.33]
+
+
+def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(side: Callable[..., object]) -> None:
+    report = in_blocks(side, np.array([NOTHING, [0.0] * 5 + [0.006]]), np.array([BURSTS, NOTHING]))
+
+    said = "Loss was higher in 1 of 2 rows (up to 33\u00a0% in a run, was 0\u00a0%), lower in 1, not proven."
+    assert conclusion(report) == said
+    assert headline(report) == "nothing to compare; loss: 1 higher, 1 lower, not proven"
+    assert all(said.replace("\u00a0", " ") in show(report).replace("\u00a0", " ") for show in (text, html, comment, markdown))
+    assert said in brief(report, None)
+    assert "<b>2</b> loss: 1 higher, 1 lower, not proven" in brief(report, None)
+    assert '<a href="#loss"><b>2</b> Loss: 1 higher, 1 lower, not proven</a>' in html(report)
+
+
+def test_more_loss_is_not_called_alike_although_the_medians_are_and_comes_first(side: Callable[..., object]) -> None:
+    report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
+
+    assert {loss.verdict for loss in report.losses} == {"unreplicated_same"}
+    lines = loss_lines(report)
+    assert [line.name.rpartition(", ")[2] for line in lines] == ["48\u00a0B", "32\u00a0B", "16\u00a0B"]
+    assert [line.remark.partition(";")[0] for line in lines] == [
+        "higher, not proven: the medians differ by no more than 1 point",
+        "higher, not proven: the medians differ by no more than 1 point",
+        "lower, not proven: the medians differ by no more than 1 point",
+    ]
+
+
+def test_what_was_lost_is_seen_at_once_where_it_is_more_and_folded_where_it_is_less(side: Callable[..., object]) -> None:
+    more, less = (in_blocks(side, *(np.array([one]) for one in sides)) for sides in ((NOTHING, BURSTS), (BURSTS, NOTHING)))
+
+    assert '<section id="loss">\n<details open>' in html(more)
+    assert '<section id="loss">\n<details>' in html(less)
+
+
+def test_loss_that_does_not_compare_is_no_more_and_no_less(side: Callable[..., object], other_host: Host) -> None:
+    said = {"metric": "loss", "statistic": "total", "test": "throughput"}
+    old, new = side(np.array([NOTHING]), range(6), **said), side(np.array([BURSTS]), range(6, 12), host=other_host, **said)
+
+    assert conclusion(compare(old, new, Policy())) == "Messages were lost in 1 row, which does not compare."  # type: ignore[arg-type]
+
+
+def test_releases_of_perftest_that_lost_more_say_so(checkout: Path) -> None:
+    data = load([checkout / "data/perftest"])
+
+    report = compare(of_release(data, "0.3.0"), of_release(data, "0.4.0"), Policy())
+
+    assert conclusion(report).endswith(" Loss was higher in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), lower in 1, not proven.")
 
 
 def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[..., Report]) -> None:

@@ -156,5 +156,5 @@ def test_of_the_order_of_runs_is_said_what_is_known(
     report = compare(side(noise[0], places[0], **said), side(noise[1], places[1], **said | shuffled), Policy())
 
     assert reasons(report) == {reason}
-    assert all(remark(row).endswith(f"medians of 12 and 12 runs; band 10 % assumed; {words}") for row in report.rows)
+    assert all(remark(row).endswith(f"medians of 12 and 12 runs; band: 9.1 % lower to 10 % higher, assumed; {words}") for row in report.rows)
     assert "in a block" not in text(report)

@@ -86,14 +86,14 @@ def test_a_comment_shows_the_worst_row_first_and_counts_the_rest(compared: Compa
 def test_a_comment_without_a_change_says_so_and_lists_no_row(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
-    assert text.startswith("### old → new: 4 no change")
+    assert text.startswith("### old → new: 0 worse, 4 no change")
     assert "| latency" not in text
 
 
 def test_a_comment_with_nothing_to_fold_has_no_fold(compared: Compared, noise: NDArray[np.float64]) -> None:
     text = rendered("comment", compared(noise[0], noise[1]))
 
-    assert text.endswith("\n\nNo change: 4\n")
+    assert text.endswith("\n\nWorse: 0, No change: 4\n")
     assert "<details>" not in text
 
 

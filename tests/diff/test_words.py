@@ -258,7 +258,7 @@ def test_what_was_lost_is_a_row_with_what_can_be_told(compared: Compared) -> Non
 
     (line,) = loss_lines(report)
     assert line.name == "share of messages lost, shm, copy, 1:1, 16\u00a0B".replace("1:1, ", "")
-    assert (line.old, line.new) == ("nothing in 6 runs", "in 2 of 6 runs, at most 0.5 %, median 0.0 %")
+    assert (line.old, line.new) == ("nothing in 6 runs", "in 2 of 6 runs, at most 0.5\u00a0%, median 0\u00a0%")
     assert line.remark == "too noisy to tell: +0.05 points (+0 to +0.5), 6 pairs, adjusted p\u00a00.5"
     assert loss_sentence(report) == "In the other 1 row with a statement of loss no run lost anything."
     assert all("in 2 of 6 runs, at most 0.5" in show(report) for show in SHOWN)

@@ -34,9 +34,10 @@ RUN = "latency-shm/01"
 
 
 def release(root: Path, checkout: Path, label: str, day: int, **changes: object) -> None:
-    """Add a release: a run of perftest 0.1.0 as it was recorded, under another label and day."""
-    folder = root / label / RUN
-    shutil.copytree(checkout / "data/perftest/0.1.0" / RUN, folder)
+    """Add a release: a run of perftest 0.1.0 as it was recorded, under another label and day. ``run`` says which run."""
+    run = str(changes.pop("run", RUN))
+    folder = root / label / run
+    shutil.copytree(checkout / "data/perftest/0.1.0" / run, folder)
     manifest = read_manifest(folder / "run.toml")
     dated = {"release": label, "start_time": f"2026-11-{day:02}T12:00:00Z", "session": f"day-{day}"}
     write(folder / "run.toml", msgspec.structs.replace(manifest, **(dated | changes)))
@@ -133,6 +134,25 @@ def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Pat
     assert "/diffs/" not in (site / "releases.html").read_text().replace('href="diffs/', "")
     assert json.loads((site / "downloads/perfdiff-1.schema.json").read_text())["$defs"]["Report"]["properties"]["schema"]["enum"] == ["perfdiff/1"]
     assert (site / "downloads/latest-diff.md").read_text().startswith("### 1.10 → 1.11: 21 not comparable")
+
+
+@pytest.mark.site
+def test_both_values_of_a_row_lead_to_their_lines_and_a_transport_to_its_page(tmp_path: Path, releases: Path, checkout: Path) -> None:
+    release(releases, checkout, "1.9", 1, run="latency-udp/01")
+    release(releases, checkout, "1.10", 2, run="latency-udp/01")
+    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
+
+    page = (site / "diffs/tacholog-perftest-1.9-to-1.10.html").read_text()
+    (row,) = re.findall(r"<tr><th scope=\"row\">latency p50, shm, copy, 16\u00a0B</th>(.*?)</tr>", page)
+    assert re.findall(r'href="([^"]+)">331\u00a0ns<', row) == [
+        "../logs/1.9/latency-shm/01/perftest.log.html#L11:latency.p50",
+        "../logs/1.10/latency-shm/01/perftest.log.html#L11:latency.p50",
+    ]
+    assert 'id="L11:latency.p50"' in (site / "logs/1.10/latency-shm/01/perftest.log.html").read_text()
+    values = re.findall(r'<td class="n stat-median"[^>]*>(.*?)</td>', page)
+    assert values
+    assert all(value.startswith("<a href=") for value in values)
+    assert '<th scope="row"><a href="../tacholog-perftest/udp.html">udp</a></th>' in page
 
 
 @pytest.mark.site

@@ -214,6 +214,15 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     needed: int | None = None
     differences: tuple[Difference, ...] = ()
 
+    @property
+    def change(self) -> float | None:
+        """How much more is lost, as a share: what a test estimated, else by the medians; where these are equal, by the largest shares."""
+        if self.difference is not None:
+            return self.difference
+        if self.old is None or self.new is None or self.verdict in ("not_comparable", "invalid"):
+            return None
+        return (self.new.median - self.old.median) or (self.new.most - self.old.most)
+
 
 class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the controls show: rows that no release changes. They are not among the rows of the report.

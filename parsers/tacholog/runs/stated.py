@@ -11,7 +11,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -131,9 +131,10 @@ def is_of_machine(option: str) -> bool:
     return option.endswith(_ON)
 
 
-def options_words(text: str) -> str:
-    """Return the options that `options_apart` found in words, for a label."""
-    return ", ".join(f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in json.loads(text).items())
+def options_words(text: str, title: Callable[[str], tuple[str, str]] = lambda name: (name, "")) -> str:
+    """Return the options that `options_apart` found in words, for a label. ``title`` gives an option's words and the unit behind its value."""
+    named = ((*title(name), value) for name, value in json.loads(text).items())
+    return ", ".join(f"{words} {', '.join(map(str, value)) if isinstance(value, list) else value}{unit}" for words, unit, value in named)
 
 
 def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tuple[str | None, Mapping[str, str]]:

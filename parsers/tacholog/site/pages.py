@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def plan(view: View, fields: tuple[str, ...] = DEFAULT, kept: KeptPages | None =
         *([SitePage(_BESIDE, f"{_BESIDE}.md.jinja", index.context)] if index.context["has_beside"] else []),
         _hosts_page(view),
         _about(view),
-        *_diff_pages(view),
+        *_with_transports(_diff_pages(view), groups),
     ]
     return [*pages, *(SitePage(name, "frame.md.jinja", {"menus": name == PART_FRAME}) for name in (FRAME, PART_FRAME))]
 
@@ -336,6 +336,14 @@ def _about(view: View) -> SitePage:
     if result:
         example = (result.run.run, result.log, str(result.line), result.metric, result.statistic)
     return SitePage("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
+
+
+def _with_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> Iterator[SitePage]:
+    """Yield the pages of comparisons, each with the pages of its system's transports, which it links to."""
+    parts = [part for group in groups for page in group.pages for part in page.parts]
+    for page in pages:
+        rows = [part.entry() for part in parts if part.system == page.context.get("system")]
+        yield msgspec.structs.replace(page, context={**page.context, "rows": rows})
 
 
 def _diff_pages(view: View) -> Sequence[SitePage]:

@@ -13,6 +13,7 @@ from tacholog.compare.diff.compare import check_across
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Report
 from tacholog.errors import TachologError
+from tacholog.render.diff.leads import leads_to
 from tacholog.render.diff.page import anchor_of, brief, fragment
 from tacholog.render.html import NOTHING, join, tag
 from tacholog.render.tables.history import finder, tables_of
@@ -24,6 +25,7 @@ from tacholog.sphinx.perf import Perf
 from tacholog.sphinx.programs import feed_link
 from tacholog.sphinx.store import dataset_folder, view
 from tacholog.view.history import diff_documents, histories_in, neighbours
+from tacholog.view.page_index import Entry, page_index
 from tacholog.view.views import Selection, View
 
 if TYPE_CHECKING:
@@ -35,8 +37,12 @@ _WORDS = 2
 
 
 class PerfDiff(Perf):
-    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` gives one line, with a link to the whole comparison."""
+    """``{perf-diff} OLD NEW``: what changed between two releases. ``:summary:`` gives one line, with a link to the whole comparison.
 
+    The body maps systems and transports to pages, as that of ``{perf-overview}`` does.
+    """
+
+    has_content = True
     required_arguments = 1
     optional_arguments = 0
     option_spec: ClassVar[dict[str, Callable[[str], object]] | None] = {
@@ -59,8 +65,7 @@ class PerfDiff(Perf):
         old, new = releases
         system = self.options.get("system")
         labels = self.labels(str(self.options.get("label", "")))
-        for release in (old, new):
-            view(self.env, Selection(system=system, release=release, labels=labels))
+        views = [view(self.env, Selection(system=system, release=release, labels=labels)) for release in (old, new)]
         folder = dataset_folder(self.env)
         chosen = {name: tuple(str(self.options[option]).split()) for name, option in _LISTS if option in self.options}
         policy = msgspec.convert({"transports": self._transports(), **chosen}, Policy)
@@ -73,7 +78,12 @@ class PerfDiff(Perf):
         only = tuple(str(self.options.get("only", "")).split())
         if unknown := set(only) - set(VERDICTS):
             return self.warn(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
-        return self.html(fragment(report, anchor_of(str(system or ""), old, new, labels), only, self.options.get("limit", _LIMIT)))
+        try:
+            pages = page_index(msgspec.json.decode("\n".join(self.content) or "[]", type=list[Entry]))
+        except (msgspec.DecodeError, ValueError) as error:
+            return self.warn(f"the body is not a list of [system, transport, document]: {error}")
+        leads = leads_to(report, {"old": views[0], "new": views[1]}, self.links, pages)
+        return self.html(fragment(report, anchor_of(str(system or ""), old, new, labels), only, self.options.get("limit", _LIMIT), leads))
 
     def _transports(self) -> tuple[str, ...]:
         return (str(self.options["transport"]),) if "transport" in self.options else ()

@@ -159,6 +159,14 @@ def build_words(build: str) -> str:
     return f"{commit[:_COMMIT_SHOWN]} with uncommitted changes" if dirty else commit[:_COMMIT_SHOWN]
 
 
+def option_title(name: str) -> tuple[str, str]:
+    """Return what an option of a campaign is called, and the unit behind its value: ``warmup_s`` is the warm-up, in seconds."""
+    stem, _, unit = name.rpartition("_")
+    known = unit in _OPTION_UNITS and bool(stem)
+    words = (stem if known else name).replace("_", " ")
+    return words.replace("warmup", "warm-up"), f" {unit}" if known else ""
+
+
 def _number(value: object) -> float:
     return float(str(value))
 
@@ -167,6 +175,7 @@ def _count(one: str) -> Callable[[object], str]:
     return lambda value: f"{grouped(_number(value))} {one}" + ("" if value == 1 else "s")
 
 
+_OPTION_UNITS = ("s", "ms", "us", "ns")  # at the end of an option's name
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
@@ -187,7 +196,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "tool_version": lambda value: f"tool {value}",
     "release": lambda value: f"release {value}",
     "campaign": lambda value: f"campaign {value}",
-    "options": lambda value: options_words(str(value)),
+    "options": lambda value: options_words(str(value), option_title),
     "settings": lambda value: ", ".join(f"{name} {text}".strip() for name, text in settings_of(str(value)).items()),
     "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",

@@ -96,8 +96,17 @@ def losses(
         for place, (key, old, new, one, alike) in enumerate(rows)
     ]
     ranks = np.array([VERDICTS.index(loss.verdict) for loss in found], np.int64)
-    size = np.array([-abs(loss.difference or 0.0) for loss in found])
-    return tuple(found[place] for place in np.lexsort((*natural(data, either(pairs)), size, ranks)).tolist())
+    size = np.array([_place(loss) for loss in found]).reshape(-1, 2)
+    return tuple(found[place] for place in np.lexsort((*natural(data, either(pairs)), size[:, 1], size[:, 0], ranks)).tolist())
+
+
+def _place(loss: Loss) -> tuple[float, float]:
+    """Where a row stands among those of its verdict: by what the test estimated; without a test what lost more now, the largest share first."""
+    if loss.difference is not None:
+        return 0.0, -abs(loss.difference)
+    if not loss.change:
+        return 0.0, 0.0
+    return -float(np.sign(loss.change)), -max(side.most for side in (loss.old, loss.new) if side)
 
 
 def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[RunOrder], policy: Policy, free: Flags) -> _Tested:

@@ -13,7 +13,7 @@ from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
 from tacholog.compare.diff.match import NONE, CellPairs
 from tacholog.compare.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
-from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags
+from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags, lower_is_better
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
@@ -46,12 +46,13 @@ class Findings(NamedTuple):
 
 
 def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
-    """The rows, by verdict, the largest effect first, then in the order of their names."""
+    """The rows, by verdict, the largest effect first, then in the order of their names. Of those that differ without proof, worse is first."""
     cell = either(findings.pairs)
     effect = _effect(findings)
     kind = findings.verdicts.verdict
     large = np.isin(kind, [CODE[verdict] for verdict in _BY_EFFECT])
-    order = np.lexsort((*natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), kind))
+    to_better = (kind == CODE["unreplicated_diff"]) & (np.where(lower_is_better(findings.data, findings.pairs), effect, -effect) < 0)
+    order = np.lexsort((*natural(findings.data, cell), np.where(large, -np.abs(effect), 0.0), to_better, kind))
     columns = _worded(findings, order, policy.false_discovery_rate) | _estimated(findings, order) | _names(findings, order, policy)
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from tacholog.compare.result import Report
+from tacholog.render.diff.counts import counts, headline
 from tacholog.render.diff.loss import LossLine, loss_lines
-from tacholog.render.diff.meanings import counts, headline
 from tacholog.render.diff.notes import host_words, machine_words, warnings
 from tacholog.render.diff.sections import DiffLine, line_of
 from tacholog.render.diff.summary import conclusion
@@ -44,7 +44,7 @@ def comment(report: Report) -> str:
 def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
     """What is open, as far as there is room for it: at most so many lines, the counts and the warnings before the rows."""
     said = [warning for warning in warnings(report) if warning not in shown_above][:_MOST_WARNINGS]
-    counted = ", ".join(f"{title}: {count}" for title, count in counts(report))
+    counted = ", ".join(f"{one.title}: {one.number}{f' ({one.ways})' if one.ways else ''}" for one in counts(report))
     if not counted and not said:
         return
     shown = undecided[: max(0, min(_MOST_UNDECIDED, room - len(said) - _FRAME))]

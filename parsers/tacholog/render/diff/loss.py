@@ -9,8 +9,8 @@ import msgspec
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import OPEN, Loss, LossSide, Report, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.meanings import MEANINGS, REASONS
-from tacholog.render.diff.words import percent
+from tacholog.render.diff.counts import share, way_of
+from tacholog.render.diff.meanings import MEANINGS, REASONS, UNTESTED
 from tacholog.schema.marks import MARKS
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.row_names import row_name
@@ -18,14 +18,28 @@ from tacholog.view.row_names import row_name
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 
 
+Parts = tuple[str, str, str]  # what was lost: the words before the largest share of a run, that share, and the words after it
+
+
 class LossLine(msgspec.Struct, frozen=True):
-    """A row in which something was lost, in words."""
+    """A row in which something was lost, in words. ``way``: whether the loss is higher now, lower, or alike."""
 
     name: str
-    old: str
-    new: str
+    old_parts: Parts
+    new_parts: Parts
     remark: str
     verdict: Verdict
+    way: str
+
+    @property
+    def old(self) -> str:
+        """What the old side lost."""
+        return "".join(self.old_parts)
+
+    @property
+    def new(self) -> str:
+        """What the new side lost."""
+        return "".join(self.new_parts)
 
 
 def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
@@ -36,7 +50,7 @@ def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
 
 def _line(loss: Loss, *, with_system: bool) -> LossLine:
     remark = "; ".join(_remarks(loss))
-    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict)
+    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, way_of(loss))
 
 
 def loss_sentence(report: Report) -> str:
@@ -67,19 +81,19 @@ def _lossless(report: Report) -> str:
     )
 
 
-def _lost(side: LossSide | None) -> str:
+def _lost(side: LossSide | None) -> Parts:
     if side is None:
-        return NOT_STATED
+        return NOT_STATED, "", ""
     if side.runs == 1:
-        return percent(side.most) if side.most else "nothing"
+        return "", share(side) if side.most else "nothing", ""
     if not side.lossy:
-        return f"nothing in {side.runs} runs"
-    return f"in {side.lossy} of {side.runs} runs, at most {percent(side.most)}, median {percent(side.median)}"
+        return "", "nothing", f" in {side.runs} runs"
+    return f"in {side.lossy} of {side.runs} runs, at most ", share(side), f", median {share(side, median=True)}"
 
 
 def _remarks(loss: Loss) -> Iterator[str]:
     """The verdict with its evidence, or the reason why there is none."""
-    title = MEANINGS[loss.verdict].title.lower()
+    title = _title(loss)
     yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
     if loss.verdict == "too_few_pairs":
         yield words.few(loss.attainable_p, loss.needed, loss.design)
@@ -90,6 +104,17 @@ def _remarks(loss: Loss) -> Iterator[str]:
         yield from words.elsewhere(loss.old, loss.differences)
     else:
         yield from (words.different(loss.verdict, one) for one in loss.differences)
+
+
+def _title(loss: Loss) -> str:
+    """The verdict; of a row without a test also whether the loss is higher or lower now: the medians alone would call many runs with loss alike."""
+    title, way = MEANINGS[loss.verdict].title.lower(), way_of(loss)
+    if way == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
+        return title
+    if loss.verdict == "unreplicated_same" and loss.threshold:
+        points = loss.threshold * 100
+        return f"{way}, not proven: the medians differ by no more than {points:g} point{'' if points == 1 else 's'}"
+    return f"{way}, not enough runs" if loss.verdict == "insufficient" else f"{way}, not proven"
 
 
 def _holds_zero(loss: Loss) -> bool:

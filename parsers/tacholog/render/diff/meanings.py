@@ -1,4 +1,4 @@
-"""What the verdicts of a diff mean, why a row has its verdict, and how many rows have which."""
+"""What the verdicts of a diff mean, and why a row has its verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import VERDICTS, DiffRow, Report, Verdict
+from tacholog.compare.result import DiffRow, Verdict
 from tacholog.view.refusals import PUBLISHED_AGAIN
 
 UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
@@ -121,22 +121,3 @@ def untested_words(rows: Iterable[DiffRow]) -> str:
     if kind in ("order_confounded", "sessions_confounded"):
         return "no test was possible, because the sides did not take turns"
     return "compared without a test, by the median of each side"
-
-
-def counts(report: Report) -> list[tuple[str, int]]:
-    """How many rows got each verdict that any row got, worst first."""
-    return [(MEANINGS[verdict].title, report.counts[verdict]) for verdict in VERDICTS if report.counts[verdict]]
-
-
-def headline(report: Report) -> str:
-    """The result in one line."""
-    if "same_runs" in report.warnings:
-        return "the same runs"
-    counted = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
-    return f"{counted}; loss: {loss_counts(report)}" if report.losses else counted
-
-
-def loss_counts(report: Report) -> str:
-    """How many rows in which something was lost got each verdict that any got, worst first."""
-    found = ((MEANINGS[verdict].title.lower(), report.loss_counts.get(verdict, 0)) for verdict in VERDICTS)
-    return ", ".join(f"{count} {title}" for title, count in found if count)

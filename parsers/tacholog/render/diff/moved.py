@@ -22,8 +22,13 @@ _MOST_STATISTICS = 3  # of a metric that are named; of more, tails are told toge
 
 
 class TransportCounts(msgspec.Struct, frozen=True):
-    """How many rows of a transport have each verdict, for better and worse which rows these are, and how many rows do not compare."""
+    """How many rows of a transport have each verdict, for better and worse which rows these are, and how many rows do not compare.
 
+    ``system`` and ``transport`` are those of its rows, ``name`` is what they are called.
+    """
+
+    system: str | None
+    transport: str | None
     name: str
     counts: tuple[tuple[Verdict, int, str], ...]
     apart: int
@@ -60,7 +65,12 @@ def _amount(row: DiffRow) -> str:
 
 
 def by_transport(report: Report) -> list[TransportCounts]:
-    """Return the counts of each transport, which add up to those of the sections; nothing if there are fewer than two transports."""
+    """Return the counts of each transport, which add up to those of the sections.
+
+    Return nothing if there are fewer than two transports, or if no row compares: that is one sentence, and not a table of zeros.
+    """
+    if not any(report.counts[verdict] for verdict in VERDICTS if verdict not in APART):
+        return []
     several = len({row.key.system for row in report.rows}) > 1
     found: dict[str, list[DiffRow]] = {}
     for row in report.rows:
@@ -73,7 +83,8 @@ def by_transport(report: Report) -> list[TransportCounts]:
 def _counted(name: str, rows: Sequence[DiffRow], shown: Sequence[Verdict]) -> TransportCounts:
     counted = Counter(row.verdict for row in rows)
     counts = ((verdict, counted[verdict], _which([row for row in rows if row.verdict == verdict])) for verdict in shown)
-    return TransportCounts(name, tuple(counts), sum(counted[verdict] for verdict in APART))
+    first = rows[0].key
+    return TransportCounts(first.system, first.transport, name, tuple(counts), sum(counted[verdict] for verdict in APART))
 
 
 def _which(rows: Sequence[DiffRow]) -> str:

@@ -11,10 +11,11 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import Controls, InputProblem, Report, RunOrder
+from tacholog.compare.result import Controls, Difference, InputProblem, Report, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
+from tacholog.view.names import option_title
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
@@ -37,7 +38,7 @@ SAME_RUNS = "Both sides are the same runs, by the SHA-256 of their logs and by w
 WARNINGS: Mapping[str, str] = MappingProxyType(
     {
         "same_build": "Both sides are the same build (A/A): every worse or better here is a false alarm.",
-        "order_confounded": "Unpaired and order-confounded: the sides did not take turns. At some moment one side was ahead by more than a quarter "
+        "order_confounded": "The sides did not take turns: at some moment one side was ahead by more than a quarter "
         "of its runs. Anything else that changed meanwhile, such as temperature or load, looks like a change of the release. "
         f"{_BY_MEDIANS} Interleave the runs to get a verdict, as tacholog ab does.",
         "sessions_confounded": "The sessions of the sides did not take turns: at some moment one side was ahead by more than a quarter of "
@@ -133,6 +134,12 @@ def host_words(report: Report) -> list[str]:
     return found
 
 
+def changed_words(found: Difference) -> str:
+    """What else is not the same on both sides, as pages call it: ``warm-up: 0.2 -> 0.1 s``."""
+    words, unit = option_title(found.field)
+    return f"{words}: {found.old or NOT_STATED} -> {found.new or NOT_STATED}{unit}"
+
+
 def _not_judged(controls: Controls) -> str:
     other = "the controls of the two sides are not the same program, so they show nothing"
     if controls.other:
@@ -213,7 +220,7 @@ def _place_of(field: str) -> str:
 
 
 def _hint(field: str) -> str:
-    return f"No row of one side has its like on the other, but without {field.replace('_', ' ')} some would: --across {field} compares them."
+    return f"No row is on both sides. To compare rows whose {title_of(field)} is not the same, use tacholog diff --across {field}."
 
 
 def ended(report: Report) -> list[str]:

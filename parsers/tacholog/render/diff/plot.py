@@ -91,8 +91,9 @@ def _ratio_parts(row: DiffRow, value: float, span: float) -> Iterator[Html]:
 def legend() -> Html:
     """What the drawings show, in words."""
     sentences = (
-        "Ratio, drawn: the sign is the ratio of new to old, its line the interval of the row alone. Changes within the shaded band do not count.",
-        "Runs: each dot is one run, old above, new below.",
+        "In the tables below: the sign in the column \u201cRatio, drawn\u201d is the ratio of new to old, its line the interval of the row alone.",
+        "Changes within the shaded band do not count.",
+        "In the column \u201cRuns\u201d each dot is one run: hollow and above is old, filled and below is new.",
     )
     return join([" ".join(sentences)])
 

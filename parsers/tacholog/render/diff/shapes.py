@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tacholog.compare.result import Verdict
 from tacholog.render.html import Html, tag
 
 _SIZE = 14
 
 # A path around (0, 0), in the pixels of a drawing: up is worse, down is better, hollow is undecided, a cross was not tested.
-_PATHS: Mapping[Verdict, str] = MappingProxyType(
+_PATHS: Mapping[str, str] = MappingProxyType(
     {
         "worse": "M{x} {y}m0 -5.5l5.5 9.5h-11z",
         "better": "M{x} {y}m0 5.5l5.5 -9.5h-11z",
@@ -24,13 +23,13 @@ _PATHS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
-def path_of(verdict: Verdict, x: float, y: float) -> str | None:
+def path_of(verdict: str, x: float, y: float) -> str | None:
     """Return the path of the sign of a verdict; nothing for a verdict that says nothing about a ratio."""
     path = _PATHS.get(verdict)
     return path.format(x=f"{x:g}", y=f"{y:g}") if path else None
 
 
-def swatch(verdict: Verdict) -> Html:
+def swatch(verdict: str) -> Html:
     """Return the sign on its own, for a legend; nothing if there is none."""
     path = path_of(verdict, _SIZE / 2, _SIZE / 2)
     if path is None:

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from tacholog.compare.result import OPEN, Curve, Input, Report, Verdict
+from tacholog.compare.result import Curve, Input, Report, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.apart import APART, apart_words
-from tacholog.render.diff.meanings import UNTESTED, loss_counts, untested_words
+from tacholog.render.diff.counts import has_tests, loss_words, ways
+from tacholog.render.diff.meanings import UNTESTED, untested_words
 from tacholog.render.diff.moved import where_and_how_much
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.sections import sides_of
@@ -47,8 +48,8 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
     if "same_runs" in report.warnings:
         return SAME_RUNS
     told = "; ".join([*_changes(report), *_untested(report)])
-    rest = "; ".join([*_apart(report, with_reasons=with_reasons or not _has_tests(report.counts)), *_open(report)])
-    sentences = [told, rest, *_lost(report)]
+    rest = "; ".join([*_apart(report, with_reasons=with_reasons or not has_tests(report.counts)), *_open(report)])
+    sentences = [told, rest, loss_words(report) if report.losses else ""]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or "There is nothing to compare."
 
 
@@ -59,14 +60,10 @@ def shown_part(report: Report, only: Sequence[str]) -> Report:
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
 
-def _has_tests(counts: Mapping[str, int]) -> bool:
-    return any(counts[verdict] for verdict in ("worse", "better", "no_change", *OPEN))
-
-
 def _changes(report: Report) -> Iterator[str]:
     """What tests found."""
     counts = report.counts
-    if _has_tests(counts):
+    if has_tests(counts):
         if counts["worse"] or counts["better"]:
             order: tuple[Verdict, ...] = ("worse", "better") if counts["worse"] else ("better", "worse")
             yield ", ".join(_found(report, verdict, is_first=verdict == order[0]) for verdict in order)
@@ -97,7 +94,7 @@ def _rows(count: int) -> str:
 
 def _untested(report: Report) -> Iterator[str]:
     """Of a report without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
-    rows = [] if _has_tests(report.counts) else [row for row in report.rows if row.verdict in UNTESTED]
+    rows = [] if has_tests(report.counts) else [row for row in report.rows if row.verdict in UNTESTED]
     if not rows:
         return
     again = sum("same_measurement" in row.reasons and "same_runs" not in row.flags for row in rows)
@@ -105,7 +102,8 @@ def _untested(report: Report) -> Iterator[str]:
         yield f"nothing measured changed: {again} {_rows(again)} {'is' if again == 1 else 'are'} the same measurement, published again"
         return
     differ, alike = (report.counts[verdict] for verdict in UNTESTED)
-    beyond = f"{differ or 'no'} row{'s differ' if differ > 1 else ' differs'} by more than the band"
+    pointing = f" ({ways(report)})" if differ else ""
+    beyond = f"{differ or 'no'} row{'s differ' if differ > 1 else ' differs'} by more than the band{pointing}"
     reprints = f" ({again} the same measurement, published again)" if again else ""
     yield f"{untested_words(rows)}: {beyond}, {alike or 'none'} {'is' if alike == 1 else 'are'} alike{reprints}"
 
@@ -121,17 +119,12 @@ def _open(report: Report) -> Iterator[str]:
     """For how many rows that compare nothing is proven, and why if that is the same for all."""
     counts = report.counts
     found = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
-    untested = sum(counts[verdict] for verdict in UNTESTED) if _has_tests(counts) else 0
+    untested = sum(counts[verdict] for verdict in UNTESTED) if has_tests(counts) else 0
     if total := sum(found.values()) + untested:
         why = f" ({next(iter(found))})" if len(found) == 1 and not untested else ""
+        differ = counts["unreplicated_diff"] if untested else 0
+        why = f" ({differ} of them {'differ' if differ > 1 else 'differs'}: {ways(report)})" if differ else why
         yield f"for {total} the runs cannot prove a change{why}"
-
-
-def _lost(report: Report) -> Iterator[str]:
-    """The rows in which messages were lost; their verdicts if a test gave one."""
-    if report.losses:
-        tested = any(report.loss_counts.get(verdict) for verdict in ("worse", "better", "no_change"))
-        yield f"messages were lost in {len(report.losses)} {_rows(len(report.losses))}{f' ({loss_counts(report)})' if tested else ''}"
 
 
 def across_words(report: Report) -> str:

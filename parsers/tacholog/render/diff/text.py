@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tacholog.compare.result import Report
+from tacholog.render.diff.counts import counts, headline
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
-from tacholog.render.diff.meanings import counts, headline
-from tacholog.render.diff.notes import machine_words, marked, warnings
+from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
 from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
 from tacholog.render.markdown import escape as _escape
 from tacholog.render.markdown import plain as _plain
-from tacholog.view.numerals import NOT_STATED
 
 FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
 _NUMERIC = (1, 2, 3)  # columns that stand flush right
@@ -39,7 +38,7 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [f"| {title} | {count} |" for title, count in counts(shown_part(report, only))]
+    counted = [f"| {one.words} | {one.number} |" for one in counts(shown_part(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
     return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
 
@@ -118,7 +117,7 @@ def _notes(report: Report) -> Iterator[str]:
     if unstated:
         notes.append(f"Not stated on one side or both, so rows can only be judged as single values: {unstated}.")
     notes += [f"Marked: {mark}" for mark in marked(report)]
-    notes += [f"Changed too: {change.field}: {change.old or NOT_STATED} -> {change.new or NOT_STATED}" for change in report.changed]
+    notes += [f"Changed too: {changed_words(change)}" for change in report.changed]
     if notes:
         yield ""
         yield from notes

@@ -77,7 +77,18 @@ def change(row: DiffRow) -> str:
         return ""
     if row.verdict in ("worse", "better"):
         return f"{percent(abs(row.ratio - 1))} {row.verdict}{_of_medians(row)}"
-    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}"
+    way = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
+    return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{way}"
+
+
+def toward(row: DiffRow) -> str:
+    """Which way a row points that nothing proves to be worse or better: 26 % lower is bad for a rate, and good for a latency."""
+    return "" if not row.change else "toward worse" if row.change > 0 else "toward better"
+
+
+def band(threshold: float) -> str:
+    """The band around no change. It is a factor, as ratios are: x1.1 up and x1/1.1 down, so 10 % higher and 9.1 % lower are as far."""
+    return f"{percent(threshold / (1 + threshold))} lower to {percent(threshold)} higher"
 
 
 def _higher(value: float) -> str:
@@ -160,11 +171,12 @@ def _limits(row: DiffRow) -> str:
     """The threshold where it decided, and the smallest detectable change of undecided rows."""
     if row.threshold is None:
         return ""
-    limit = f"{percent(row.threshold)} {THRESHOLD_SOURCES.get(row.threshold_source or '', '')}".strip()
+    source = THRESHOLD_SOURCES.get(row.threshold_source or "", "")
+    limit = f"{percent(row.threshold)} {source}".strip()
     if row.verdict in OPEN:
         return f"{_open(row)}, threshold {limit}"
     if row.verdict.startswith("unreplicated"):
-        return f"band {limit}" if row.reasons != ("same_measurement",) else ""
+        return f"band: {', '.join(filter(None, (band(row.threshold), source)))}" if row.reasons != ("same_measurement",) else ""
     return f"threshold {limit}" if row.threshold_source != "policy" else ""
 
 

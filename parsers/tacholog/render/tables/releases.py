@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tacholog.compare.result import VERDICTS, Report, Verdict
+from tacholog.compare.result import Report
 from tacholog.render.diff.apart import APART, apart_words
-from tacholog.render.diff.meanings import MEANINGS
+from tacholog.render.diff.counts import buttons
 from tacholog.render.diff.moved import moved_most
 from tacholog.render.diff.page import anchor_of
 from tacholog.render.diff.shapes import swatch
@@ -99,16 +99,12 @@ def _changes(report: Report, page: str | None) -> Html:
     """Return how many rows got which verdict, with a link to the comparison."""
     title = f"{report.old.name} \u2192 {report.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
-    counts = [(verdict, report.counts[verdict]) for verdict in VERDICTS if verdict not in APART and report.counts[verdict]]
-    items = [tag("li", swatch(verdict), tag("b", count), f" {_title(verdict)}", class_=verdict) for verdict, count in counts]
+    counts = buttons(report)
+    items = [tag("li", swatch(one.place), tag("b", one.number), f" {one.words.lower()}", class_=one.style) for one in counts]
     apart = apart_words(report)
     items += [tag("li", f"{apart}." if not counts else f"{sum(report.counts[verdict] for verdict in APART)} do not compare")] if apart else []
     counted = tag("ul", *items, class_="counts stat-count") if items else NOTHING
     return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
-
-
-def _title(verdict: Verdict) -> str:
-    return MEANINGS[verdict].title.lower()
 
 
 def _moved(report: Report, page: str | None, anchor: str) -> Html:

@@ -17,7 +17,7 @@ import msgspec
 
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.render.diff.meanings import headline
+from tacholog.render.diff.counts import headline
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.tables.history import change_time, change_title, change_words
 from tacholog.site.output.diffs import comparison
