@@ -30,7 +30,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "\u2020",
             "Too few samples for this percentile",
             "Fewer than ten samples lie beyond this percentile. It is little more than the largest value seen, and mostly too good. If the "
-            "log does not state the number of samples, it is estimated as the most that fit into the planned time.",
+            "log does not state the number of samples, it is estimated as the most that there can be: that fit into the planned time, or that the "
+            "messages of the run give if only one in so many is measured.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
