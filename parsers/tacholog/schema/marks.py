@@ -186,6 +186,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "The log and the manifest disagree",
             "The manifest of the run and its log state a condition differently. The value of the log is used; the page on data quality names both.",
         ),
+        "altered": Mark(
+            "#",
+            "Not the log that was recorded",
+            "The SHA-256 of the log is not the one in the manifest of its run: the log was cut or changed since it was recorded, or the manifest "
+            "was. This is what the log says now, and it gets no verdict. The page on data quality names both checksums.",
+        ),
         "two_groups": Mark(
             "\u2225",
             "Runs fall into two groups",
