@@ -253,6 +253,19 @@ def test_require_and_diff_say_by_one_percentage_how_much_worse_a_rate_is(side: S
     assert verdicts == ["passed", "failed"]
 
 
+def test_a_gate_of_a_rate_has_the_limit_that_the_verdict_of_diff_has(side: Side, tmp_path: Path) -> None:
+    """The threshold of 3 % is x1.03, and of a rate x1/1.03: 2.91 % less. A rate of x0.9705 is beyond it, though by less than 3 %."""
+    stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+    values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
+    old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
+
+    report = judged(tmp_path, '[[gate]]\nmetric = "goodput"\n', new, lambda _: old, "main")
+
+    (row,) = report.results[0].rows
+    assert [one.verdict for one in compare(old, new, Policy()).rows] == ["worse"]
+    assert (row.verdict, row.limit) == ("failed", pytest.approx(0.0291, abs=1e-4))
+
+
 def test_less_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.float64]) -> None:
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
     old, new = side(noise[0][:1], OLD_TURNS, **stated), side(noise[1][:1] * 0.8, NEW_TURNS, **stated)
