@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from tacholog.dataset.columns import ColumnBuilder, Columns, Shape, marks_of
+from tacholog.dataset.load import load
 from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions, DataPath, Touched
 from tacholog.schema.records import Number, Record
 
+LOGS = Path(__file__).parent / "formats"
 CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)
 
 
@@ -76,6 +82,34 @@ def test_the_latency_of_zero_copy_is_that_of_a_reference_unless_the_payload_was_
 def test_a_closed_loop_cannot_have_more_samples_than_round_trips_fit_into_its_time() -> None:
     assert "p99.99" not in marked(latency(mean=100_000, p99_99=200_000), CLOSED)
     assert "p99.99" in marked(latency(mean=101_000, p99_99=200_000), CLOSED)
+
+
+@pytest.mark.parametrize(("received", "lost", "expected"), [(9_990_000, 0, {}), (5_000_000, 4_989_999, {"p99": ("undersampled",)})])
+def test_where_one_message_in_so_many_is_measured_there_are_no_more_samples_than_the_messages_of_the_size_give(
+    received: float, lost: float, expected: dict[str, tuple[str, ...]]
+) -> None:
+    """Of 9,990,000 messages one in 10,000 makes at most 1000 samples, of which ten lie beyond p99; another size has more of them."""
+    other = msgspec.structs.replace(throughput(received=1e9), payload_bytes=128)
+    found = marked(
+        latency(mean=5, p99=7), run=RunContext(messages_per_latency_sample=10_000), others=[throughput(received=received, lost=lost), other]
+    )
+
+    assert found == expected
+
+
+def test_percentiles_of_a_throughput_test_of_rti_perftest_have_as_few_samples_as_its_two_logs_say(tmp_path: Path) -> None:
+    """The publisher's log says "1 latency sample every 10000 samples", and the subscriber's "Packets:  1420059": at most 143 samples."""
+    names = ("3.0.1-throughput-pub.log", "3.0.1-throughput-sub.log")
+    for name in names:
+        shutil.copy(LOGS / "rti" / name, tmp_path)
+    entries = "".join(f'[[logs]]\nfile = "{name}"\nsha256 = "{hashlib.sha256((LOGS / "rti" / name).read_bytes()).hexdigest()}"\n' for name in names)
+    (tmp_path / "run.toml").write_text(f'schema = 1\nsystem = "RTI Connext DDS"\nnotes = []\n{entries}')
+
+    results = load([tmp_path]).results
+
+    few = results[[("undersampled" in marks) for marks in results["marks"]]]
+    assert set(few["log"]) == {names[0]}
+    assert list(few["statistic"]) == ["p99", "p99.99", "p99.9999"]
 
 
 def test_without_samples_and_without_the_load_mode_nothing_is_said() -> None:

@@ -257,6 +257,21 @@ def test_a_log_that_was_cut_after_its_run_is_exit_code_2_and_named_in_every_outp
     assert (problem["side"], problem["run"], problem["log"]) == ("new", "latency-uds/03", "perftest.log")
 
 
+def test_rows_with_a_log_that_is_not_the_one_that_was_recorded_get_no_verdict(recorded: Path) -> None:
+    """A number leads to the line of the log that was recorded; of this one nobody knows what the line said."""
+    before = json.loads(run(recorded / "old", recorded / "new", "--format", "json").stdout)
+    log = recorded / "new/latency-uds/03/perftest.log"
+    log.write_text(log.read_text() + "# a word more\n")
+
+    after = json.loads(run(recorded / "old", recorded / "new", "--format", "json").stdout)
+
+    assert "invalid" not in {row["verdict"] for row in before["rows"]}
+    judged = [row for row in after["rows"] if row["verdict"] == "invalid"]
+    assert {(row["key"]["transport"], *row["reasons"]) for row in judged} == {("uds", "altered")}
+    assert {row["verdict"] for row in after["rows"] if row["key"]["transport"] == "uds"} == {"invalid"}
+    assert "not the log that was recorded" in run(recorded / "old", recorded / "new").stdout
+
+
 def test_a_raw_log_without_its_end_is_exit_code_2_and_named(recorded: Path, tmp_path: Path) -> None:
     whole, cut = recorded / "old/latency-uds/01/perftest.log", tmp_path / "cut.log"
     cut.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-1]))

@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from tacholog.commands.require import rendered, require
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.policy import Policy
 from tacholog.compare.requirements.file import read_requirements
 from tacholog.compare.requirements.interval import attainable, median_interval, values_needed
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
@@ -24,6 +26,7 @@ from tacholog.compare.requirements.units import UNITS
 from tacholog.compare.sides import of_release
 from tacholog.dataset.frames import Dataset, frame
 from tacholog.errors import UnreadableInput
+from tacholog.render.diff.words import change
 from tacholog.render.requirements.badge import badges
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
@@ -232,9 +235,41 @@ def test_a_relative_requirement_is_judged_by_the_interval_of_the_diff(
     assert row.worse == pytest.approx(factor - 1, abs=0.02)
 
 
+def test_require_and_diff_say_by_one_percentage_how_much_worse_a_rate_is(side: Side, tmp_path: Path) -> None:
+    """Of a rate that is x0.88 of the old one, diff said 12 % worse, and require 14 %."""
+    stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+    values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
+    old, new = side(values, OLD_TURNS, **stated), side(values * 0.88, NEW_TURNS, **stated)
+    rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmax_worse_percent = {limit}\n'
+
+    report = judged(tmp_path, rule.format(limit=5), new, lambda _: old, "main")
+    (row,) = compare(old, new, Policy()).rows
+
+    assert change(row).replace("\u00a0", " ").startswith("12 % worse")
+    assert "12 % worse" in rendered("text", report).replace("\u00a0", " ")
+    assert report.results[0].rows[0].worse == pytest.approx(0.12)
+    # 12 % are allowed where 13 % are, and where 11 % are not.
+    verdicts = [judged(tmp_path, rule.format(limit=limit), new, lambda _: old, "main").results[0].verdict for limit in (13, 11)]
+    assert verdicts == ["passed", "failed"]
+
+
+def test_a_gate_of_a_rate_has_the_limit_that_the_verdict_of_diff_has(side: Side, tmp_path: Path) -> None:
+    """The threshold of 3 % is x1.03, and of a rate x1/1.03: 2.91 % less. A rate of x0.9705 is beyond it, though by less than 3 %."""
+    stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
+    values = np.full((1, 12), 1e9) + np.arange(12) * 1e4
+    old, new = side(values, OLD_TURNS, **stated), side(values * 0.9705, NEW_TURNS, **stated)
+
+    report = judged(tmp_path, '[[gate]]\nmetric = "goodput"\n', new, lambda _: old, "main")
+
+    (row,) = report.results[0].rows
+    assert [one.verdict for one in compare(old, new, Policy()).rows] == ["worse"]
+    assert row.verdict == "failed"
+    assert row.limit == pytest.approx(0.0291, abs=1e-4)
+
+
 def test_less_throughput_is_worse(side: Side, tmp_path: Path, noise: NDArray[np.float64]) -> None:
     stated = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
-    old, new = side(noise[0][:1], OLD_TURNS, **stated), side(noise[1][:1] / 1.2, NEW_TURNS, **stated)
+    old, new = side(noise[0][:1], OLD_TURNS, **stated), side(noise[1][:1] * 0.8, NEW_TURNS, **stated)
     rule = '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmax_worse_percent = 5\n'
 
     report = judged(tmp_path, rule, new, lambda _: old, "main")

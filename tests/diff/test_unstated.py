@@ -27,7 +27,7 @@ from tacholog.render.diff.words import remark
 
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]
-LOG = Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.json"
+LOGS = Path(__file__).parent.parent / "formats" / "iperf3"
 HOST = 'name = "Lab"\nsource = "made up"\n[cpu]\nmodel = "CPU"\ncores = "8"\n[memory]\nsize = "64 GiB"\n'
 RUN = """schema = 1
 system = "Sockets"
@@ -45,22 +45,23 @@ load_mode = "max-rate"
 reliability = "reliable"
 {stated}
 [[logs]]
-file = "tcp.json"
+file = "{log}"
 sha256 = "{digest}"
 """
 
 
-def eight_pairs(folder: Path, stated: str = "") -> tuple[str, str]:
-    """Eight interleaved pairs of iperf3's TCP stream."""
+def eight_pairs(folder: Path, stated: str = "", logs: tuple[str, str] = ("tcp.json", "tcp.json")) -> tuple[str, str]:
+    """Eight interleaved pairs of iperf3's TCP stream, or of another log on each side."""
     (folder / "hosts").mkdir()
     (folder / "hosts" / "lab.toml").write_text(HOST)
-    digest = hashlib.sha256(LOG.read_bytes()).hexdigest()
+    digests = [hashlib.sha256((LOGS / log).read_bytes()).hexdigest() for log in logs]
     for pair in range(8):
         for side in range(2):
             run = folder / ("old", "new")[side] / f"{pair + 1:02}"
             run.mkdir(parents=True)
-            shutil.copy(LOG, run)
-            (run / "run.toml").write_text(RUN.format(minute=2 * pair + (side + pair) % 2, repetition=pair + 1, digest=digest, stated=stated))
+            shutil.copy(LOGS / logs[side], run)
+            words = {"repetition": pair + 1, "log": logs[side], "digest": digests[side], "stated": stated}
+            (run / "run.toml").write_text(RUN.format(minute=2 * pair + (side + pair) % 2, **words))
     return str(folder / "old"), str(folder / "new")
 
 
@@ -197,3 +198,22 @@ def test_a_ratio_of_single_values_is_their_quotient(compared: Compared) -> None:
 
     assert (report.rows[0].ratio_kind, report.rows[0].ratio) == ("quotient", 1.2)
     assert "estimated" not in text(report)
+
+
+def test_text_of_iperf3_with_three_streams_is_another_row_than_one_stream(tmp_path: Path) -> None:
+    """They were one row, 16.7 -> 52.1 Gbit/s, and better."""
+    old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-three-streams-omit.log"))
+    report = compare(load([Path(old)]), load([Path(new)]), Policy())
+
+    received = [(row.verdict, row.key.publishers) for row in report.rows if row.key.metric == "goodput" and row.key.participant is None]
+    assert received == [("removed", 1), ("added", 3)]
+    assert {row.verdict for row in report.rows} == {"removed", "added"}
+
+
+def test_text_of_iperf3_in_reverse_is_not_compared_with_that_of_the_other_direction(tmp_path: Path) -> None:
+    old, new = eight_pairs(tmp_path, "payload_bytes = 131072", ("tcp.log", "tcp-reverse.log"))
+    report = compare(load([Path(old)]), load([Path(new)]), Policy())
+
+    (received,) = [row for row in report.rows if row.key.metric == "goodput"]
+    assert received.verdict == "not_comparable"
+    assert [(one.field, one.old, one.new) for one in received.differences] == [("participant", None, "server to client")]

@@ -45,7 +45,7 @@ def test_what_was_sent_and_what_was_received_are_two_records() -> None:
             Number(metric="retransmissions", statistic="total", value=58),
         ),
         side="publisher",
-        conditions=Conditions(transport="TCP", definition="iperf3-sent"),
+        conditions=Conditions(transport="TCP", publishers=1, definition="iperf3-sent"),
     )
     assert (received.side, received.conditions.definition) == ("subscriber", "iperf3-received")
     assert shown(received) == {
@@ -100,6 +100,65 @@ def test_both_ways_at_once_are_told_apart(name: str) -> None:
     rates = {key: numbers.get(("offered_goodput", "mean")) or numbers.get(("goodput", "mean")) for key, numbers in directions.items()}
     assert rates["subscriber", None] == 21.4e9
     assert rates["publisher", "server to client"] == 28.8e9
+
+
+@pytest.mark.parametrize(
+    ("name", "streams", "participants"),
+    [
+        ("tcp.log", 1, {None}),
+        ("tcp.json", 1, {None}),
+        ("tcp-three-streams-omit.log", 3, {None, "stream 5", "stream 7", "stream 9"}),
+        ("tcp-two-streams-omit.json", 2, {None, "stream 5", "stream 7"}),
+        ("server-three-streams.log", 3, {None, "stream 5", "stream 8", "stream 11"}),
+        ("tcp-both-ways.log", 1, {None, "server to client"}),
+        ("tcp-both-ways.json", 1, {None, "server to client"}),
+        ("tcp-reverse.log", 1, {"server to client"}),
+        ("server-udp-reverse.json", 2, {"server to client", "server to client, stream 5", "server to client, stream 6"}),
+        *(
+            (f"udp-two-streams-reverse.{kind}", 2, {"server to client", "server to client, stream 5", "server to client, stream 7"})
+            for kind in ("log", "json")
+        ),
+    ],
+)
+def test_text_and_json_say_alike_how_many_streams_there_are_and_that_the_server_sends(name: str, streams: int, participants: set[str | None]) -> None:
+    log = logged(name)
+
+    assert {record.conditions.publishers for record in log.records} == {streams}
+    assert {record.participant for record in log.records} == participants
+
+
+def test_of_four_streams_both_ways_two_are_in_each_direction() -> None:
+    assert {record.conditions.publishers for record in logged("server-udp-two-streams-both-ways.log").records} == {2}
+
+
+def test_a_server_whose_rows_have_the_columns_of_a_sender_is_the_one_that_sends(changed: Changed) -> None:
+    """The rows of ``tcp.log`` as the server of a test in reverse prints them: it sends, and no line names the direction."""
+    log = changed("iperf3/tcp.log", "Connecting to host 127.0.0.1, port 5299", "Accepted connection from 127.0.0.1, port 45260")
+
+    assert {record.participant for record in log.records} == {"server to client"}
+    assert {record.participant for record in logged("server-three-streams.log").records} == {None, "stream 5", "stream 8", "stream 11"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # The log begins behind the first announcements: nobody knows how many there were.
+        ("Connecting to host 127.0.0.1, port 5299\n[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
+        # An announcement is damaged: the line may have been that of a fourth stream.
+        ("[  5] local 127.0.0.1 port 47150 conn", "[  5] local 127.0.0.1 po"),
+        # An announcement is lost, and rows of its stream are there.
+        ("[  5] local 127.0.0.1 port 47150 connected to 127.0.0.1 port 5299\n", ""),
+        # Two are lost, and a sum is there.
+        (
+            "[  7] local 127.0.0.1 port 47164 connected to 127.0.0.1 port 5299\n[  9] local 127.0.0.1 port 47168 connected to 127.0.0.1 port 5299\n",
+            "",
+        ),
+    ],
+)
+def test_how_many_streams_there_are_is_not_known_where_an_announcement_may_be_missing(changed: Changed, old: str, new: str) -> None:
+    log = changed("iperf3/tcp-three-streams-omit.log", old, new)
+
+    assert {record.conditions.publishers for record in log.records} == {None}
 
 
 def test_a_receivers_datagrams_have_jitter_and_losses_and_a_senders_do_not() -> None:

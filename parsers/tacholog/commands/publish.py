@@ -30,7 +30,7 @@ from tacholog.extras import require
 @click.option("--branch", metavar="NAME", help="Publish on a git branch instead, such as gh-pages.")
 @click.option("--push", is_flag=True, help="Push the branch to origin.")
 @click.option("--replace", is_flag=True, help="Replace a version that was published before.")
-@click.option("--incomplete", is_flag=True, help="Publish even if some runs, logs or folders could not be read.")
+@click.option("--incomplete", is_flag=True, help="Publish even if some runs, logs or folders could not be read, or are not what was recorded.")
 def publish(*, site: Path | None, label: str, output: Path | None, branch: str | None, push: bool, replace: bool, incomplete: bool) -> None:
     """Publish into a folder or on a branch, and summarise what changed."""
     from tacholog.site.publish import publish as publish_folder

@@ -307,6 +307,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     same_build_sessions: tuple[str, ...] = ()
 
 
+def worse_by(ratio: float, better: str | None) -> float:
+    """By which share the new side is worse: 0.05 is 5 % worse, and below 0 is better.
+
+    The share is of the old value, whichever direction is better: x1.05 of a latency is 5 % worse, and so is x0.95 of a rate. `tacholog diff` prints
+    it of the ratio, and `tacholog require` compares it with ``max_worse_percent``.
+    """
+    return ratio - 1 if better == "lower" else 1 - ratio
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """The whole comparison. ``counts`` holds every verdict, also those without rows.
 

@@ -202,6 +202,7 @@ def _context(facts: Facts, manifest: Manifest, host: Host | None, *, failed: boo
     return RunContext(
         failed=failed,
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
+        messages_per_latency_sample=facts.environment_number("messages_per_latency_sample"),
         load=load,
         other_load=number_in(manifest.environment, "other_load_before"),
         processors=processors,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacholog.runs.manifest import RUN_FILE
-from tacholog.runs.problems import FORGOTTEN, LOST, UNREADABLE
+from tacholog.runs.problems import ALTERED, FORGOTTEN, LOST, UNREADABLE
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -23,10 +23,12 @@ class Complaints(msgspec.Struct, frozen=True):
     Attributes:
         unread: runs, logs, hosts and folders that could not be read, or are not those that their manifest names.
         others: single lines, and files that no manifest lists.
+        altered: how many of ``unread`` are logs that were read, but are not those that their manifest names.
     """
 
     unread: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
+    altered: int = 0
 
     def save(self, folder: Path) -> None:
         """Write them beside a dataset. The dataset may hide names; the person who builds the site needs the true ones."""
@@ -40,7 +42,8 @@ def complaints(data: Dataset) -> Complaints:
     if not rows:
         return Complaints()
     places = {str(run): Path(str(root)) for run, root in zip(data.runs["run"], data.runs["root"], strict=True)}
-    return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False))
+    altered = _unique([row for row in rows if row["kind"] == ALTERED], places, unread=True)
+    return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False), len(altered))
 
 
 def saved_complaints(folder: Path) -> Complaints:

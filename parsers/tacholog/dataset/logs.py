@@ -16,7 +16,7 @@ from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
-from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, text_shown, utf8
+from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, text_shown, utf8
 from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
 from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record
@@ -104,9 +104,13 @@ class _Reader:
         """
         text = LogText(stream, self._before_reading)
         account = self._read_results(text) if self._entry.results else self._read_without_results(text)
-        if account.sha256 != self._entry.sha256:
-            self._add_problem(0, ALTERED, "", f"the log's SHA-256 is {account.sha256}, run.toml says {self._entry.sha256}")
-        return self._entry_of(account)
+        is_altered = account.sha256 != self._entry.sha256
+        if is_altered:
+            self._add_problem(0, ALTERED, "", altered_reason(account.sha256, self._entry.sha256))
+        found = self._entry_of(account)
+        if is_altered:
+            found.columns.numbers.marks[:] |= mark_bits(("altered",))
+        return found
 
     def _read_results(self, text: LogText) -> Account:
         if self._manifest.status not in (None, "ok"):

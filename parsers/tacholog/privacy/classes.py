@@ -26,6 +26,7 @@ from tacholog.privacy.redactor import Redactor
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
+from tacholog.runs.problems import is_altered_reason
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
@@ -133,7 +134,7 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
             return text
         return redactor.identifier(text) if field in IDENTIFIERS else redactor.text(text)
     if class_ == "free text":
-        return redactor.free(text)
+        return text if is_altered_reason(text) else redactor.free(text)
     if class_ == "name":
         kind: Any = {"session": "session", "participant": "participant"}.get(field, "host")
         return redactor.name(redactor.identifier(text) if kind != "host" else text, kind)
@@ -146,7 +147,7 @@ def is_shown_as_it_is(text: str, field: str, class_: PrivacyClass, redactor: Red
     """Whether `published_text` returns a text as it is for every run, and learns nothing from it. ``False`` is always a right answer."""
     if class_ == "public":
         return bool(field in EXACT and _EXACT.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
-    return class_ == "free text" and redactor.is_harmless_free(text)
+    return class_ == "free text" and (is_altered_reason(text) or redactor.is_harmless_free(text))
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:

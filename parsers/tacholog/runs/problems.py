@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ CLOCKS = "clocks"  # One-way latencies between machines whose clocks have no wit
 COPIED = "copied"  # A log of an own run that is also in another run: one measurement would count as two.
 FORGOTTEN = "forgotten"  # A folder of logs without a manifest.
 LOST = (UNREADABLE, ALTERED, FORGOTTEN)  # With one of these, the dataset lacks something that the user asked for.
+_ALTERED_REASON = re.compile(r"the log's SHA-256 is [0-9a-f]{64}, run\.toml says [0-9a-f]{64}")
 _NO_LOGS = (".toml", ".md")
 _TEXT_SHOWN = 200
 _NAMES_SHOWN = 5
@@ -27,6 +29,16 @@ _NAMES_SHOWN = 5
 def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) -> dict[str, Any]:
     """Return a row of the table ``problems``."""
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
+
+
+def altered_reason(sha256: str, stated: str) -> str:
+    """Return what is wrong with a log that is not the one that its manifest names."""
+    return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {stated}"
+
+
+def is_altered_reason(text: str) -> bool:
+    """Whether `altered_reason` returned this text: it holds two checksums, and no word of anybody."""
+    return _ALTERED_REASON.fullmatch(text) is not None
 
 
 def text_shown(text: str) -> str:

@@ -31,7 +31,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "Too few samples for this percentile",
             "Fewer than ten samples lie beyond this percentile. A high percentile is then little more than the largest value seen, and mostly too "
             "good. A median is then rough: the true one may be well above or below it. If the log does not state the number of samples, it is "
-            "estimated as the most that fit into the planned time.",
+            "estimated as the most that there can be: that fit into the planned time, or that the messages of the run give if only one in so many "
+            "is measured.",
         ),
         "timeout_artefact": Mark(
             "\u2021",
@@ -185,6 +186,12 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
             "\u2260",
             "The log and the manifest disagree",
             "The manifest of the run and its log state a condition differently. The value of the log is used; the page on data quality names both.",
+        ),
+        "altered": Mark(
+            "#",
+            "Not the log that was recorded",
+            "The SHA-256 of the log is not the one in the manifest of its run: the log was cut or changed since it was recorded, or the manifest "
+            "was. This is what the log says now, and it gets no verdict. The page on data quality names both checksums.",
         ),
         "two_groups": Mark(
             "\u2225",

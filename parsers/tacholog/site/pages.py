@@ -18,6 +18,7 @@ from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
 from tacholog.render.tables.cost import has_cost
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
+from tacholog.runs.problems import ALTERED
 from tacholog.schema.metrics import METRICS
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
@@ -223,6 +224,7 @@ def _counted(view: View) -> dict[str, Any]:
         "marked": sum(marked.total() for marked in marked_of(view).values()),
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
+        "altered_logs": len({(problem.run, problem.log) for problem in view.problems if problem.kind == ALTERED}),
         "sources": list(_sources(view)),
         **_line_counts(view),
     }

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.runs.manifest import check_release_name
+from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
 from tacholog.site.switch import locked, replaced
@@ -79,10 +79,21 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     """Return the stamp of a site that may be published under this label."""
     check_release_name(label)
     stamp = finished(site)
-    if stamp.problems and not incomplete:
-        some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
-        raise UnreadableInput(f"{site}: {some} could not be read (tacholog report says why); --incomplete publishes the rest")
+    if (stamp.problems or stamp.altered) and not incomplete:
+        raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
     return stamp
+
+
+def _incomplete(stamp: Stamp) -> str:
+    """Say what is wrong with the evidence of a site, and what it shows all the same."""
+    some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
+    found = [f"{some} could not be read"] if stamp.problems else []
+    if not stamp.altered:
+        return f"{found[0]} (tacholog report says why); --incomplete publishes the rest"
+    logs = f"{stamp.altered} logs are not those" if stamp.altered > 1 else "a log is not the one"
+    found.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
+    numbers = f"the numbers of {'these logs' if stamp.altered > 1 else 'this log'} too, each with a mark"
+    return f"{' and '.join(found)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
 
 
 def published(target: Path) -> dict[str, str]:

@@ -41,24 +41,26 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a finished site.
 
     ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
-    and folders that could not be read. ``large`` names what a hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site,
-    ``digest`` the SHA-256 of that list.
+    and folders that could not be read, ``altered`` that of logs that are shown, but are not those that their manifests name. ``large`` names what a
+    hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list.
     """
 
     schema: int = 1
     inputs: str
     checks: tuple[str, ...]
     problems: int
+    altered: int = 0
     large: tuple[str, ...] = ()
     digest: str
     files: dict[str, str]
 
 
-def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL) -> None:
+def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL, altered: int = 0) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
     files = {name: digest for name, digest in _digests(site, digests_in(open_cache())).items() if digest is not None}
     large = _large({name: os.stat(f"{site}/{name}").st_size for name in files}, sizes)  # noqa: PTH116 - there are thousands
-    _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, large=large, digest=_list_digest(files), files=files))
+    digest = _list_digest(files)
+    _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files))
 
 
 def restamp(site: Path, stamp: Stamp, inputs: str, changed: Iterable[str]) -> None:

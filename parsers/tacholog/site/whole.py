@@ -96,7 +96,8 @@ def build_whole(
     parts = part_names(work / _PARTS, documents)
     write_feeds(site, feeds, settings)
     delete_orphans(site, {*documents, *parts} - {FRAME, PART_FRAME}, _WRITTEN_HERE)
-    write_stamp(site, inputs.text, CHECKS, len(saved_complaints(work).unread), settings.limits.sizes)
+    found = saved_complaints(work)
+    write_stamp(site, inputs.text, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered)
 
 
 class _Shown(NamedTuple):

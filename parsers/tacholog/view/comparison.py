@@ -37,7 +37,9 @@ _ELSEWHERE = ("host", "basis", "definition", "load_mode", "published", "run", "t
 _SAYS_VERSION = ("release", "tool_version")
 _PUBLISHED = "published figures"
 _REPUBLISHED = "republished"  # the mark of figures that a document took over from an older one
-LEFT_OUT = frozenset({"loss", "undersampled", "run_failed", "out_of_order", "impossible"})  # marks under which a diff gives no verdict either
+LEFT_OUT = frozenset(
+    {"loss", "undersampled", "run_failed", "altered", "out_of_order", "impossible"}
+)  # marks under which a diff gives no verdict either
 # What a number may be used for, and why not for more: for a ratio that counts in the mean, for a ratio, for none.
 COUNTED, UNCOUNTED, ZERO, BOUND = range(4)
 USES = (

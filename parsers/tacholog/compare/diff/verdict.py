@@ -17,7 +17,7 @@ from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.schema.metrics import METRICS
 
-INVALIDATING = ("run_failed", "loss", "out_of_order", "impossible")
+INVALIDATING = ("run_failed", "altered", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
 FAILED_BITS = INVALID_BITS & ~MARK_BITS["loss"]
 CODE: dict[Verdict, int] = {verdict: index for index, verdict in enumerate(VERDICTS)}

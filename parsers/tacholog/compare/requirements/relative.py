@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import expm1, inf
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -10,10 +10,11 @@ import msgspec
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy, RowFilter
 from tacholog.compare.requirements.result import RequirementRow, RowVerdict
-from tacholog.compare.result import COMPARED, Controls, DiffRow, RowKey
+from tacholog.compare.result import COMPARED, Controls, DiffRow, RowKey, worse_by
 from tacholog.compare.sides import control_runs, of_runs
 from tacholog.dataset.frames import Dataset
 
+_Ends = tuple[float, float]
 _ROUNDING = 1e-9
 _NO_PARTNER = ("not_comparable", "removed", "added")
 
@@ -57,9 +58,10 @@ def _alike(row: DiffRow) -> RowKey:
 def _row(row: DiffRow, limit: float | None, host: Controls | None) -> RequirementRow:
     old, new = row.old, row.new
     tested = row.interval_kind == "confidence" and row.p is not None
-    ends = _worse_interval(row) if tested else None
-    allowed = limit if limit is not None else row.threshold if tested else None
-    verdict, reasons = _verdict(ends, allowed, row, host)
+    ratios = _ratios(row) if tested else None
+    ends = _worse(ratios, row) if ratios else None
+    allowed = limit if limit is not None else _threshold(row) if tested else None
+    verdict, reasons = _verdict(ratios, allowed, row, host)
     return RequirementRow(
         key=row.new_key or row.key,
         verdict=verdict,
@@ -68,35 +70,38 @@ def _row(row: DiffRow, limit: float | None, host: Controls | None) -> Requiremen
         over=None if not tested else "pairs" if row.design == "paired" else "sessions",
         value=new.median if new else None,
         baseline=old.median if old else None,
-        worse=expm1(row.change) if row.change is not None else None,
-        interval=(ends[0], ends[1] if ends[1] != inf else None) if ends else None,
+        worse=worse_by(row.ratio, row.better) if row.ratio else None,
+        interval=(ends[0] if ends[0] != -inf else None, ends[1] if ends[1] != inf else None) if ends else None,
         confidence=0.95 if ends else None,
         marks=row.marks,
-        limit=row.threshold if limit is None and tested else None,
+        limit=allowed if limit is None else None,
     )
 
 
-def _verdict(ends: tuple[float, float] | None, limit: float | None, row: DiffRow, host: Controls | None) -> tuple[RowVerdict, tuple[str, ...]]:
-    if ends is None or limit is None:
+def _verdict(ratios: _Ends | None, limit: float | None, row: DiffRow, host: Controls | None) -> tuple[RowVerdict, tuple[str, ...]]:
+    if ratios is None or limit is None:
         return "undecided", _why(row)
-    if (found := _against(ends, limit)) == "undecided":
+    if (found := _against(_worse(ratios, row), limit)) == "undecided":
         return found, ("across_limit",)
-    return (found, ()) if _against(_without_host(ends, host), limit) == found else ("undecided", ("host_changed",))
+    return (found, ()) if _against(_worse(_without_host(ratios, row, host), row), limit) == found else ("undecided", ("host_changed",))
 
 
-def _against(ends: tuple[float, float], limit: float) -> RowVerdict:
+def _against(ends: _Ends, limit: float) -> RowVerdict:
     if ends[1] <= limit + _ROUNDING:
         return "passed"
     return "failed" if ends[0] > limit + _ROUNDING else "undecided"
 
 
-def _without_host(ends: tuple[float, float], host: Controls | None) -> tuple[float, float]:
-    """The interval, widened by what the change of the host may explain: a host that got slower makes a release look worse, a faster one better."""
+def _without_host(ratios: _Ends, row: DiffRow, host: Controls | None) -> _Ends:
+    """The interval of the ratio, widened by what the change of the host may explain: a slower host makes a release look worse."""
     if host is None or host.explains is None:
-        return ends
-    better, worse = host.explains
-    low = (1 + ends[0]) / (1 + worse) - 1 if worse is not None else -1.0
-    return low, (1 + ends[1]) / (1 + better) - 1 if better is not None else inf
+        return ratios
+    # How many times as slow the host may have made the new side, at least and at most.
+    least, most = (None if end is None else 1 + end for end in host.explains)
+    low, high = ratios
+    if row.better == "lower":
+        return (low / most if most is not None else 0.0), (high / least if least else inf)
+    return (low * least if least is not None else 0.0), (high * most if most is not None else inf)
 
 
 def _why(row: DiffRow) -> tuple[str, ...]:
@@ -104,11 +109,20 @@ def _why(row: DiffRow) -> tuple[str, ...]:
     return row.reasons or (row.verdict,)
 
 
-def _worse_interval(row: DiffRow) -> tuple[float, float]:
-    """By which share the new side is worse: both ends of the interval, 0.05 for 5 % worse and below 0 for better."""
+def _ratios(row: DiffRow) -> _Ends:
+    """Both ends of the interval of the ratio, new over old."""
     low, high = row.interval or (None, None)
-    low = 0.0 if low is None else low
-    high = inf if high is None else high
-    if row.better == "lower":
-        return low - 1, high - 1
-    return (1 / high - 1 if high else inf), (1 / low - 1 if low else inf)
+    return (0.0 if low is None else low), (inf if high is None else high)
+
+
+def _worse(ratios: _Ends, row: DiffRow) -> _Ends:
+    """By which share the new side is worse: both ends of the interval, the better one first."""
+    low, high = sorted(worse_by(end, row.better) for end in ratios)
+    return low, high
+
+
+def _threshold(row: DiffRow) -> float | None:
+    """The threshold of the diff as a share of the old value. The diff takes thresholds of logarithms: 3 % is x1.03, and of a rate x1/1.03."""
+    if row.threshold is None or row.better == "lower":
+        return row.threshold
+    return row.threshold / (1 + row.threshold)

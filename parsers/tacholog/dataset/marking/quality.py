@@ -42,6 +42,7 @@ class RunContext(msgspec.Struct, frozen=True):
     Attributes:
         failed: whether the run failed.
         clock_overhead_ns: how long one reading of the clock took.
+        messages_per_latency_sample: of how many messages that are sent the latency of one is measured.
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
         other_load: how many processors other programs kept busy right before the run, where it was measured. It says more than the load average,
@@ -53,6 +54,7 @@ class RunContext(msgspec.Struct, frozen=True):
 
     failed: bool = False
     clock_overhead_ns: float | None = None
+    messages_per_latency_sample: float | None = None
     load: float | None = None
     other_load: float | None = None
     processors: float | None = None
@@ -159,6 +161,19 @@ class _Table:
         np.fmax.at(best, self._run_of, goodput)
         return best[self._run_of]
 
+    @cached_property
+    def messages_of_size(self) -> Floats:
+        """How many messages of its size were sent in its run, for each record: the most that any summary counted, received or lost."""
+        import numpy as np
+
+        counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
+        counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
+        sizes = self.records.payload_bytes
+        _, place = np.unique(self._run_of * (int(sizes.max(initial=0)) + 2) + sizes + 1, return_inverse=True)
+        most = np.full(int(place.max(initial=-1)) + 1, np.nan)
+        np.fmax.at(most, place, counted)
+        return most[place]
+
     def numbers_where(self, wanted: Callable[[str, str], bool]) -> Flags:
         """Return which numbers have a name like this."""
         import numpy as np
@@ -181,10 +196,11 @@ class _Table:
 
 
 def samples_at_most(table: _Table) -> Floats:
-    """Return how many samples are behind each latency record: the number that it states, else the most that fit into the planned time.
+    """Return how many samples are behind each latency record: the number that it states, else the most that there can be.
 
     A closed loop has one message outstanding. In ``planned_duration_s`` it cannot take more samples than there are mean round trips in that time.
-    NaN if neither is known.
+    Where the latency of one message in so many is measured, there are no more samples than the messages of this size in the run give, which another
+    log may count. NaN if neither is known.
     """
     import numpy as np
 
@@ -193,6 +209,9 @@ def samples_at_most(table: _Table) -> Floats:
     mean = table.value("latency", "mean")
     with np.errstate(divide="ignore", invalid="ignore"):
         fitting = np.where(mean == 0, np.nan, planned * 1e9 / (mean * trips))
+    every = table.of_contexts(lambda context: context.messages_per_latency_sample or None, "float64")
+    if np.isfinite(every).any():
+        fitting = np.fmin(fitting, table.messages_of_size // every + 1)
     return np.where(table.records.samples == NOT_STATED, fitting, table.records.samples)
 
 

@@ -10,6 +10,9 @@ Transfers are in units of 1024, bitrates of 1000, both with three digits; JSON h
 are no results. An interval row of TCP with neither a role nor retransmissions does not say whose it is.
 In UDP's old rows and in JSON's ``sum`` the bytes are the sender's while losses and jitter are the receiver's. Before 3.7 JSON does not say which side
 an interval is of: the direction of the test does. 0 bytes in a summary are bytes that the other side never reported.
+The number of streams in a direction (``publishers``) is the one that is stated. Text that is not verbose does not state it: it announces each stream
+(``[  5] local 127.0.0.1 port 45262 connected to ...``), and these are counted if none can be missing. Where the log begins later, or a row is of a
+stream that was not announced, the number is not known. What the server sends (``--reverse``, ``--bidir``) has the participant ``server to client``.
 Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
 
-from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, combined, of_either_side, processors, received, sent
 from tacholog.formats.kit import COUNT_LIMIT, Broken, Facts, JsonScalar, Record, Scope
 
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
@@ -83,7 +83,13 @@ class Results:
         if traffic is None or make is None or lacks or not is_in_order or self._is_of_the_other(place, members) or self._turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
         scope: Scope = "interval" if is_interval else "summary"
-        return make(self.test, traffic, scope, _participant(place, members))
+        return make(self.test, traffic, scope, self._participant(place, members))
+
+    def _participant(self, place: str, members: Mapping[str, JsonScalar]) -> str | None:
+        """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
+        words = [SERVER_TO_CLIENT] if self._is_reverse or place.endswith("_bidir_reverse") else []
+        words += [f"stream {_whole(members.get('socket'))}"] if _STREAM.fullmatch(place) else []
+        return ", ".join(words) or None
 
     def _is_before(self, version: tuple[int, int]) -> bool:
         return self._version is not None and self._version < version
@@ -137,7 +143,9 @@ class Results:
     def _processors(self, members: Mapping[str, JsonScalar]) -> Record | Broken:
         names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
         percent = {words: value for name, words in names.items() if isinstance(value := members.get(name), int | float)}
-        return processors(self.test, percent, None) if len(percent) == len(names) else Broken("members of the processor times are missing")
+        if len(percent) != len(names):
+            return Broken("members of the processor times are missing")
+        return processors(self.test, percent, None, self._participant(_PROCESSORS, members))
 
 
 _HOSTS = {"host": "local", "remote": "remote"}
@@ -161,13 +169,6 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
         duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
     )
-
-
-def _participant(place: str, members: Mapping[str, JsonScalar]) -> str | None:
-    socket = _whole(members.get("socket"))
-    words = ["server to client"] if place.endswith("_bidir_reverse") else []
-    words += [f"stream {socket}"] if _STREAM.fullmatch(place) else []
-    return ", ".join(words) or None
 
 
 _STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.

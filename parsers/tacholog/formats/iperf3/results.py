@@ -11,6 +11,8 @@ import msgspec
 
 from tacholog.formats.kit import Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
 
+SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
+
 
 class IperfTest(msgspec.Struct, frozen=True):
     """What the log states about the test before its results; ``None`` means not stated."""
@@ -87,10 +89,10 @@ def combined(test: IperfTest, traffic: Traffic, scope: Scope, participant: str |
     return _record(test, numbers, scope, participant, "iperf3-udp", None)
 
 
-def processors(test: IperfTest, percent: dict[str, float], resolution: float | None) -> Record:
+def processors(test: IperfTest, percent: dict[str, float], resolution: float | None, participant: str | None) -> Record:
     """Processor time of both sides, by its name in the record."""
     numbers = [Number(metric="cpu", statistic=name, value=value, resolution=resolution) for name, value in percent.items()]
-    return _record(test, numbers, "summary", None, "iperf3-cpu", None)
+    return _record(test, numbers, "summary", participant, "iperf3-cpu", None)
 
 
 _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time stamp print years.

@@ -12,7 +12,7 @@ from decimal import Decimal
 import msgspec
 
 from tacholog.formats.iperf3 import times
-from tacholog.formats.iperf3.results import IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, combined, of_either_side, processors, received, sent
 from tacholog.formats.kit import Broken, Facts, Found, Line, Record, Scope
 
 _HEADER = re.compile(
@@ -31,6 +31,7 @@ _ROW = re.compile(
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _CUT_OFF = range(5)  # Blanks behind a rate, where a count would stand: a whole row without one ends in more.
+_OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of its intervals.
 _PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
 _SUMMARY = "Test Complete. Summary Results:"
 _NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitter.
@@ -72,7 +73,7 @@ class TextReport:
         self._new_test()
         self._is_server_output = False
         self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
-        self._is_reverse = False
+        self._is_reverse = self._is_server = False
         self._time: str | None = None  # That before the line, as ISO 8601.
         self.client_is_running = False
 
@@ -102,13 +103,15 @@ class TextReport:
     def _use_header(self, header: re.Match[str]) -> None:
         """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
         if self._is_summary:
-            self._test = IperfTest()
+            self._test, self._has_all_streams = IperfTest(), False
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
         # Dashes between a stream's announcement and its first row are another log's.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
         self._has_begun = True
+        # A server in reverse says so nowhere, but its rows have the columns of a sender. With roles, both columns stand under one header.
+        self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
     def _new_test(self) -> None:
         self._forget()
@@ -118,14 +121,15 @@ class TextReport:
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
 
     def _forget(self) -> None:
-        """What follows may be of another test."""
-        self._test, self._columns = IperfTest(), "none"
+        """What follows may be of another test, or a line that announced a stream may be lost."""
+        self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
     def _about_the_test(self, line: Line) -> Iterator[Found]:
         text = line.text
         if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
             self._new_test()
-            self._may_receive = text.startswith("Accepted")
+            self._has_all_streams = True
+            self._may_receive = self._is_server = text.startswith("Accepted")
             self._is_reverse = False
             self.client_is_running |= text.startswith("Connecting")
             if self._time:
@@ -135,6 +139,7 @@ class TextReport:
             if self._has_begun:
                 self._new_test()
             self._streams |= {stream["id"].strip()} if len(self._streams) < _STREAMS else set()
+            self._has_all_streams &= len(self._streams) < _STREAMS
         elif start := _START.fullmatch(text):
             self._test = IperfTest(start["protocol"], int(start["block"]), int(start["streams"]), float(start["seconds"] or 0) or None)
         elif text == "Server output:":
@@ -177,12 +182,14 @@ class TextReport:
         if found is None:
             return Broken("processor times that are cut short or garbled")
         names = ("local", "local_user", "local_system", "remote", "remote_user", "remote_system")
-        return processors(self._test, {name.replace("_", "-"): float(found[name]) for name in names}, 0.1)
+        test = msgspec.structs.replace(self._test, streams=self._number_of_streams(2 if self._roles else 1))
+        return processors(test, {name.replace("_", "-"): float(found[name]) for name in names}, 0.1, SERVER_TO_CLIENT if self._is_reverse else None)
 
     def _row(self, line: Line) -> Record | Broken | None:
         row = _ROW.fullmatch(line.text)
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
+        self._has_all_streams &= self._is_announced(row) and (row["id"] != "SUM" or len(self._streams) > 1)
         if row["word"] == "(omitted)" and self._fits(row):
             return None
         if self._is_summary and self._last_row.get(row["id"]) == line.text:
@@ -206,7 +213,7 @@ class TextReport:
         traffic = _traffic(row, self._columns)
         if not _follows(traffic):
             return Broken("the rate is not bytes over time")
-        side, stated = self._side(row), self._stated()
+        side, stated = self._side(row), self._stated(row)
         if stated is None:
             return Broken("a row of another protocol than the test's")
         make = {"sender": sent, "receiver": received, "both": combined, "": of_either_side}[side]
@@ -220,8 +227,10 @@ class TextReport:
         behind = len(row[0]) - len(row[0].rstrip())
         if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
             return False
-        announced = row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
-        return announced and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
+        return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
+
+    def _is_announced(self, row: re.Match[str]) -> bool:
+        return row["id"] == "SUM" or not self._streams or row["id"].strip() in self._streams
 
     def _is_received_under_cwnd(self, row: re.Match[str]) -> bool:
         """Whether a row is of a client in reverse whose test was over before its first report: it has the header of a sender, and no columns."""
@@ -247,18 +256,27 @@ class TextReport:
             return "sender"
         return "receiver" if row["jitter"] else ""
 
-    def _stated(self) -> IperfTest | None:
+    def _stated(self, row: re.Match[str]) -> IperfTest | None:
         """What is known of the test; ``None`` if that contradicts the columns."""
         shown = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
         if shown and self._test.transport and shown != self._test.transport:
             return None
-        return msgspec.structs.replace(self._test, transport=self._test.transport or shown)
+        streams = self._number_of_streams(2 if row["role"] else 1)
+        return msgspec.structs.replace(self._test, transport=self._test.transport or shown, streams=streams)
+
+    def _number_of_streams(self, directions: int) -> int | None:
+        """How many streams there are in a direction: what the log says, or as many as it announces, if no announcement can be missing."""
+        if self._test.streams is not None or not self._has_all_streams:
+            return self._test.streams
+        number, rest = divmod(len(self._streams), directions)
+        return number if number and not rest else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
-        """Which of several streams, and which direction where both are tested at once; ``None`` for the sum and for a single stream."""
+        """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
         directions = 2 if row["role"] else 1
+        is_reverse = row["role"] in {"RX-C", "TX-S"} if row["role"] else self._is_reverse
         words = ["server output"] if self._is_server_output else []
-        words += ["server to client"] if row["role"] in {"RX-C", "TX-S"} else []
+        words += [SERVER_TO_CLIENT] if is_reverse else []
         words += [f"stream {row['id'].strip()}"] if row["id"] != "SUM" and len(self._streams) != directions else []
         return ", ".join(words) or None
 

@@ -48,7 +48,8 @@ DIALECTS = (
 BULK = (*_rti_bulk.BULK, SAMPLES)
 DEFINITIONS = {
     "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
-    "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed.",
+    "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed. "
+    "In a test of throughput, only one message in so many is measured ('Latency count'): a run cannot have more samples than its messages give.",
     "rti-one-way-running": "As rti-one-way: 'last' is the latency of one answer, the other statistics are over all answers since the size began.",
     "rti-low-resolution": "The time of a whole run over twice its messages, for runs with a clock too coarse for single latencies.",
     "rti-sample": "As rti-one-way, with statistics that were computed here from the single latencies in the log.",

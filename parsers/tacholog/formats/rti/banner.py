@@ -45,6 +45,7 @@ _MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
 _SKEW = re.compile(r"Clock skew suspected: received time -?\d{1,20} usec, sent time -?\d{1,20} usec")
 _SKEWED = re.compile(r"The following latency result may not be accurate because clock skew happens \d+ times")
 _PONGS = re.compile(r"Too many latency pongs received\.")
+_LATENCY_COUNT = re.compile(r"1 latency sample every (\d{1,12}) samples")
 _YES = {"Yes": True, "No": False}
 
 
@@ -135,6 +136,8 @@ class Banner:
 
     def _keyed(self, line: Line, key: str, value: str) -> Found:
         environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
+        if key == "Latency count" and (every := _LATENCY_COUNT.fullmatch(value)):
+            environment["messages_per_latency_sample"] = every[1]
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)
         return Found(line, Facts(environment=environment) if environment else None)

@@ -46,7 +46,9 @@ MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
         "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
         "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
         "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
-        "invalid": Meaning("Failed", "A run failed or gave no value, or its figures contradict each other."),
+        "invalid": Meaning(
+            "Failed", "A run failed or gave no value, its log is not the one that was recorded, or its figures contradict each other."
+        ),
         "lossy": Meaning("Too much lost", "One side lost more than 1 % of the messages: its figures describe only those that arrived."),
     }
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import log, log1p
 
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, Difference, DiffRow, Side, Verdict
+from tacholog.compare.result import OPEN, Difference, DiffRow, Side, Verdict, worse_by
 from tacholog.compare.statistics import modes
 from tacholog.render.diff.meanings import REASONS, THRESHOLD_SOURCES
 from tacholog.schema.marks import MARKS
@@ -76,7 +76,7 @@ def change(row: DiffRow) -> str:
     if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
     if row.verdict in ("worse", "better"):
-        return f"{percent(abs(row.ratio - 1))} {row.verdict}{_of_medians(row)}"
+        return f"{percent(abs(worse_by(row.ratio, row.better)))} {row.verdict}{_of_medians(row)}"
     way = f", {toward(row)}" if row.verdict == "unreplicated_diff" and toward(row) else ""
     return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{way}"
 

@@ -24,7 +24,7 @@ _REASONS: Mapping[str, str] = MappingProxyType(
         "across_limit": "the interval lies on both sides of the limit",
         "sessions_disagree": "the sessions lie on different sides of the limit",
         "lossy": "more than 1 % of the messages were lost, so the figures describe only those that arrived",
-        "marked": "a run failed, or its figures contradict each other",
+        "marked": "a run failed, its log is not the one that was recorded, or its figures contradict each other",
         "removed": "only the other release has this row",
         "added": "the other release does not have this row",
     }

@@ -12,6 +12,7 @@ from tacholog.render.tables.plain import first_rows, null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
+from tacholog.runs.problems import ALTERED
 from tacholog.slugs import path_slug
 from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
@@ -75,7 +76,7 @@ def _process(name: str | None) -> Iterator[Html]:
 
 def _checksums(log: LogRow, offered: OfferedLog) -> Iterator[Html]:
     """Yield the SHA-256 of a log and, if the log is redacted, of the file that is offered: readers can only check the latter."""
-    yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was written: {log.sha256}")
+    yield tag("code", (log.sha256 or "")[:_SHA_SHOWN], title=f"SHA-256 of the log as it was read: {log.sha256}")
     if log.sha256 and offered.sha256 != log.sha256:
         title = f"SHA-256 of the redacted file that is offered: {offered.sha256}"
         yield tag("span", "offered: ", tag("code", offered.sha256[:_SHA_SHOWN], title=title))
@@ -114,7 +115,9 @@ def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collectio
         ("raw file", _download(log, offered) if offered.is_readable and offered.sha256 else "cannot be read"),
     ]
     facts = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs), class_="tl-facts")
-    notes = [_REDACTED] if is_redacted else []
+    altered = [problem for problem in view.problems if (problem.run, problem.log, problem.kind) == (run, log, ALTERED)]
+    notes = [f"This is not the log that was recorded: {problem.reason}." for problem in altered]
+    notes += [_REDACTED] if is_redacted else []
     notes += [f"{offered.withheld}."] if offered.withheld else []
     return join([facts, *(tag("p", note, class_="tl-note") for note in notes)])
 

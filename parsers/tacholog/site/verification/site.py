@@ -16,6 +16,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -30,6 +31,7 @@ from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.render.tables.logs import raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, Manifest, read_toml
+from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
@@ -68,7 +70,7 @@ def verify_site(site: Path) -> Receipt:
     found: Values = {}
     for run, log, number, value in zip(table["run"], table["log"], table["id"], table["value"], strict=True):
         found.setdefault(f"{names[run]}/{log}#{str(number).partition('#')[2]}", []).append(None if _is_missing(value) else float(value))
-    findings += [*missing, *_compared(published, found)]
+    findings += [*missing, *_altered(site), *_compared(published, found)]
     addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(published)}}
     pages = shown = 0
     for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
@@ -119,6 +121,23 @@ def _published(site: Path) -> dict[tuple[str, str], Values]:
     except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
         raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
     return found
+
+
+def _altered(site: Path) -> Iterator[Finding]:
+    """Yield the logs of which the site itself says that they are not those that were recorded: its numbers are what these logs say now."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(site / ALL) as file:
+        if "marks" not in file.schema_arrow.names:
+            return
+        counts: Counter[tuple[str, str]] = Counter()
+        for batch in file.iter_batches(columns=["run", "log", "marks"]):
+            marked = batch.filter(pc.match_substring_regex(batch.column("marks").cast("string"), rf"(^| ){ALTERED}( |$)"))
+            counts.update(zip(marked.column("run").to_pylist(), marked.column("log").to_pylist(), strict=True))
+    for (run, log), count in sorted(counts.items()):
+        numbers = f"{count} numbers are" if count > 1 else "1 number is"
+        yield Finding(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
 
 
 def _changed(site: Path) -> tuple[list[Finding], list[str]]:
