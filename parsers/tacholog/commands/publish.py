@@ -7,7 +7,8 @@ SITE is the folder of a complete site that tacholog report built.  [default: bui
 Pages that were published before are not changed. If the newest version no longer has a page, the old address leads to the last version that had
 it. The new content is written beside the output folder and then replaces it in one step: either everything is published or nothing.
 
-Exit code 2: nothing was published; the message says why.
+Exit code 2: nothing was published, or the branch was committed but not pushed. The message says which, and why. After a push that failed, the same
+command pushes what is committed.
 """
 
 from __future__ import annotations
