@@ -53,6 +53,20 @@ def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tm
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
+def test_the_plan_names_an_option_that_no_command_has(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
+    log = LOGS / "sockperf/throughput-tcp.log"
+    path.write_text(path.read_text() + f'options = {{ duration_s = 10, log = "{log}", sizes_bytes = [64, 1024] }}\n')
+
+    lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
+
+    end = "or this value, so the runs may use another one than is recorded."
+    assert [line for line in lines if line.endswith(end)] == [  # the command has the log
+        f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
+        f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
+    ]
+
+
 def test_the_plan_names_each_condition_that_nothing_will_state_and_what_to_add(tmp_path: Path) -> None:
     done = bench("--plan", campaign(tmp_path, 'load_mode = "max-rate"'), cwd=tmp_path)
 

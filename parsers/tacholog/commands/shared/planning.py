@@ -33,6 +33,10 @@ def preview_words(preview: Preview) -> list[str]:
         lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
     if preview.plan.limits:
         lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
+    lines += [
+        f"{option.name} = {option.value}: no command of {option.block} has {{{option.name}}} or this value, so the runs may use another one than is recorded."
+        for option in preview.unused
+    ]
     gaps = foresight_words(preview.foresight)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
