@@ -350,3 +350,15 @@ def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, mo
 
     assert "what changed: 1 → 2#: 3 worse" in done.output
     assert summary.read_text() == "### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n"
+
+
+def test_publishing_says_of_each_system_what_changed(tmp_path: Path) -> None:
+    site = built(tmp_path / "one")
+    (site / "downloads").mkdir()
+    (site / "downloads/latest-diff.md").write_text("### A: 1 → 2: 3 worse\n\n- old: x\n\n### B: 1 → 2: 1 better\n")
+    write_stamp(site, "0" * 64, (), problems=0)
+
+    done = CliRunner().invoke(publish_command, [str(site), "--release", "2", "--output", str(tmp_path / "public")], catch_exceptions=False)
+
+    said = [line.rpartition(" (")[0] for line in done.output.splitlines() if line.startswith("what changed: ")]
+    assert said == ["what changed: A: 1 → 2: 3 worse", "what changed: B: 1 → 2: 1 better"]

@@ -54,7 +54,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print what changed with the newest release, in one line. In a GitHub job, the job summary gets the whole comparison."""
+    """Print what changed with the newest release, in one line for each system. In a GitHub job, the job summary gets the whole comparison."""
     from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF
@@ -64,4 +64,5 @@ def _summarise(built: Path) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(comparison)
-    click.echo(f"what changed: {html.unescape(comparison.partition(chr(10))[0].lstrip('# '))} ({path})")
+    for heading in (line for line in comparison.splitlines() if line.startswith("### ")):
+        click.echo(f"what changed: {html.unescape(heading.lstrip('# '))} ({path})")

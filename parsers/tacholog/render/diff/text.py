@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tacholog.compare.result import Report
 from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
@@ -42,6 +42,14 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
     counted = [f"| {title} | {count} |" for title, count in counts(shown_part(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
     return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
+
+
+def github_of_systems(reports: Mapping[str, Report]) -> str:
+    """The same of the newest release of several systems, by their names. Without them, the headings could not be told apart."""
+    parts = {system: github(report) for system, report in reports.items()}
+    if len(parts) > 1:
+        parts = {system: part.replace("### ", f"### {_escape(system)}: ", 1) for system, part in parts.items()}
+    return "\n".join(parts.values())
 
 
 def workflow_commands(report: Report, limit: int = 10) -> str:
