@@ -101,6 +101,8 @@ def _without_host(ends: tuple[float, float], host: Controls | None) -> tuple[flo
 
 def _why(row: DiffRow) -> tuple[str, ...]:
     """Why a row has no interval, by the codes of the diff."""
+    if "same_runs" in row.flags:
+        return ("same_runs",)
     return row.reasons or (row.verdict,)
 
 
