@@ -14,6 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
+from tests.command import run_tacholog_text
+
 from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, write_report
 from tacholog.compare.diff.compare import compare
@@ -26,6 +28,7 @@ from tacholog.render.diff import text as diff_text
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.page import html
 
+SOCKPERF = Path(__file__).parent.parent / "formats" / "sockperf"
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]
@@ -407,3 +410,31 @@ def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
     said = run(log, HMBDC / "perf-sample-15.17-1.txt").stdout
 
     assert f"the first: {log}:1: unknown: the format does not recognise this line" in said
+
+
+def bare(folder: Path, *more: str) -> Path:
+    """A folder of three raw logs, the first two with further lines. It has no run.toml."""
+    folder.mkdir()
+    log = (SOCKPERF / "ping-pong-udp.log").read_text()
+    for name, text in zip("abc", (*more, "", "", ""), strict=False):
+        (folder / f"{name}.log").write_text(log + text)
+    return folder
+
+
+def test_of_logs_without_a_manifest_the_command_that_names_their_problems_is_parse(tmp_path: Path) -> None:
+    old, new = (bare(tmp_path / name, "strange\n" * 22) for name in ("old", "new"))
+
+    done = run_tacholog_text("diff", old, new)
+    named = run_tacholog_text("parse", old)
+
+    assert "tacholog: 26 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
+    assert named.stderr.count("unknown: 'strange'") == 20  # of 22, and then says so
+    assert "2 more" in named.stderr
+
+
+def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -> None:
+    old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
+
+    done = run_tacholog_text("diff", old, new)
+
+    assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
