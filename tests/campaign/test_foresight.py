@@ -11,6 +11,9 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.campaign.pace import Pace
+from tacholog.campaign.plan import read_campaign
+from tacholog.campaign.preview import preview
+from tacholog.commands.shared.planning import preview_words
 
 LOGS = Path(__file__).parent.parent / "formats"
 SOCKPERF = """
@@ -51,6 +54,17 @@ def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tm
     assert lines[3].startswith(f"Program cat: {cat}, SHA-256 ")
     assert lines[4:] == ["All conditions that comparisons need will be stated."]
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_of_a_perftest_that_is_not_built_the_plan_names_what_builds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    path = tmp_path / "own.toml"
+    path.write_text('system = "S"\ntool = "perftest"\nrepetitions = 1\n[[runs]]\nname = "r"\ncommand = ["perftest"]\n')
+
+    lines = preview_words(preview(read_campaign(path), "own", {}))
+
+    way = "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
+    assert f"Program perftest: NOT FOUND on this machine; {way}." in lines
 
 
 def test_the_plan_names_an_option_that_no_command_has(tmp_path: Path) -> None:

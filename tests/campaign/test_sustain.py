@@ -166,9 +166,9 @@ def test_what_a_program_printed_that_gave_no_result_is_shown_though_it_ended_wit
 
 
 def test_a_log_without_a_result_is_shown(tmp_path: Path) -> None:
-    before = PROGRAM.partition("sockperf: [Total Run]")[0]
+    silent = f"{PROGRAM.partition('sockperf: [Total Run]')[0]}sockperf: No messages were received from the server. Is the server down?''')"
 
-    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=f"{before}sockperf: No messages were received from the server. Is the server down?''')")
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=silent)
 
     assert done.returncode == 1
     assert done.stderr.endswith("sockperf: Test ended | sockperf: No messages were received from the server. Is the server down?\n")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
-
 from tests.command import run_tacholog_text
 
 from tacholog.cli import main
@@ -438,3 +437,28 @@ def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -
     done = run_tacholog_text("diff", old, new)
 
     assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
+
+
+def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) -> None:
+    words = [checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--limit", "1"]
+
+    by_name, by_words = run(*words, "--metric", "goodput:mean"), run(*words, "--metric", "payload received:mean")
+
+    assert by_words.stdout == by_name.stdout
+    assert "payload received" in by_words.stdout.lower()
+
+
+def test_with_nothing_but_loss_it_is_said_once_that_there_is_nothing_else(checkout: Path) -> None:
+    said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
+
+    assert said.lower().count("nothing to compare") == 1
+    assert "There is nothing to compare but loss." in said
+    assert "LOSS. No run lost anything (" in said
+
+
+def test_only_the_transport_that_is_asked_for_is_compared(checkout: Path) -> None:
+    words = ["--transport", "tcp", "--metric", "latency:p50", "--format", "json"]
+
+    report = json.loads(run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", *words).stdout)
+
+    assert {row["key"]["transport"] for row in report["rows"]} == {"tcp"}

@@ -68,7 +68,13 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder in which releases are searched. May be repeated."
 )
-@click.option("--metric", "metrics", multiple=True, metavar="NAME[:STATISTIC]", help="Test only this metric, as in latency:p99. May be repeated.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[:STATISTIC]",
+    help="Test only this metric, as in latency:p99 or 'payload received'. May be repeated.",
+)
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Compare only runs with this label. May be repeated.")
 @click.option(
@@ -131,7 +137,7 @@ def diff(
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
-    chosen = {name: words for name, words in (("metrics", metrics), ("transports", transports), ("across", across)) if words}
+    chosen = {name: words for name, words in (("metrics", tuple(map(_metric, metrics))), ("transports", transports), ("across", across)) if words}
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
@@ -149,6 +155,15 @@ def diff(
     sys.exit(max(lost, exit_code(report, fail_on)))
 
 
+def _metric(word: str) -> str:
+    """Return what --metric asks for, with the name of the metric where the words that the tables show stand for it."""
+    from tacholog.schema.metrics import METRICS
+
+    metric, colon, statistic = word.partition(":")
+    names = {known.words.casefold(): name for name, known in METRICS.items()}
+    return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
+
+
 def is_bare(name: str) -> bool:
     """Whether a side is a log, or a folder of logs without any run.toml."""
     from tacholog.dataset.load import run_folders
@@ -161,6 +176,7 @@ def is_bare(name: str) -> bool:
 def _mention_import(path: Path, side: Dataset) -> None:
     """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
     from tacholog.commands._import_suggestion import import_command
+
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
         return
     logs = [Path(run).relative_to(path).as_posix() for run in side.runs["run"].astype(str) if Path(run).is_relative_to(path)]

@@ -90,8 +90,10 @@ def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
 
 
 def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the newest comparisons: that of the own release which was measured for the first time last, with the release before it; and the same of
-    every other system whose newest release has the same name, in order of their names.
+    """Return the newest comparisons of two releases, one for each system.
+
+    The first is that of the own release which was measured for the first time last, with the release before it. The others are those of all systems
+    whose newest release has the same name, in the order of their names.
 
     The runs made last may be of an older release: a later campaign can measure it again beside something else.
     """

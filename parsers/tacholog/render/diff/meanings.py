@@ -132,8 +132,9 @@ def headline(report: Report) -> str:
     """The result in one line."""
     if "same_runs" in report.warnings:
         return "the same runs"
-    counted = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report)) or "nothing to compare"
-    return f"{counted}; loss: {loss_counts(report)}" if report.losses else counted
+    counted = ", ".join(f"{count} {title[0].lower()}{title[1:]}" for title, count in counts(report))
+    lost = f"loss: {loss_counts(report)}" if report.losses else ""
+    return "; ".join(part for part in (counted, lost) if part) or "nothing to compare"
 
 
 def loss_counts(report: Report) -> str:

@@ -71,7 +71,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     if report.settings.across:
         yield f"A comparison of configurations, across: {across_words(report)}"
     yield ""
-    if "same_runs" not in report.warnings:
+    if "same_runs" not in report.warnings and (counts(report) or report.losses):  # the conclusion says the rest
         yield f"{headline(report)}."
     yield conclusion(report)
     yield from (f"! {warning}" for warning in (*machine_words(report), *warnings(report)))
