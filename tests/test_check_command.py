@@ -8,7 +8,9 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import pandas as pd
+import pytest
 from click.testing import CliRunner
 from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
@@ -65,6 +67,27 @@ def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
     log.write_text(log.read_text() + "$ exit\n")
 
     assert "latency-pub.txt:262: unknown: the format does not recognise this line: '$ exit'\n" in CliRunner().invoke(check, [str(tmp_path)]).output
+
+
+@pytest.mark.parametrize("written", ["yesterday", "01.09.2026 10:01", "2026-13-45T10:00:00Z", ""])
+def test_a_start_time_that_is_no_time_is_named_with_its_file_and_key_and_is_not_known(tmp_path: Path, written: str) -> None:
+    add_run(tmp_path, "a", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), start_time=written))
+
+    done = run_tacholog_text("check", tmp_path)
+
+    assert done.returncode == 1
+    assert f"a/run.toml: manifest: start_time = '{written}' is no time as in \"2026-01-31T12:00:00Z\", and was not used\n" in done.stdout
+    assert load([tmp_path]).runs["start_time"].isna().all()
+
+
+@pytest.mark.parametrize("written", ["2026-09-01", "2026-09-01T10:01Z", "2026-09-01 10:01:00.123456+02:00"])
+def test_a_start_time_may_be_any_iso_time(tmp_path: Path, written: str) -> None:
+    add_run(tmp_path, "a", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), start_time=written))
+
+    data = load([tmp_path])
+
+    assert data.problems.empty
+    assert list(data.runs["start_time"]) == [written]
 
 
 def test_what_a_manifest_lacks_is_said_in_words_and_once(tmp_path: Path) -> None:

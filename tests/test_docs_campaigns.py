@@ -14,6 +14,7 @@ from tests.left_out import leave_out
 
 from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.plan import Block, Campaign, Listing, read_campaign, schedule_runs
+from tacholog.campaign.preview import preview
 from tacholog.campaign.processes import Process
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import read_manifest
@@ -49,6 +50,26 @@ def test_every_other_example_is_a_part_of_a_campaign(fragment: str, tmp_path: Pa
     path.write_text(HEAD + fragment + ("" if "[[runs]]" in fragment else RUN))
 
     assert schedule_runs(read_campaign(path), 1, ("0", "1"))
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS)
+def test_no_example_states_an_option_that_its_command_does_not_have(fragment: str, tmp_path: Path) -> None:
+    path = tmp_path / "part.toml"
+    path.write_text(HEAD + fragment + ("" if "[[runs]]" in fragment else RUN))
+
+    assert preview(read_campaign(path), "part", {}).unused == ()
+
+
+def test_the_example_of_one_process_measures_what_its_options_say(tmp_path: Path, perftest: Path) -> None:
+    fragment = next(text for text in FRAGMENTS if 'name = "latency-{transport}"' in text)
+    seconds = fragment.replace("duration_s = 10, warmup_s = 5", "duration_s = 0.2, warmup_s = 0.1")
+    assert seconds != fragment
+    (tmp_path / "one.toml").write_text('system = "S"\ntool = "perftest"\nformat = "native"\nrepetitions = 1\n' + seconds)
+
+    done = run_tacholog_text("bench", "--no-control", "--perftest", perftest, "one.toml", cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(tmp_path.rglob("run.toml"))) == 2
 
 
 def test_the_tables_of_keys_are_up_to_date_and_name_every_key() -> None:

@@ -99,6 +99,29 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert "None of 1 runs that could be read is known to have failed" in home
 
 
+def test_of_a_folder_whose_only_run_cannot_be_read_no_site_is_built_and_the_file_is_named(two: Path) -> None:
+    shutil.rmtree(two / "data/good")
+    unknown_key(two / "data/bad/run.toml")
+
+    done = reading("report", two)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("tacholog: no run could be read below data: data/bad/run.toml: ")
+    assert "unknown field" in done.stderr
+    assert "needs a run.toml" not in done.stderr  # it has one
+    assert [path.name for path in two.iterdir()] == ["data"]
+
+
+def test_verify_names_the_run_that_cannot_be_read_where_it_is_the_only_one(two: Path) -> None:
+    shutil.rmtree(two / "data/good")
+    unknown_key(two / "data/bad/run.toml")
+
+    done = tacholog("verify", "data", cwd=two)
+
+    assert done.returncode == 2
+    assert re.search(r"data: no log could be read: .*data/bad/run\.toml: .*unknown field", done.stderr)
+
+
 def test_a_run_that_is_mended_is_shown_again(two: Path, unprivileged: tuple[str, ...]) -> None:
     locked(two / "data/bad/run.toml")
     reading("report", two, prefix=unprivileged)

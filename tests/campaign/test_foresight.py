@@ -11,6 +11,9 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog.campaign.pace import Pace
+from tacholog.campaign.plan import read_campaign
+from tacholog.campaign.preview import preview
+from tacholog.commands.shared.planning import preview_words
 
 LOGS = Path(__file__).parent.parent / "formats"
 SOCKPERF = """
@@ -51,6 +54,31 @@ def test_the_plan_names_what_is_run_how_often_and_how_long_and_starts_nothing(tm
     assert lines[3].startswith(f"Program cat: {cat}, SHA-256 ")
     assert lines[4:] == ["All conditions that comparisons need will be stated."]
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_of_a_perftest_that_is_not_built_the_plan_names_what_builds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    path = tmp_path / "own.toml"
+    path.write_text('system = "S"\ntool = "perftest"\nrepetitions = 1\n[[runs]]\nname = "r"\ncommand = ["perftest"]\n')
+
+    lines = preview_words(preview(read_campaign(path), "own", {}))
+
+    way = "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
+    assert f"Program perftest: NOT FOUND on this machine; {way}." in lines
+
+
+def test_the_plan_names_an_option_that_no_command_has(tmp_path: Path) -> None:
+    path = campaign(tmp_path, 'load_mode = "max-rate", batch_bytes = 0, reliability = "reliable"')
+    log = LOGS / "sockperf/throughput-tcp.log"
+    path.write_text(path.read_text() + f'options = {{ duration_s = 10, log = "{log}", sizes_bytes = [64, 1024] }}\n')
+
+    lines = bench("--plan", path, cwd=tmp_path).stdout.splitlines()
+
+    end = "or this value, so the runs may use another one than is recorded."
+    assert [line for line in lines if line.endswith(end)] == [  # the command has the log
+        f"duration_s = 10: no command of throughput has {{duration_s}} {end}",
+        f"sizes_bytes = 64,1024: no command of throughput has {{sizes_bytes}} {end}",
+    ]
 
 
 def test_the_plan_names_each_condition_that_nothing_will_state_and_what_to_add(tmp_path: Path) -> None:

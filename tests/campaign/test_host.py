@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.command import run_tacholog_text
+
 from tacholog.runs import host
 from tacholog.runs.manifest import Host, read_host, write
 
@@ -133,6 +135,21 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     facts = host.this_host(tmp_path)
 
     assert facts == Host(name="Unnamed CPU", source="read by tacholog host")
+
+
+def test_a_host_file_is_written_into_a_new_folder_and_is_never_overwritten_unless_asked(tmp_path: Path) -> None:
+    file = tmp_path / "data/hosts/lab7.toml"
+
+    first = run_tacholog_text("host", "--output", file)
+    file.write_text(file.read_text() + 'notes = ["the rack by the window"]\n')
+    second = run_tacholog_text("host", "--output", file)
+    kept = file.read_text()
+    third = run_tacholog_text("host", "--output", file, "--replace")
+
+    assert (first.returncode, second.returncode, third.returncode) == (0, 2, 0)
+    assert f"{file}: this host file is there already" in second.stderr
+    assert "the rack by the window" in kept
+    assert "the rack by the window" not in file.read_text()
 
 
 def test_names_and_addresses_are_not_told(tmp_path: Path) -> None:

@@ -146,6 +146,34 @@ def test_a_program_that_fails_ends_the_search_and_its_log_says_why(tmp_path: Pat
     assert "no server" in (log_of(tmp_path, done).facts.reason or "")
 
 
+HELP = """
+print("sockperf: '-t' Invalid duration: 0.5")
+print("under-load (ul): Run sockperf client for latency under load test.")
+for line in range(90):
+    print(" -h,-?   --help,--usage         -Show the help message and exit.")
+print("For additional information visit our website")
+"""
+
+
+def test_what_a_program_printed_that_gave_no_result_is_shown_though_it_ended_without_an_error(tmp_path: Path) -> None:
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=HELP)
+
+    assert done.returncode == 1
+    assert "at 5000 messages per second: it printed no log that can be read (no format fits: " in done.stderr
+    assert "It printed: sockperf: '-t' Invalid duration: 0.5 | under-load (ul): Run sockperf client" in done.stderr
+    assert "Invalid duration" in (log_of(tmp_path, done).facts.reason or "")
+    assert len(done.stderr) < 1000
+
+
+def test_a_log_without_a_result_is_shown(tmp_path: Path) -> None:
+    silent = f"{PROGRAM.partition('sockperf: [Total Run]')[0]}sockperf: No messages were received from the server. Is the server down?''')"
+
+    done = sustain(tmp_path, "--latency-goal", "p99=5ms", program=silent)
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("sockperf: Test ended | sockperf: No messages were received from the server. Is the server down?\n")
+
+
 def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_that_keeps_it(tmp_path: Path) -> None:
     done = sustain(tmp_path, "--latency-goal", "p99.5=5ms")
 

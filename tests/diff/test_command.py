@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
+from tests.command import run_tacholog_text
 
 from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, write_report
@@ -26,6 +27,7 @@ from tacholog.render.diff import text as diff_text
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.page import html
 
+SOCKPERF = Path(__file__).parent.parent / "formats" / "sockperf"
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]
@@ -422,3 +424,56 @@ def test_a_line_of_a_raw_log_is_named_by_its_path_once(tmp_path: Path) -> None:
     said = run(log, HMBDC / "perf-sample-15.17-1.txt").stdout
 
     assert f"the first: {log}:1: unknown: the format does not recognise this line" in said
+
+
+def bare(folder: Path, *more: str) -> Path:
+    """A folder of three raw logs, the first two with further lines. It has no run.toml."""
+    folder.mkdir()
+    log = (SOCKPERF / "ping-pong-udp.log").read_text()
+    for name, text in zip("abc", (*more, "", "", ""), strict=False):
+        (folder / f"{name}.log").write_text(log + text)
+    return folder
+
+
+def test_of_logs_without_a_manifest_the_command_that_names_their_problems_is_parse(tmp_path: Path) -> None:
+    old, new = (bare(tmp_path / name, "strange\n" * 22) for name in ("old", "new"))
+
+    done = run_tacholog_text("diff", old, new)
+    named = run_tacholog_text("parse", old)
+
+    assert "tacholog: 26 more problems with lines and files; 'tacholog parse' names those of each log\n" in done.stderr
+    assert named.stderr.count("unknown: 'strange'") == 20  # of 22, and then says so
+    assert "2 more" in named.stderr
+
+
+def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -> None:
+    old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
+
+    done = run_tacholog_text("diff", old, new)
+
+    assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
+
+
+def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) -> None:
+    words = [checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--limit", "1"]
+
+    by_name, by_words = run(*words, "--metric", "goodput:mean"), run(*words, "--metric", "payload received:mean")
+
+    assert by_words.stdout == by_name.stdout
+    assert "payload received" in by_words.stdout.lower()
+
+
+def test_with_nothing_but_loss_it_is_said_once_that_there_is_nothing_else(checkout: Path) -> None:
+    said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
+
+    assert said.lower().count("nothing to compare") == 1
+    assert "There is nothing to compare but loss." in said
+    assert "LOSS. No run lost anything (" in said
+
+
+def test_only_the_transport_that_is_asked_for_is_compared(checkout: Path) -> None:
+    words = ["--transport", "tcp", "--metric", "latency:p50", "--format", "json"]
+
+    report = json.loads(run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", *words).stdout)
+
+    assert {row["key"]["transport"] for row in report["rows"]} == {"tcp"}

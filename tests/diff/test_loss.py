@@ -193,7 +193,7 @@ def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[...,
         "worse: +2 points (+1.98 to +2.03), 12 pairs, adjusted p\u00a00.00098",
         "no change: +0 points (-0.0424 to +0.0424), 12 pairs, adjusted p\u00a01",
     ]
-    assert headline(report) == "nothing to compare; loss: 1 worse, 1 no change"
+    assert headline(report) == "loss: 1 worse, 1 no change"
     assert conclusion(report) == "Messages were lost in 2 rows (1 worse, 1 no change)."
     assert "worse: +2 points" in text(report)
     assert workflow_commands(report).startswith("::warning title=Worse than old::share of messages lost%2C shm%2C copy%2C 32 B%3A worse%3A +2 points")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -319,6 +321,18 @@ def test_only_the_newest_release_is_judged_and_each_has_its_place_in_the_history
 
     assert (report.releases, report.results[0].verdict) == (("0.10",), "passed")
     assert history == [("0.9", "failed"), ("0.10", "passed")]
+
+
+def test_a_release_that_others_are_compared_with_is_judged_where_there_is_no_other(tmp_path: Path, checkout: Path) -> None:
+    shutil.copytree(checkout / "data/perftest/0.1.0/latency-shm", tmp_path / "data/latency-shm")
+    (tmp_path / "requirements.toml").write_text(f'{P50}max = 50\nunit = "us"\nconfidence = 0.7\n{P50}max_worse_percent = 5\nthan = "0.1.0"\n')
+
+    done = CliRunner().invoke(require, ["0.1.0", "--data", str(tmp_path / "data"), "--requirements", str(tmp_path / "requirements.toml")])
+
+    assert "no numbers" not in done.output
+    assert re.search(r"at most 50 µs .*runs in", done.output)
+    assert re.search(r"at most 5 % worse than 0\.1\.0 .*these are the runs that the requirement compares with", done.output)
+    assert done.exit_code == 4
 
 
 # --- the output

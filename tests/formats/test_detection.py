@@ -79,6 +79,18 @@ def test_the_words_of_a_log_are_quoted_as_they_stand_in_it(between: str, quoted:
 
 
 @pytest.mark.parametrize(
+    "quoted",
+    [
+        "no format fits: hmbdc wants 'Started Pinger', 'Started Ponger', 'round trip time (sec):(' (the log has 'Started Pinger')",
+        "Length:    64  Latency: Ave    519 us  Std  192.8 us  Min    356 us",
+        "[ Bytes, Demand][Sent Samples,Send Time(us), Packs/sec, MBits/sec]",
+    ],
+)
+def test_what_a_log_that_names_its_format_quotes_of_others_does_not_count(quoted: str) -> None:
+    assert detect(f'search log=search/1 version=0.4.0\nerror text="{quoted}"\n') == "native"
+
+
+@pytest.mark.parametrize(
     ("text", "name"),
     [
         ("Starting throughput test publisher agent\n", "fastrtps"),

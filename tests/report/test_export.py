@@ -37,6 +37,11 @@ def test_csv_and_json_hold_every_number_with_its_id(data: Path) -> None:
     assert len({row["id"] for row in objects}) == len(objects)
 
 
+def test_folders_may_be_named_with_and_without_the_option(data: Path) -> None:
+    assert run(str(data)) == run("--data", str(data))
+    assert run(str(data), "--format", "bencher") == run("--data", str(data), "--format", "bencher")
+
+
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
 def test_rows_of_csv_are_whole_although_texts_hold_line_ends_and_quotes(dtype: str) -> None:
     table = pd.DataFrame({"run": pd.Series(['a "b"\nc', "d", 'e\n"', "f\rg", "h,\u00e9", None], dtype=dtype), "value": range(1, 7)})

@@ -631,8 +631,18 @@ def test_the_latest_comparison_is_that_of_the_newest_release_though_an_older_one
     def run(release: str, began: str) -> RunRow:
         return RunRow(run=f"{release} {began}", system="X", release=release, start_time=f"2026-01-{began}T00:00:00Z")
 
-    assert latest([run("1", "01"), run("2", "02"), run("3", "03"), run("2", "04")]) == ("X", "2", "3")
-    assert latest([run("1", "01")]) is None
+    assert latest([run("1", "01"), run("2", "02"), run("3", "03"), run("2", "04")]) == [("X", "2", "3")]
+    assert latest([run("1", "01")]) == []
+
+
+def test_the_latest_comparisons_are_those_of_all_systems_whose_newest_release_has_the_same_name() -> None:
+    def run(system: str, release: str, day: int) -> RunRow:
+        return RunRow(run=f"{system} {release}", system=system, release=release, start_time=f"2026-01-{day:02}T00:00:00Z")
+
+    both = [run(system, release, day) for system in "AC" for day, release in enumerate(("1.0", "1.1"), start=1)]
+    others = [run("B", "1.1", 1), run("B", "1.2", 2), run("D", "1.1", 1)]  # B is a release further, D has no other one
+
+    assert latest([*both, run("Z", "1.0", 1), run("Z", "1.1", 3), *others]) == [("Z", "1.0", "1.1"), ("A", "1.0", "1.1"), ("C", "1.0", "1.1")]
 
 
 def test_all_machines_but_the_newest_are_folded_under_their_names_and_caveats() -> None:

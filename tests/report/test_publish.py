@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from tacholog.commands.publish import publish as publish_command
-from tacholog.errors import UnreadableInput
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.site.publish import publish, publish_branch, published
 from tacholog.site.stamp import STAMP, Sizes, write_stamp
 
@@ -283,6 +283,50 @@ def test_a_branch_keeps_its_older_versions_and_the_tree_is_not_touched(tmp_path:
     assert sorted(path.name for path in repository.iterdir()) == [".git", "work.txt"]
 
 
+def repository_without_origin(folder: Path) -> Path:
+    """A repository with one commit."""
+    repository = folder / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", "main")
+    for name, value in (("user.name", "A B"), ("user.email", "a@b.example")):
+        git(repository, "config", name, value)
+    git(repository, "commit", "-q", "--allow-empty", "-m", "work")
+    return repository
+
+
+def test_a_push_that_fails_says_what_git_said_and_the_same_call_again_pushes_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, site = repository_without_origin(tmp_path), built(tmp_path / "one")
+    monkeypatch.chdir(repository)
+
+    with pytest.raises(TachologError) as first:
+        publish_branch(site, "gh-pages", "2", push=True)
+    with pytest.raises(TachologError) as second:
+        publish_branch(site, "gh-pages", "2", push=True)
+    committed = git(repository, "rev-parse", "gh-pages")
+    git(tmp_path, "init", "-q", "--bare", "origin.git")
+    git(repository, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    publish_branch(site, "gh-pages", "2", push=True)
+
+    assert "2 is committed on the local branch, but git could not push it to origin" in str(first.value)
+    assert "fatal: 'origin' does not appear to be a git repository" in str(first.value)
+    assert str(second.value) == str(first.value)
+    assert git(tmp_path / "origin.git", "rev-parse", "gh-pages") == committed
+
+
+def test_other_pages_of_a_release_that_is_committed_but_not_pushed_are_refused_and_no_temporary_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository_without_origin(tmp_path))
+    publish_branch(built(tmp_path / "one"), "gh-pages", "2")
+
+    with pytest.raises(UnreadableInput) as error:
+        publish_branch(built(tmp_path / "other", index="another home"), "gh-pages", "2", push=True)
+
+    assert str(error.value).startswith("branch gh-pages: versions/2: this release was published already")
+
+
 def test_the_workflow_measures_then_publishes_by_sessions_that_exist(checkout: Path) -> None:
     jobs = yaml.safe_load((checkout / ".github/workflows/publish.yml").read_text())["jobs"]
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
@@ -306,3 +350,15 @@ def test_publishing_says_what_changed_with_the_newest_release(tmp_path: Path, mo
 
     assert "what changed: 1 → 2#: 3 worse" in done.output
     assert summary.read_text() == "### 1 → 2&#35;: 3 worse\n\n| verdict | rows |\n"
+
+
+def test_publishing_says_of_each_system_what_changed(tmp_path: Path) -> None:
+    site = built(tmp_path / "one")
+    (site / "downloads").mkdir()
+    (site / "downloads/latest-diff.md").write_text("### A: 1 → 2: 3 worse\n\n- old: x\n\n### B: 1 → 2: 1 better\n")
+    write_stamp(site, "0" * 64, (), problems=0)
+
+    done = CliRunner().invoke(publish_command, [str(site), "--release", "2", "--output", str(tmp_path / "public")], catch_exceptions=False)
+
+    said = [line.rpartition(" (")[0] for line in done.output.splitlines() if line.startswith("what changed: ")]
+    assert said == ["what changed: A: 1 → 2: 3 worse", "what changed: B: 1 → 2: 1 better"]

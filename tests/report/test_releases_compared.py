@@ -156,6 +156,20 @@ def test_both_values_of_a_row_lead_to_their_lines_and_a_transport_to_its_page(tm
 
 
 @pytest.mark.site
+def test_the_newest_release_of_each_system_is_compared_at_home_and_in_the_download(tmp_path: Path, releases: Path, checkout: Path) -> None:
+    for label, day in (("1.10", 2), ("1.11", 3)):
+        release(releases / "other", checkout, label, day, system="Another system")
+
+    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
+
+    home = (site / "index.html").read_text()
+    assert 'href="diffs/tacholog-perftest-1.10-to-1.11.html"' in home
+    assert 'href="diffs/another-system-1.10-to-1.11.html"' in home
+    heads = [line.rpartition(": ")[0] for line in (site / "downloads/latest-diff.md").read_text().splitlines() if line.startswith("### ")]
+    assert heads == ["### Tacholog perftest: 1.10 → 1.11", "### Another system: 1.10 → 1.11"]
+
+
+@pytest.mark.site
 def test_a_release_on_another_machine_starts_a_new_line_and_says_so(tmp_path: Path, releases: Path) -> None:
     site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
 

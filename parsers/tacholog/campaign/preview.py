@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.campaign.foresight import Foresight, foresee, variant_of
 from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.placeholders import fill
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, left_out, schedule_runs
 from tacholog.campaign.runs import default_cpus
 from tacholog.campaign.tools import Listed, listed, sha256, tool_version
@@ -34,6 +35,14 @@ class FoundProgram(NamedTuple):
     measured: MeasuredProgram
 
 
+class UnusedOption(NamedTuple):
+    """An option that no command of a block has, neither as a placeholder nor as a word: the run may use another value than is recorded."""
+
+    block: str
+    name: str
+    value: str
+
+
 class Variant(NamedTuple):
     """The runs of a campaign that differ only in their repetition."""
 
@@ -52,6 +61,7 @@ class Preview(NamedTuple):
         programs: each measured program on each host.
         foresight: what comparisons of the results will lack.
         left_out: what variants need and the program of ``only_if_listed`` does not list, with what it says of it; empty: it says nothing.
+        unused: options that no command has.
     """
 
     campaign: Campaign
@@ -60,6 +70,7 @@ class Preview(NamedTuple):
     programs: tuple[FoundProgram, ...]
     foresight: Foresight
     left_out: Mapping[str, str] = {}
+    unused: tuple[UnusedOption, ...] = ()
 
 
 def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
@@ -88,7 +99,18 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), found.names if found else None),
         limits=campaign.limits,
     )
-    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), what_is_left_out(campaign, found))
+    left_out_names, unused = what_is_left_out(campaign, found), tuple(_unused(campaign))
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, unused)
+
+
+def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
+    for block in campaign.runs:
+        words = [word for command in (block.command or (), *(process.command for process in block.processes)) for word in command]
+        for name in block.options:
+            text = fill(f"{{{name}}}", block.options)
+            # A command may also have the value itself, as in "--time=10".
+            if not any(f"{{{name}}}" in word or text in (word, word.partition("=")[2]) for word in words):
+                yield UnusedOption(block.name, name, text)
 
 
 def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:

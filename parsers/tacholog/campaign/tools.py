@@ -41,9 +41,15 @@ def find_program(word: str, tools: Mapping[str, Path]) -> Path:
     """
     found = tools.get(word) or shutil.which(word)
     if found is None:
-        build = "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
-        raise TachologError(f"{word}: no such program; {build if word == 'perftest' else 'install it, or put it on the PATH'}")
+        raise TachologError(f"{word}: no such program; {way_to_get(word)}")
     return Path(found)
+
+
+def way_to_get(word: str) -> str:
+    """Say how to get a program that is missing."""
+    if word == "perftest":
+        return "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
+    return "install it, or put it on the PATH"
 
 
 def measured_program(command: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tacholog.campaign.search import SearchPlan, Sustained, SustainSearch, TrialOrder
 from tacholog.campaign.wrappers import behind_wrappers
-from tacholog.errors import TachologError
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Log, read_text
 from tacholog.schema.records import Record
 
@@ -24,6 +24,7 @@ from tacholog.schema.records import Record
 RATE, SECONDS = "%rate%", "%seconds%"
 _KEPT_SHARE, _KEPT_MESSAGES = 0.999, 2  # what a tool has to send of a rate, and by how many messages its count may be off
 _BEFORE_AND_AFTER_S = 30.0
+_SHOWN_LINES, _SHOWN_CHARACTERS = 2, 200  # at the start and at the end of what a tool printed that failed
 
 
 _BARE = re.compile(r"[A-Za-z0-9_.:/+,%@-]+", re.ASCII)
@@ -71,8 +72,9 @@ def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[st
     yield line_of("search", {"log": "search/1", **head, "program": program, "command": shlex.join(command.words)})
     found, index, judged = SustainSearch(plan), 0, None
     while order := found.next():
-        text = _carry_out(command, order)
-        judged = _judged(read_text(text, command.format), order, goal)
+        done = _carry_out(command, order)
+        text = done.text
+        judged = _judged(_read(done, command, order), order, goal)
         digest = hashlib.sha256(text.encode()).hexdigest()
         if command.kept_in is not None:
             (command.kept_in / f"trial-{index:03}.log").write_text(text, encoding="utf-8")
@@ -103,20 +105,50 @@ def _written(value: object) -> str:
     return '"' + "".join(letter if letter.isprintable() else "".join(f"\\x{byte:02X}" for byte in letter.encode()) for letter in escaped) + '"'
 
 
-def _carry_out(command: TrialCommand, order: TrialOrder) -> str:
+class _Done(NamedTuple):
+    """What a tool printed on its standard output, which is its log, and on standard error."""
+
+    text: str
+    errors: str
+
+    @property
+    def ends(self) -> str:
+        """The first and the last lines in one line. A tool that prints its help too says before it what is wrong; others say it at the end."""
+        lines = [line.strip()[:_SHOWN_CHARACTERS] for text in (self.text, self.errors) for line in text.splitlines() if line.strip()]
+        if len(lines) > 2 * _SHOWN_LINES:
+            lines = [*lines[:_SHOWN_LINES], "...", *lines[-_SHOWN_LINES:]]
+        return " | ".join(lines) or "nothing"
+
+
+def _read(done: _Done, command: TrialCommand, order: TrialOrder) -> Log:
+    """Read the log of a trial. Many tools end with status 0 after an error, so one without any result is shown."""
+    try:
+        log = read_text(done.text, command.format)
+    except UnreadableInput as error:
+        raise TachologError(f"{_at(command, order)}: it printed no log that can be read ({error}). It printed: {done.ends}") from error
+    if not any(record.scope == "summary" for record in log.records):
+        raise TachologError(f"{_at(command, order)}: its log has no result. It printed: {done.ends}")
+    return log
+
+
+def _at(command: TrialCommand, order: TrialOrder) -> str:
+    return f"{command.words[0]} at {order.rate_per_s:.0f} messages per second"
+
+
+def _carry_out(command: TrialCommand, order: TrialOrder) -> _Done:
     """Run the tool once; return what it printed."""
     values = {RATE: f"{order.rate_per_s:.0f}", SECONDS: f"{order.duration_s:g}"}
     words = [_filled(word, values) for word in command.words]
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=3 * order.duration_s + _BEFORE_AND_AFTER_S)
     except subprocess.TimeoutExpired as error:
-        raise TachologError(f"{words[0]} at {values[RATE]} messages per second: it did not end in time") from error
+        raise TachologError(f"{_at(command, order)}: it did not end in time") from error
     except OSError as error:
         raise TachologError(f"{words[0]}: {error.strerror}") from error
+    printed = _Done(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
     if done.returncode != 0:
-        last = (done.stderr or done.stdout).decode(errors="replace").strip().rpartition("\n")[2]
-        raise TachologError(f"{words[0]} at {values[RATE]} messages per second: exit status {done.returncode}: {last}")
-    return done.stdout.decode(errors="replace")
+        raise TachologError(f"{_at(command, order)}: exit status {done.returncode}: {printed.ends}")
+    return printed
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
@@ -133,7 +165,8 @@ def _judged(log: Log, order: TrialOrder, goal: Goal) -> Judged:
     if goal.statistic and latency is None:
         raise TachologError(f"{at} states no latency {goal.statistic}")
     if latency and _too_few(latency, goal.statistic or ""):
-        raise TachologError(f"{at} has only {latency.samples} samples: too few for {goal.statistic}. Raise the lowest rate, or --trial-duration")
+        advice = "Raise the lowest rate or --trial-duration, or let the tool measure more of its messages"
+        raise TachologError(f"{at} has only {latency.samples} samples: too few for {goal.statistic}. {advice}")
     losses = [loss for record in results if (loss := _loss(record)) is not None]
     if not losses:
         raise TachologError(f"{at} does not state how many messages were lost")

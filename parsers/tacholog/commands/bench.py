@@ -30,7 +30,7 @@ from tacholog.campaign.foresight import foresee
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.plan import named
 from tacholog.campaign.preview import preview, what_is_left_out
-from tacholog.campaign.tools import listed
+from tacholog.campaign.tools import listed, way_to_get
 from tacholog.commands.shared.measuring import measure_all
 from tacholog.commands.shared.paths import Folder
 from tacholog.commands.shared.planning import gap_words, left_out_words, limits_held, preview_words
@@ -134,7 +134,8 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
         click.echo("\n".join(preview_words(found)))
         missing |= dict.fromkeys(program.name for program in found.programs if program.host is None and program.path is None)
     if missing:
-        raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run")
+        ways = f". perftest: {way_to_get('perftest')}" if "perftest" in missing else ""
+        raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run{ways}")
 
 
 def _started(path: Path, output: Path, tools: Mapping[str, Path]) -> tuple[Path, Plan]:

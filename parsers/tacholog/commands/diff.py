@@ -1,7 +1,7 @@
 """Compare two releases, and say how certain each change is.
 
 OLD and NEW are each one of: a release label, a folder of runs (with run.toml files below it), a raw log of any format, a folder of such logs,
-or a dataset that tacholog report saved (build/dataset beside the site; copy it to keep it).
+or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
 other get no verdict, however many runs they have: use tacholog ab, or at least six sessions a side that take turns.
@@ -68,7 +68,13 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder in which releases are searched. May be repeated."
 )
-@click.option("--metric", "metrics", multiple=True, metavar="NAME[:STATISTIC]", help="Test only this metric, as in latency:p99. May be repeated.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[:STATISTIC]",
+    help="Test only this metric, as in latency:p99 or 'payload received'. May be repeated.",
+)
 @click.option("--transport", "transports", multiple=True, metavar="NAME", help="Compare only this transport. May be repeated.")
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="Compare only runs with this label. May be repeated.")
 @click.option(
@@ -131,7 +137,7 @@ def diff(
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
-    chosen = {name: words for name, words in (("metrics", metrics), ("transports", transports), ("across", across)) if words}
+    chosen = {name: words for name, words in (("metrics", tuple(map(_metric, metrics))), ("transports", transports), ("across", across)) if words}
     policy = msgspec.structs.replace(given, **chosen)
     policy.tests()
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
@@ -139,7 +145,8 @@ def diff(
     sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
-    lost = max(tell(complaints(with_copies(side)) for side in sides), *map(_cut, sides))
+    bare = any(map(is_bare, (old, new)))
+    lost = max(tell((complaints(with_copies(side)) for side in sides), bare=bare), *map(_cut, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
     measured = known(sides, band_roots(roots), band)
@@ -148,13 +155,29 @@ def diff(
     sys.exit(max(lost, exit_code(report, fail_on)))
 
 
-def _mention_import(path: Path, side: Dataset) -> None:
-    """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
-    from tacholog.commands._import_suggestion import import_command
+def _metric(word: str) -> str:
+    """Return what --metric asks for, with the name of the metric where the words that the tables show stand for it."""
+    from tacholog.schema.metrics import METRICS
+
+    metric, colon, statistic = word.partition(":")
+    names = {known.words.casefold(): name for name, known in METRICS.items()}
+    return f"{metric if metric in METRICS else names.get(metric.casefold(), metric)}{colon}{statistic}"
+
+
+def is_bare(name: str) -> bool:
+    """Whether a side is a log, or a folder of logs without any run.toml."""
     from tacholog.dataset.load import run_folders
     from tacholog.dataset.saved import is_saved
 
-    if len(side.runs) < 2 or not path.is_dir() or is_saved(path) or next(run_folders(path), None):  # noqa: PLR2004 - one log is one run
+    path = Path(name)
+    return path.is_file() or (path.is_dir() and not is_saved(path) and next(run_folders(path), None) is None)
+
+
+def _mention_import(path: Path, side: Dataset) -> None:
+    """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
+    from tacholog.commands._import_suggestion import import_command
+
+    if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
         return
     logs = [Path(run).relative_to(path).as_posix() for run in side.runs["run"].astype(str) if Path(run).is_relative_to(path)]
     if words := import_command(path, logs):

@@ -6,8 +6,8 @@ distributions.
 bencher (Bencher Metric Format) and github-action-benchmark have one value for each row of the newest release of each system: the median over its
 runs, with its interval. The latter needs two files, so it writes a folder with smaller-is-better.json and bigger-is-better.json.
 
-Without --data, two folders are read: data/ of the checkout, and the newest folder in build/runs/ that holds runs. The output is not redacted: it
-may contain private data from the logs.
+DIR is a folder of runs; --data DIR means the same. Without any, two folders are read: data/ of the checkout, and the newest folder in build/runs/
+that holds runs. The output is not redacted: it may contain private data from the logs.
 
 Exit code 2: a run, a log or a folder could not be read (all others are written), or there is nothing to write.
 """
@@ -40,6 +40,7 @@ FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
 
 
 @click.command(help=__doc__)
+@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--data", "roots", multiple=True, metavar="DIR", type=click.Path(path_type=Path), help="A folder of runs. Can be given several times.")
 @click.option("--format", "kind", type=click.Choice(FORMATS), default="csv", show_default=True, help="The output format.")
 @click.option(
@@ -50,7 +51,7 @@ FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
     help="The file to write; for hdr and github-action-benchmark, the folder.  [default: standard output]",
 )
 @reading_options
-def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
+def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
     """Read the data and write it in the chosen format."""
     if kind == "parquet":
         require("parquet", "--format parquet")
@@ -59,14 +60,14 @@ def export(*, roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int |
     from tacholog.dataset.frames import Part
     from tacholog.dataset.load import load, load_parts
 
-    folders = roots or default_roots()
+    asked = (*folders, *roots) or default_roots()
     progress = Progress()
     work = work_of(jobs, cluster, progress)
     if kind in _ROW_VALUES:  # a row's value needs all of its runs at once
-        data = load(folders, progress=progress, work=work)
-        ((_, complained),) = _told([Part(data, iter(()))], folders)
+        data = load(asked, progress=progress, work=work)
+        ((_, complained),) = _told([Part(data, iter(()))], asked)
         sys.exit(_export_row_values(data, complained, kind, path))
-    parts = _told(load_parts(folders, progress, work=work), folders)
+    parts = _told(load_parts(asked, progress, work=work), asked)
     if kind == "hdr":
         assert path is not None  # noqa: S101 - refused above
         sys.exit(_export_hdr(parts, path))

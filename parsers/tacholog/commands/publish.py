@@ -7,7 +7,8 @@ SITE is the folder of a complete site that tacholog report built.  [default: bui
 Pages that were published before are not changed. If the newest version no longer has a page, the old address leads to the last version that had
 it. The new content is written beside the output folder and then replaces it in one step: either everything is published or nothing.
 
-Exit code 2: nothing was published; the message says why.
+Exit code 2: nothing was published, or the branch was committed but not pushed. The message says which, and why. After a push that failed, the same
+command pushes what is committed.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def publish(*, site: Path | None, label: str, output: Path | None, branch: str |
 
 
 def _summarise(built: Path) -> None:
-    """Print what changed with the newest release, in one line. In a GitHub job, the job summary gets the whole comparison."""
+    """Print what changed with the newest release, in one line for each system. In a GitHub job, the job summary gets the whole comparison."""
     from tacholog.site.whole import LATEST_DIFF
 
     path = built / LATEST_DIFF
@@ -63,4 +64,5 @@ def _summarise(built: Path) -> None:
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(comparison)
-    click.echo(f"what changed: {html.unescape(comparison.partition(chr(10))[0].lstrip('# '))} ({path})")
+    for heading in (line for line in comparison.splitlines() if line.startswith("### ")):
+        click.echo(f"what changed: {html.unescape(heading.lstrip('# '))} ({path})")

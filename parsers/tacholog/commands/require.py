@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands.diff import known_roots
+from tacholog.commands.diff import is_bare, known_roots
 from tacholog.commands.shared.complaints import tell
 from tacholog.commands.shared.paths import Folder, write_output
 from tacholog.compare.requirements.result import VERDICTS
@@ -81,7 +81,7 @@ def require(
     check_bases(requirements, than)
     places = roots or known_roots()
     everything = find(runs, places)
-    lost = tell([complaints(with_copies(everything))])
+    lost = tell([complaints(with_copies(everything))], bare=is_bare(runs))
     bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
     _mention_unlabelled(everything, judged)

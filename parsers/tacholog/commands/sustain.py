@@ -4,7 +4,9 @@ COMMAND is a tool with an option for a rate. %rate% in it stands for the rate of
 
 \b
   tacholog sustain --latency-goal p99=100us --rate-range 1000,500000 -- \\
-    sockperf under-load -i 192.0.2.1 --mps %rate% -t %seconds%
+    sockperf under-load -i 192.0.2.1 --reply-every 5 --mps %rate% -t %seconds%
+
+sockperf measures only one message in a hundred, unless --reply-every says otherwise: too few for p99 in a trial of a second.
 
 A trial passes if the log of the tool says that latency and loss keep the goal, and that at least 99.9 % of the rate was sent (if it says how many
 were sent). The search is that of perftest --test sustain (RFC 9971, MLRsearch; docs/native-log.md). Its log, with every trial, goes to standard

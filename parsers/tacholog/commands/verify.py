@@ -34,10 +34,12 @@ _WRONG = 3
 def verify(folder: Path, output: str, limit: int) -> None:
     """Find out what the folder is, verify it, and print the receipt."""
     from tacholog.errors import UnreadableInput
-    from tacholog.site.verification.receipt import text, verify_data
+    from tacholog.site.verification.receipt import reasons, text, verify_data
     from tacholog.site.verification.site import as_json, is_site, verify_site
 
     receipt = verify_site(folder) if is_site(folder) else verify_data(folder)
+    if not receipt.logs and receipt.findings:
+        raise UnreadableInput(f"{folder}: no log could be read: {reasons(receipt)}")
     if not receipt.logs:
         raise UnreadableInput(f"{folder}: no site and no folder of runs: there is no run.toml below it, and no raw logs that a site offers")
     if output == "json":

@@ -17,7 +17,8 @@ from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.dataset.rows import ReadLog, log_row, run_ending, run_row
 from tacholog.dataset.work.entries import LogEntry
 from tacholog.runs.disturbance import exceeded
-from tacholog.runs.manifest import Host, Manifest
+from tacholog.runs.manifest import RUN_FILE, Host, Manifest
+from tacholog.runs.moments import is_moment
 from tacholog.runs.problems import problem
 from tacholog.runs.stated import options_apart
 from tacholog.schema.conditions import Conditions, StatedConditions
@@ -102,6 +103,9 @@ class Assembly:
         row = run_row(run, found.folder, manifest, found.manifest_json, [log.head.facts for log in logs], (status, reason), options)
         self._releases.append((row["system"], manifest.release) if manifest.published and manifest.release else None)
         self.rows["runs"].append(row)
+        if manifest.start_time is not None and not is_moment(manifest.start_time):
+            reason = f'start_time = {manifest.start_time!r} is no time as in "2026-01-31T12:00:00Z", and was not used'
+            self.rows["problems"].append(problem(run, RUN_FILE, 0, "manifest", "", reason))
 
     def finish(self, hosts: dict[str, Host]) -> Dataset:
         """Return all runs as a dataset, with quality marks."""

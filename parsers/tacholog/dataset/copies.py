@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,6 +34,7 @@ def _copies(data: Dataset) -> list[Row]:
     if logs.empty:
         return []
     numbers = data.results.loc[data.results["run"].isin(logs["run"]), ["run", "log"]].value_counts().to_dict()
+    roots = dict(data.runs[["run", "root"]].astype(str).to_numpy().tolist())
     first: dict[str, tuple[str, str]] = {}
     found: list[Row] = []
     for run, log, digest in logs[["run", "log", "sha256"]].astype(str).to_numpy().tolist():
@@ -40,6 +42,7 @@ def _copies(data: Dataset) -> list[Row]:
             continue
         other, file = first.setdefault(digest, (run, log))
         if other != run:
-            reason = f"the same bytes as {other}/{file}: a copy is no second measurement, and makes intervals over runs too narrow"
+            name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run of its own name
+            reason = f"the same bytes as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
             found.append(problem(run, log, 0, COPIED, "", reason))
     return found

@@ -10,6 +10,7 @@ from tacholog.dataset.frames import Row
 from tacholog.dataset.work.entries import LogHead
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import LogFile, Manifest
+from tacholog.runs.moments import is_moment
 from tacholog.schema.records import SEVERITY, Facts, Status
 
 
@@ -58,7 +59,7 @@ def run_row(
         "published": manifest.published,
         "status": ending[0],
         "reason": ending[1],
-        "start_time": manifest.start_time or next((f.start_time for f in facts if f.start_time), None),
+        "start_time": next((when for when in (manifest.start_time, *(f.start_time for f in facts)) if when and is_moment(when)), None),
         "order_index": manifest.order_index,
         "session": manifest.session,
         "repetition": manifest.repetition,

@@ -184,7 +184,7 @@ def _near(name: str) -> str:
 
 
 def detect(head: str) -> str:
-    """Name the one format that the start of a log is in.
+    """Name the one format that the start of a log is in. A log whose first line names its format is in that one, whatever it quotes of others.
 
     Raises:
         UnreadableInput: none fits, or several do; the message names the candidates and what each wants.
@@ -193,6 +193,7 @@ def detect(head: str) -> str:
         raise UnreadableInput("the file is empty")
     answers = {name: _ask(module, head) for name, module in formats().items()}
     fitting = [name for name, detected in answers.items() if detected.fits]
+    fitting = [name for name in fitting if answers[name].names_itself] or fitting
     if len(fitting) == 1:
         return fitting[0]
     if binary := _binary(head):
@@ -248,8 +249,8 @@ def _binary(head: str) -> str | None:
 def _ask(module: Format, head: str) -> Detected:
     """Ask a format whether it fits. One that raises an exception does not fit."""
     try:
-        fits, wants = module.detect(head)
-        return Detected(bool(fits), str(wants))
+        fits, wants, *names_itself = module.detect(head)  # two values, or three
+        return Detected(bool(fits), str(wants), any(names_itself))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - it may be anybody's code, and call sys.exit()

@@ -60,7 +60,7 @@ RUNS = _with_required(
         ),
         "status": _text("public", _STATUS, allowed=get_args(Status), offered=True),
         "reason": _text("free text", "Why the run ended as it did."),
-        "start_time": _text("public", "When the run began, as its log or its manifest writes it."),
+        "start_time": _text("public", "When the run began, as its manifest or its log writes it: a day and a time of ISO 8601."),
         "order_index": _integer("The run's place in the order in which its campaign ran."),
         "session": _text("name", "The session that the run belongs to: runs made in one go on one machine."),
         "repetition": _integer("The number of the repetition of this measurement."),

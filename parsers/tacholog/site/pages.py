@@ -365,7 +365,7 @@ def _made_diff_pages(view: View) -> Iterator[SitePage]:
 
 
 def _compared(view: View) -> dict[str, Any]:
-    """Return the comparisons that pages list: all of them, the newest one, and the pages with the history of a metric."""
+    """Return the comparisons that pages list: all of them, the newest ones, and the pages with the history of a metric."""
     runs = list(view.runs.values())
     pages = _diff_pages(view)
     diffs = [{**page.context, "document": page.document} for page in pages if "old" in page.context]

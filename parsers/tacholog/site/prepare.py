@@ -90,8 +90,9 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     data = load(roots, settings.limits.limits, progress, work=reading)
     give_back()
     complained = complaints(with_copies(data))
-    if data.runs.empty and data.problems[(data.problems["run"] != "") & (data.problems["kind"] != FORGOTTEN)].empty:
-        raise UnreadableInput(_nothing(roots, complained.unread))
+    if data.runs.empty:  # Pages without a run say nothing, and Sphinx refuses their empty lists.
+        has_bare_logs = bool((data.problems["kind"] == FORGOTTEN).any())
+        raise UnreadableInput(_nothing(roots, complained.unread, has_bare_logs=has_bare_logs))
     data = redacted(with_copies(_only(data, settings)), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
@@ -102,14 +103,17 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     return data
 
 
-def _nothing(roots: Sequence[Path], unread: Sequence[str]) -> str:
-    """Return the message for folders without a readable run: what is wrong, and what to do."""
+def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:
+    """Return the message for folders without a readable run: what is wrong, and what to do where logs have no ``run.toml``."""
     places = ", ".join(str(root) for root in roots)
     if not unread:
         return f"no run.toml below {places}: nothing to report"
     more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
+    said = f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}"
+    if not has_bare_logs:
+        return said
     advice = "each folder of logs needs a run.toml (docs/add-a-run.md says how); tacholog parse and tacholog diff read logs without one"
-    return f"no run could be read below {places}: {'; '.join(unread[:_NAMED])}{more}. To build pages, {advice}"
+    return f"{said}. To build pages, {advice}"
 
 
 def _keep_bands(roots: Sequence[Path], folder: Path) -> list[str]:

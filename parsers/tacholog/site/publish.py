@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -198,21 +199,57 @@ def _write(path: Path, text: str) -> None:
 def publish_branch(site: Path, branch: str, label: str, *, replace: bool = False, incomplete: bool = False, push: bool = False) -> None:
     """Publish to a branch of the git repository of the current folder. The working tree is not touched.
 
+    A site that is committed on the local branch already, but was not pushed, is only pushed: an earlier push may have failed.
+
     Raises:
         TachologError: the branch cannot have this name, or git or `publish` failed.
     """
-    from ghp_import import GhpError, ghp_import
-
     git_folder = _git_folder_for(branch)
     with locked(git_folder / "tacholog-publish.lock", f"branch {branch}"), tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "pages")
         target.mkdir()
-        _restore(branch, target)
-        publish(site, target, label, replace=replace, incomplete=incomplete)
-        try:
-            ghp_import(str(target), branch=branch, mesg=f"Publish {label}", nojekyll=True, push=push, remote="origin")
-        except (GhpError, subprocess.CalledProcessError) as error:
-            raise TachologError(f"branch {branch}: {error}") from error
+        is_of_origin = _restore(branch, target)
+        if not (push and not is_of_origin and _holds(target, label, _publishable(site, label, incomplete=incomplete))):
+            with _named(target, branch):
+                publish(site, target, label, replace=replace, incomplete=incomplete)
+            _commit(target, branch, label)
+        if push:
+            _push(branch, label)
+
+
+def _holds(target: Path, label: str, stamp: Stamp) -> bool:
+    """Return whether the newest content of a folder is that of a site, and is kept as this version."""
+    return (target / VERSIONS / label).is_dir() and all(sha256_of(target / name) == digest for name, digest in stamp.files.items())
+
+
+@contextmanager
+def _named(target: Path, branch: str) -> Iterator[None]:
+    """Name the branch in messages, instead of the temporary folder, which is gone when somebody reads them."""
+    try:
+        yield
+    except TachologError as error:
+        said = str(error).replace(f"{target}/", f"branch {branch}: ").replace(str(target), f"branch {branch}")
+        raise type(error)(said) from error
+
+
+def _commit(target: Path, branch: str, label: str) -> None:
+    from ghp_import import GhpError, ghp_import
+
+    try:
+        ghp_import(str(target), branch=branch, mesg=f"Publish {label}", nojekyll=True, remote="origin")
+    except GhpError as error:
+        raise TachologError(f"branch {branch}: {error}") from error
+    except subprocess.CalledProcessError as error:
+        raise TachologError(f"branch {branch}: {' '.join(error.cmd)} ended with {error.returncode}") from error
+
+
+def _push(branch: str, label: str) -> None:
+    pushed = subprocess.run(["git", "push", "origin", branch], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    if pushed.returncode:
+        raise TachologError(
+            f"branch {branch}: {label} is committed on the local branch, but git could not push it to origin. "
+            f"Mend what git says, and the same command pushes it. git says: {' '.join(pushed.stderr.split())}"
+        )
 
 
 def _git_folder_for(branch: str) -> Path:
@@ -231,12 +268,22 @@ def _git_folder_for(branch: str) -> Path:
     return Path(found.stdout.strip()).resolve()
 
 
-def _restore(branch: str, target: Path) -> None:
-    """Write the current content of the branch to a folder. The branch of origin comes first: it is what readers see."""
-    for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
+def _restore(branch: str, target: Path) -> bool:
+    """Write the current content of the branch to a folder. The branch of origin comes first: it is what readers see.
+
+    Return whether it is that of origin.
+
+    Raises:
+        TachologError: git could not read the branch.
+    """
+    for remote, name in ((True, f"refs/remotes/origin/{branch}"), (False, f"refs/heads/{branch}")):
         if subprocess.run(["git", "rev-parse", "--verify", "--quiet", name], capture_output=True, check=False).returncode == 0:
             archive = target.with_suffix(".zip")  # not tar, which Python unpacks safely only since 3.11.4
-            subprocess.run(["git", "archive", "--output", str(archive), name], check=True, timeout=_GIT_TIMEOUT_S)
+            words = ["git", "archive", "--output", str(archive), name]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_GIT_TIMEOUT_S)
+            if done.returncode:
+                raise TachologError(f"branch {branch}: git could not read it: {' '.join(done.stderr.split())}")
             with zipfile.ZipFile(archive) as content:
                 content.extractall(target)
-            return
+            return remote
+    return False

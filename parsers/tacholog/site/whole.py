@@ -21,7 +21,7 @@ from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.garbage import give_back
 from tacholog.interruption import interrupt_again
-from tacholog.render.diff.text import github
+from tacholog.render.diff.text import github_of_systems
 from tacholog.render.templates import myst_templates, take_compiled
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.compiled_templates import CompiledTemplates
@@ -159,13 +159,10 @@ def _write_pages(sources: Sources, templates: Environment, pages: Sequence[SiteP
 
 
 def _write_latest(into: Sources, dataset: Path, view: View) -> None:
-    """Write a summary of the newest comparison of two releases, which `tacholog publish` prints."""
-    pair = latest(list(view.runs.values()))
-    if pair is None:
-        return
-    system, *releases = pair
-    report = comparison(dataset.resolve(), state_of(dataset), (system, releases[0], releases[1]), Policy())
-    into.write(LATEST_DIFF.removeprefix("downloads/"), github(report))
+    """Write a summary of the newest comparisons of two releases, one for each system. `tacholog publish` prints their headings."""
+    reports = {pair[0]: comparison(dataset.resolve(), state_of(dataset), pair, Policy()) for pair in latest(list(view.runs.values()))}
+    if reports:
+        into.write(LATEST_DIFF.removeprefix("downloads/"), github_of_systems(reports))
 
 
 def _templates_of_directives() -> list[bytes]:

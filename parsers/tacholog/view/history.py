@@ -89,8 +89,11 @@ def since(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
     return [(system, old, names[-1]) for system, names in releases_of(runs).items() for old in reversed(names[:-2])]
 
 
-def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
-    """Return the newest comparison: that of the own release which was measured for the first time last, with the release before it.
+def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
+    """Return the newest comparisons of two releases, one for each system.
+
+    The first is that of the own release which was measured for the first time last, with the release before it. The others are those of all systems
+    whose newest release has the same name, in the order of their names.
 
     The runs made last may be of an older release: a later campaign can measure it again beside something else.
     """
@@ -99,8 +102,12 @@ def latest(runs: Sequence[RunRow]) -> tuple[str, str, str] | None:
     for run in own:
         if run.start_time:
             began[run.system, run.release] = min(began.get((run.system, run.release), run.start_time), run.start_time)
+    newest = {system: (system, old, new) for system, old, new in neighbours(own)}  # the last pair of each
     dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own) if (system, new) in began]
-    return max(dated)[1] if dated else None
+    if not dated:
+        return []
+    first = max(dated)[1]
+    return [first, *(pair for system, pair in sorted(newest.items()) if system != first[0] and pair[2] == first[2])]
 
 
 def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:

@@ -26,9 +26,10 @@ def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
 
     Args:
         data: any runs.
-        without: releases that are never judged, because others are compared with them.
+        without: releases that others are compared with. They are judged only of a system that has no other release.
     """
-    last = {system: [name for name in names if name not in without][-1:] for system, names in releases_of(rows.runs(data).values()).items()}
+    releases = releases_of(rows.runs(data).values())
+    last = {system: ([name for name in names if name not in without] or names)[-1:] for system, names in releases.items()}
     kept = [
         str(run["run"])
         for run in data.runs[["run", "system", "release"]].astype(object).to_dict("records")

@@ -78,8 +78,19 @@ def write_output(path: Path, content: bytes) -> None:
     Raises:
         TachologError: the file cannot be written; the message names it.
     """
-    try:
+    with writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Name the file that the user asked for, if it or its folder cannot be written.
+
+    Raises:
+        TachologError: as said.
+    """
+    try:
+        yield
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tacholog.campaign.foresight import SIZE, VERSION, FirstLook, Foresight, Gap
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.preview import FoundProgram, Preview
+from tacholog.campaign.tools import way_to_get
 from tacholog.commands.shared.listing import counted
 from tacholog.runs.disturbance import Limits, limit_words
 from tacholog.visible import drawn_in_line
@@ -33,6 +34,11 @@ def preview_words(preview: Preview) -> list[str]:
         lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
     if preview.plan.limits:
         lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
+    lines += [
+        f"{option.name} = {option.value}: no command of {option.block} has {{{option.name}}} or this value, "
+        "so the runs may use another one than is recorded."
+        for option in preview.unused
+    ]
     gaps = foresight_words(preview.foresight)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
@@ -132,7 +138,7 @@ def _program(program: FoundProgram) -> str:
     if program.host is not None:
         return f"{program.name}{behind}: looked for on host {program.host} at the start"
     if program.path is None:
-        return f"{program.name}{behind}: NOT FOUND on this machine; install it, or put it on the PATH"
+        return f"{program.name}{behind}: NOT FOUND on this machine; {way_to_get(program.name)}"
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
 
 

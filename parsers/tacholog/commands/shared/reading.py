@@ -34,6 +34,6 @@ def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = N
 
 
 def tally_words(work: Work) -> str:
-    """Return how many logs were read, and how many were taken from the cache."""
+    """Return of how many logs the results were read, and of how many they were taken from the cache. The text of a log may be needed all the same."""
     kept, read = work.tally.kept, work.tally.read
-    return f"{counted(kept + read, 'log')}: {read} read, {kept} from the cache"
+    return f"results of {counted(kept + read, 'log')}: {read} read, {kept} from the cache"

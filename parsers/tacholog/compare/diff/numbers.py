@@ -186,7 +186,8 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     if policy.transports:  # but controls of any transport say whether the host changed
         texts = side.runs.reindex(columns=["labels"])["labels"]
         controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
-        keep &= (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
+        # Not in place: the array may be a view of the table, which pandas lets nobody write to.
+        keep = keep & (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
     columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
     return results[columns] if keep.all() else results.loc[keep, columns]
 

@@ -106,6 +106,8 @@ def _without_host(ratios: _Ends, row: DiffRow, host: Controls | None) -> _Ends:
 
 def _why(row: DiffRow) -> tuple[str, ...]:
     """Why a row has no interval, by the codes of the diff."""
+    if "same_runs" in row.flags:
+        return ("same_runs",)
     return row.reasons or (row.verdict,)
 
 

@@ -39,10 +39,17 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Detected(NamedTuple):
-    """Whether the start of a log is of this format, and the words for what a log needs to be."""
+    """Whether the start of a log is of this format, and the words for what a log needs to be.
+
+    Attributes:
+        fits: whether it is.
+        wants: the words.
+        names_itself: whether the log fits because its first line names its own format. Then it may quote logs of other tools, as in an error.
+    """
 
     fits: bool
     wants: str
+    names_itself: bool = False
 
 
 class LineStart:

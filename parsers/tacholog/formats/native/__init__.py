@@ -177,7 +177,7 @@ BULK = (
 def detect(head: str) -> Detected:
     """A native log opens with a line that names its own dialect."""
     found = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
-    return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'")
+    return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=found)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:

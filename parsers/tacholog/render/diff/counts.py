@@ -66,8 +66,8 @@ def headline(report: Report) -> str:
     if "same_runs" in report.warnings:
         return "the same runs"
     found = [f"{one.number} {one.title[0].lower()}{one.title[1:]}{f' ({one.ways})' if one.ways else ''}" for one in counts(report)]
-    counted = ", ".join(found) or "nothing to compare"
-    return f"{counted}; loss: {loss_counts(report)}" if report.losses else counted
+    lost = f"loss: {loss_counts(report)}" if report.losses else ""
+    return "; ".join(part for part in (", ".join(found), lost) if part) or "nothing to compare"
 
 
 def loss_counts(report: Report) -> str:

@@ -50,7 +50,8 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
     told = "; ".join([*_changes(report), *_untested(report)])
     rest = "; ".join([*_apart(report, with_reasons=with_reasons or not has_tests(report.counts)), *_open(report)])
     sentences = [told, rest, loss_words(report) if report.losses else ""]
-    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or "There is nothing to compare."
+    but = " but loss" if report.lossless or report.lossy_counts else ""
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or f"There is nothing to compare{but}."
 
 
 def shown_part(report: Report, only: Sequence[str]) -> Report:

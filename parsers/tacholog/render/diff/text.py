@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tacholog.compare.result import Report
 from tacholog.render.diff.counts import counts, headline
@@ -43,6 +43,14 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
     return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
 
 
+def github_of_systems(reports: Mapping[str, Report]) -> str:
+    """The same of the newest release of several systems, by their names. Without them, the headings could not be told apart."""
+    parts = {system: github(report) for system, report in reports.items()}
+    if len(parts) > 1:
+        parts = {system: part.replace("### ", f"### {_escape(system)}: ", 1) for system, part in parts.items()}
+    return "\n".join(parts.values())
+
+
 def workflow_commands(report: Report, limit: int = 10) -> str:
     """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
     rows = [line_of(row) for row in report.rows if row.verdict == "worse"][:limit]
@@ -62,7 +70,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     if report.settings.across:
         yield f"A comparison of configurations, across: {across_words(report)}"
     yield ""
-    if "same_runs" not in report.warnings:
+    if "same_runs" not in report.warnings and (counts(report) or report.losses):  # the conclusion says the rest
         yield f"{headline(report)}."
     yield conclusion(report)
     yield from (f"! {warning}" for warning in (*machine_words(report), *warnings(report)))

@@ -198,9 +198,16 @@ def _notes(found: Choices, chosen: Collection[Choice], runs: int | None, *, loop
         "Nothing leads with too few samples. " if any("undersampled" in choice.doubts for choice in chosen) else "",
         "Overlapping ranges: repeated runs do not tell the transports apart. " if any(choice.overlapping for choice in chosen) else "",
         _floor_words(found),
-        "Loopback: the network stack of one machine, without a network card. " if loopback else "",
+        _reach_words(found) if loopback else "",
     ]
     return tag("p", *sentences, class_="tl-note")
+
+
+def _reach_words(found: Choices) -> str:
+    """Return what tells the columns apart: how far a transport can carry a message. What stays on one machine may use its network stack, too."""
+    local = "Between processes: transports that stay on one machine, some of them through its network stack. "
+    network = "Over loopback: those that reach other machines, too, here without a network card. "
+    return local + network if any(column.reach == "host" and column.members for column in found.columns) else network
 
 
 def _has_groups(chosen: Iterable[Choice]) -> bool:

@@ -21,6 +21,7 @@ TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
 )
 _REASONS: Mapping[str, str] = MappingProxyType(
     {
+        "same_runs": "these are the runs that the requirement compares with",
         "across_limit": "the interval lies on both sides of the limit",
         "sessions_disagree": "the sessions lie on different sides of the limit",
         "lossy": "more than 1 % of the messages were lost, so the figures describe only those that arrived",

@@ -15,6 +15,7 @@ from tacholog.dataset.load import load
 from tacholog.dataset.work.work import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
+_REASONS = 3  # in one line; check lists them all
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +81,12 @@ def text(receipt: Receipt, limit: int) -> str:
     lines += [f"  {_finding(finding)}" for finding in listed]
     rest = len(receipt.findings) - len(listed)
     return "\n".join([*lines, *([f"  ... and {rest} more (--limit 0 lists all)"] if rest else [])]) + "\n"
+
+
+def reasons(receipt: Receipt) -> str:
+    """Return the reasons of the first findings in one line. That of a run that could not be read names its file."""
+    rest = len(receipt.findings) - _REASONS
+    return "; ".join(finding.reason for finding in receipt.findings[:_REASONS]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _finding(finding: Finding) -> str:

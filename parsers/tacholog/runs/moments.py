@@ -1,0 +1,20 @@
+"""When a run was made: the times that people and logs write."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+# Python reads more, such as 20260901 and 2026-W36-2. Pages show and order the beginning of the text, so that it has to be a day.
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+
+
+def is_moment(text: str) -> bool:
+    """Return whether a text is a day, or a day and a time, as ISO 8601 writes it. Anything else would be sorted and shown as a time."""
+    if not _MOMENT.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
