@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tacholog.privacy import free_text
 from tacholog.privacy.find_names import LineContext
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.logs import Original, ShownLines, plain, publish
+from tacholog.privacy.logs import Original, ShownLines, publish
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
+from tacholog.privacy.tokens import plain
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 # Of each class of defects one line, and the words in it that nobody may read.

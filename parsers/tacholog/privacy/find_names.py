@@ -17,10 +17,11 @@ from tacholog.privacy.tokens import LONGEST_TOKEN, TOKEN, HarmlessTokens
 _FIGURES = re.compile(r"[\d.:+\-_/%]*")
 # `key=value` and `key:value`, with the dashes of an option or the question mark of a URL before it.
 _KEYED = re.compile(r"[-?&]{0,2}(?P<key>[A-Za-z][\w.-]{0,40}?)(?P<sign>[=:])")
-_WORD = r"[A-Za-z0-9](?:[\w.-]{0,253}[A-Za-z0-9])?"
+_WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
+_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # behind signs that no shell puts before a name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
-_PEER = re.compile(rf"(?P<host>[A-Za-z]{_WORD[11:]}):\d{{1,9}}:?")
+_PEER = re.compile(r"(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
 _KEYS: Mapping[str, Kind] = {
     **dict.fromkeys(("host", "hostname", "host_name", "node_name", "nodename", "computer_name", "computername", "machine", "fqdn", "domain"), "host"),
     **dict.fromkeys(("user", "username", "user_name", "login", "logname", "owner", "email", "mail"), "user"),
@@ -148,17 +149,17 @@ def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
     """Return where in a token the announced name stands, without a port; nothing if the token cannot be such a name."""
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
-    found = NAME.match(word)
+    found = _NAMED.match(word)
     if (
         found is None
         or word.lower() in _SHELLS
-        or _PLAIN_NUMBER.fullmatch(found[0])
+        or _PLAIN_NUMBER.fullmatch(found["name"])
         or (kind != "address" and "/" in word)
         or "@" in word
         or IPV4.match(word)
     ):
         return None
-    return found.span()
+    return found.span("name")
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[FoundName]:

@@ -24,6 +24,7 @@ from tacholog.privacy.logs import Ranges, ShownLines
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
+from tacholog.privacy.tokens import plain
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.runs.problems import problem
@@ -154,9 +155,9 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
-        yield logtext.plain(value)
+        yield plain(value)
         if key in _NAMING:
-            yield f"{key}={value}"
+            yield f"{key}={plain(value)}"
 
 
 class _Redaction(NamedTuple):
