@@ -78,6 +78,11 @@ class Redactor:
         """Return public text without names."""
         return text if self.is_harmless(text) else self.searched(text, self._text)
 
+    def version(self, text: str) -> str:
+        """Return a public text that begins with a version: four numbers there are no address. Everything else is searched, as in `text`."""
+        four = IPV4.match(text)
+        return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
+
     def _text(self, text: str) -> str:
         out, at = [], 0
         for found in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
