@@ -255,6 +255,17 @@ def test_a_name_that_is_learned_later_is_replaced_by_redactors_made_later() -> N
     assert Redactor(names).text("started by falcon") == "started by user-1"
 
 
+def test_a_host_file_that_cannot_be_read_names_a_machine_too(tmp_path: Path) -> None:
+    write_telling_run(tmp_path / "data")
+    (tmp_path / "data" / "hosts" / "geheimhost.toml").write_text("[[[")
+
+    problems = redacted(load([tmp_path / "data"]), Privacy(), tmp_path / "shown").problems
+
+    (row,) = problems[problems["run"] == ""].to_dict("records")
+    assert re.fullmatch(r"host-[0-9a-f]{6}\.toml", row["log"])
+    assert "geheimhost" not in problems.to_csv()
+
+
 @pytest.mark.site
 def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
     shown = Privacy(hosts="show", users="show", addresses="show", paths="show", secrets="show", unknown_lines="show", free_text="show")
