@@ -57,7 +57,8 @@ def redacted_with(
 ) -> tuple[Dataset, Redactor]:
     """Return the redacted dataset, and what redacts texts that belong to no run.
 
-    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The SHA-256 of a log stays that of the original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
+    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The SHA-256 of a log stays that of the
+    original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
     """
     ids = host_ids(data, privacy)
     names = KnownNames(privacy, ids)
