@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-# Control characters except tab and newline (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, surrogates, noncharacters.
-_HIDDEN = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    r"\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
+# Control characters except tab and line ends (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, noncharacters.
+INVISIBLE = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    r"\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
 )
+_HIDDEN = rf"{INVISIBLE}\r\ud800-\udfff"
 HIDDEN = re.compile(f"[{_HIDDEN}]")
 HIDDEN_IN_LINE = re.compile(f"[\n{_HIDDEN}]")
 _PICTURES = 0x2400  # Unicode has a picture for each C0 control character, in the same order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.privacy.classes import CLASSES, NESTED, OPEN, published_host, published_manifest, published_text
+from tacholog.privacy.classes import CLASSES, NESTED, OPEN, is_shown_as_it_is, published_host, published_manifest, published_text
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.native_log import is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
@@ -46,6 +47,32 @@ def test_all_columns_of_a_dataset_are_public_but_these() -> None:
         "results.participant": "name",
         "results.settings": "open",
     }
+
+
+@pytest.mark.parametrize("field", ["system_version", "tool_version", "program_version", "build", "start_time", "retrieved", "sha256", "system"])
+def test_known_names_addresses_folders_and_secrets_are_replaced_in_each_public_field(field: str) -> None:
+    names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
+    names.learn("user=annauser")
+    said = "4.2 (built by annauser on kesselpc in /srv/geheim/work at 10.77.3.9 with token=hunter2)"
+
+    shown = published_text(said, field, "public", Redactor(names))
+
+    assert shown == "4.2 (built by user-1 on host-000001 in path-1/work at address-1 with token=secret-1)"
+    assert published_text("1.2.3.4-kesselpc", field, "public", Redactor(names)) in ("1.2.3.4-host-000001", "address-1-host-000001")
+    assert not is_shown_as_it_is(said, field, "public", Redactor(names))
+
+
+@pytest.mark.parametrize("version", ["4.2.0-rc1+g12ab~3", "1.2.3.4", "1.2.3.4-1ubuntu2", "v1.2.3.4", "1:2.0.11-1.2+b1", "2.1~rc3", "0.4 (GCC 12.2)"])
+@pytest.mark.parametrize("field", ["system_version", "tool_version", "program_version", "build"])
+def test_a_version_stays_as_it_is(field: str, version: str) -> None:
+    assert published_text(version, field, "public", redactor()) == version
+
+
+def test_a_digest_and_a_time_stay_as_they_are() -> None:
+    digest = hashlib.sha256(b"").hexdigest()
+
+    assert published_text(digest, "sha256", "public", redactor()) == digest
+    assert published_text("2026-11-23T04:36:00.123+01:00", "start_time", "public", redactor()) == "2026-11-23T04:36:00.123+01:00"
 
 
 def test_labels_are_shown_and_known_names_in_them_are_replaced() -> None:

@@ -22,13 +22,16 @@ from tests.report.walker import walk
 
 from tacholog.commands.verify import verify
 from tacholog.errors import UnreadableInput
+from tacholog.privacy.known_names import KnownNames
+from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.site.output.parts import pieces_of, script_of
 from tacholog.site.output_folder import MARKER
 from tacholog.site.prepare import prepare
 from tacholog.site.programs.citation import citation_files
 from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
-from tacholog.site.requirements import keep_requirements
+from tacholog.site.requirements import keep_requirements, kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import keep
 from tacholog.site.stamp import STAMP
@@ -303,7 +306,35 @@ def test_a_mistake_in_the_requirements_stops_the_build_and_is_named(tmp_path: Pa
     (tmp_path / "requirements.toml").write_text('[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n')
 
     with pytest.raises(UnreadableInput, match=r"requirements.toml:1: unit: it is missing"):
-        keep_requirements([tmp_path], tmp_path)
+        keep_requirements([tmp_path], tmp_path, Redactor(KnownNames(Privacy(), {})))
+
+
+def test_known_names_in_requirements_are_replaced_as_in_the_dataset(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    (tmp_path / "requirements.toml").write_text(
+        '[[require]]\nname = "fast on kesselpc for annauser"\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\nunit = "Gbit/s"\nhost = "kesselpc"\n'
+        'label.plugin = "annauser"\n[[gate]]\nsystem = "kesselpc MW"\n'
+    )
+    names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
+    names.learn("user=annauser")
+
+    keep_requirements([tmp_path], tmp_path / "to", Redactor(names))
+
+    kept = kept_requirements(tmp_path / "to")
+    assert kept is not None
+    (one,), (gate,) = kept.requirements, kept.gates
+    assert one.requirement.name == "fast on host-000001 for user-1"
+    assert (one.requirement.host, one.requirement.label, one.requirement.unit) == ("host-000001", {"plugin": "user-1"}, "Gbit/s")
+    assert gate.rows.system == "host-000001 MW"
+
+
+def test_requirements_without_a_name_are_kept_as_they_were_written(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    (tmp_path / "requirements.toml").write_text(f"# ours\n{REQUIREMENTS}")
+
+    keep_requirements([tmp_path], tmp_path / "to", Redactor(KnownNames(Privacy(), {})))
+
+    assert (tmp_path / "to" / "requirements.toml").read_text() == f"# ours\n{REQUIREMENTS}"
 
 
 # --- verify

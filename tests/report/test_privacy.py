@@ -141,6 +141,39 @@ def test_the_owner_says_what_is_shown_and_what_else_is_hidden() -> None:
     assert redact("/home/kim/x 10.0.0.1 10.0.0.2 zanzibar", privacy=privacy) == ["/home/user-1/x 10.0.0.1 address-1 hidden-1"]
 
 
+@pytest.mark.parametrize("line", ["Ähidden", "ähidden ÄHIDDEN", "_underhid", "x_underhid", "-signhid", "a signhid- b", "A\u0308hidden", "STRAẞE 9"])
+def test_each_word_that_the_owner_hides_is_hidden_whatever_it_begins_with_and_in_any_case(line: str) -> None:
+    (shown,) = redact(line, privacy=Privacy(hide=("Ähidden", "_underhid", "-signhid", "signhid-", "straße")))
+
+    assert "hidden-1" in shown
+    assert not re.search("underhid|signhid|ähidden|a\u0308hidden|stra", shown, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("line", ["hostname: öfenpc", "HOST=Öfenpc", "kim@öfenpc", "user=öfenpc", "user=_öfenpc", "/home/öfenpc/x", "ssh öfenpc"])
+def test_a_name_of_any_letters_is_learned(line: str) -> None:
+    shown = redact(line, "Öfenpc: it runs", "öfenpc it runs")
+
+    assert not any("fenpc" in text.lower() for text in shown if "user=_" not in line)
+    assert "fenpc" not in shown[0]
+
+
+@pytest.mark.parametrize("char", ["\u200b", "\u00ad", "\u202e", "\u2060", "\u2028", "\ufe0f", "\x07", "\x1b[35m"])
+def test_no_invisible_character_hides_a_name_in_any_text(char: str) -> None:
+    names = KnownNames(Privacy(), {"kesselpc": "host-000001"})
+    redactor = Redactor(names)
+
+    for redact_text in (redactor.text, redactor.free, redactor.identifier):
+        assert redact_text(f"kes{char}selpc") == "host-000001"
+        assert "kessel" not in redact_text(f"kesselpc{char}1")
+        assert "kessel" not in redact_text(f"kes{char}selpc kesselpc{char}1")
+        assert redact_text(f"p{char}50") == f"p{char}50"  # what holds no name stays as it is
+    assert redactor.text(f"/srv/gehe{char}im/x") == "path-1/x"
+
+
+def test_the_title_of_a_window_is_not_shown() -> None:
+    assert redact("a\x1b]0;titled\x07b") == ["ab"]
+
+
 def write_telling_run(root: Path) -> None:
     """Write own runs that tell all secrets in every place that there is: names of folders, files and machines, logs, manifests, host files."""
     lines = NATIVE.read_text().splitlines(keepends=True)
@@ -222,6 +255,17 @@ def test_a_name_that_is_learned_later_is_replaced_by_redactors_made_later() -> N
     assert Redactor(names).text("started by falcon") == "started by user-1"
 
 
+def test_a_host_file_that_cannot_be_read_names_a_machine_too(tmp_path: Path) -> None:
+    write_telling_run(tmp_path / "data")
+    (tmp_path / "data" / "hosts" / "geheimhost.toml").write_text("[[[")
+
+    problems = redacted(load([tmp_path / "data"]), Privacy(), tmp_path / "shown").problems
+
+    (row,) = problems[problems["run"] == ""].to_dict("records")
+    assert re.fullmatch(r"host-[0-9a-f]{6}\.toml", row["log"])
+    assert "geheimhost" not in problems.to_csv()
+
+
 @pytest.mark.site
 def test_the_owner_may_show_everything(telling: Path, tmp_path: Path) -> None:
     shown = Privacy(hosts="show", users="show", addresses="show", paths="show", secrets="show", unknown_lines="show", free_text="show")
@@ -268,6 +312,13 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
 
 
 @pytest.mark.site
+def test_a_word_to_hide_without_a_letter_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text('[privacy]\nhide = ["falcon", "_-"]\n')
+
+    with pytest.raises(UnreadableInput, match=r"site\.toml: privacy\.hide: '_-' has no letter and no digit, so it cannot be found"):
+        read_settings(tmp_path / "site.toml")
+
+
 def test_a_system_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match=r"systems: no run of 'Nobody'; there are '.*RTI Connext DDS"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(systems=("Nobody",)))
@@ -314,6 +365,15 @@ def test_a_release_to_leave_out_that_has_no_run_is_named(tmp_path: Path) -> None
 def test_a_campaign_to_leave_out_that_has_no_run_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="campaigns_left_out: no run of the campaign 'quik'; there are"):
         build_site([data], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quik",)))
+
+
+def test_settings_that_leave_every_run_out_are_refused(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
+
+    with pytest.raises(UnreadableInput, match="^site.toml leaves every run out"):
+        build_site([tmp_path / "data"], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quick",)))
+
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_machine_that_its_manifest_calls_by_a_pseudonym_is_called_so_in_the_log_too(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tacholog.privacy import free_text
 from tacholog.privacy.find_names import LineContext
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.logs import Original, ShownLines, plain, publish
+from tacholog.privacy.logs import Original, ShownLines, publish
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
+from tacholog.privacy.tokens import plain
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 # Of each class of defects one line, and the words in it that nobody may read.
@@ -53,6 +54,28 @@ TOLD = {
     "-I/home/acmezed/inc": ("acmezed",),
     "https://intra.acmecorp.com/wiki/acmepage": ("acmecorp", "acmepage"),
     '"hostname": "acmejson"': ("acmejson",),
+    "-isystem/srv/acmesys/x": ("acmesys",),
+    "--sysroot/srv/acmeroot/x": ("acmeroot",),
+    "$HOME/acmehome/x": ("acmehome",),
+    "$HOME/acmehomefile": ("acmehomefile",),
+    "%/srv/acmepercent/x": ("acmepercent",),
+    "+/srv/acmeplus/x": ("acmeplus",),
+    "-/srv/acmeminus/x": ("acmeminus",),
+    "../acmeup/x": ("acmeup",),
+    "cd ./srv/acmedot": ("acmedot",),
+    "API-KEY=acmekey": ("acmekey",),
+    "x-api-key: acmekey2": ("acmekey2",),
+    "PGPASSWORD=acmepg psql": ("acmepg",),
+    "env=PGPASSWORD=acmepg2 psql": ("acmepg2",),
+    "AWS_SECRET_ACCESS_KEY=acmeaws": ("acmeaws",),
+    "MYTOKEN=acmetoken": ("acmetoken",),
+    "MYTOKEN = acmetoken2": ("acmetoken2",),
+    "MYSQL_PWD=acmemysql": ("acmemysql",),
+    "pw: acmepw": ("acmepw",),
+    "Authorization: Bearer acmebearer": ("acmebearer",),
+    "Authorization=Basic acmebasic": ("acmebasic",),
+    "sent Bearer acmebearer2": ("acmebearer2",),
+    "uname: Linux acmeuname2 6.1.0": ("acmeuname2",),
 }
 
 
@@ -64,6 +87,26 @@ def test_the_second_net_finds_what_tells_of_somebody_in_any_text(line: str) -> N
 
     for shown in (redactor.text(line), redactor.free(line), redactor.text(f"Result: {line}")):
         assert [word for word in TOLD[line] if word.lower() in shown.lower()] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Red Hat Enterprise Linux Server 9.3",
+        "on Linux kernel 6.1.0",
+        "Linux kernel version 6.1.0",
+        "+/-5 % and 12 MB/s, 100%/s, p50/p99/max, -1/2/3",
+        "keyed=3 passed: 5 passes=2 author: authors keys keyboard",
+        "1.2.3~rc1 1.0+~2.1",
+        "origin/feature/shm",
+        "./perftest ../build/bench ... and so on.",
+    ],
+)
+def test_what_only_looks_like_a_path_a_key_or_a_host_stays(line: str) -> None:
+    names = KnownNames(Privacy(), {})
+    names.learn(line)
+
+    assert Redactor(names).text(line) == line
 
 
 def test_linux_sockets_are_no_host() -> None:

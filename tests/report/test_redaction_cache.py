@@ -85,6 +85,34 @@ def test_the_manifest_goes_on_with_the_numbers_of_the_logs_from_the_cache(tmp_pa
     assert "path-2/bench" in manifests[0]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"cannot open /srv/\xa3x/y",
+        b"/\xa3x/y",
+        b"token=\xa3abc",
+        b"user=\xa3abc said abc",
+        b"user=M\xfcabc said m\xdcABC",
+        "user=Müabc said ".encode() + b"M\xfcabc",
+    ],
+)
+def test_a_name_with_a_byte_that_is_no_utf_8_is_replaced_and_kept(tmp_path: Path, said: bytes) -> None:
+    add(tmp_path / "data", "a", "")
+    log, manifest = tmp_path / "data" / "a" / "some.log", tmp_path / "data" / "a" / "run.toml"
+    before = hashlib.sha256(log.read_bytes()).hexdigest()
+    log.write_bytes(log.read_bytes() + b'note text="' + said + b'"\n')
+    manifest.write_text(manifest.read_text().replace(before, hashlib.sha256(log.read_bytes()).hexdigest()))
+    reads: list[str] = []
+
+    redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "one")
+    data = redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "two", lambda log, _: reads.append(log))
+
+    shown = (Path(data.runs["root"][0]) / "some.log").read_bytes()
+    assert reads == []  # the second time, all came out of the cache
+    assert b"note text=" in shown
+    assert not any(word in shown for word in (b"abc", b"ABC", b"x/y"))
+
+
 def manifests(root: Path, to: Path) -> dict[str, Manifest]:
     """The manifest that is shown of each run."""
     data = redacted(load([root]), SHOWN, to)

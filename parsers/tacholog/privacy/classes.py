@@ -63,11 +63,12 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Public values that may look like something else: a version of four numbers is no address.
-EXACT = frozenset(("sha256", "program_sha256", "program_version", "system_version", "tool_version", "start_time", "build", "retrieved"))
+# Fields that hold a version, and those that hold a digest. A version of four numbers is no address, and a digest is no secret.
+VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
+_DIGESTS = frozenset(("sha256", "program_sha256"))
 # Names that pages and their addresses are made of. Links to them must last, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
-_EXACT = re.compile(r"[\w.:+~()/ -]{0,100}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
 _LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
@@ -130,8 +131,10 @@ def published_host(host: Host, redactor: Redactor) -> Host:
 def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
     """Return the text of a field as it may be shown; ``None`` if the field is never published."""
     if class_ == "public":
-        if field in EXACT and _EXACT.fullmatch(text):
+        if field in _DIGESTS and _DIGEST.fullmatch(text):
             return text
+        if field in VERSIONS:
+            return redactor.version(text)
         return redactor.identifier(text) if field in IDENTIFIERS else redactor.text(text)
     if class_ == "free text":
         return text if is_altered_reason(text) else redactor.free(text)
@@ -146,7 +149,7 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
 def is_shown_as_it_is(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
     """Whether `published_text` returns a text as it is for every run, and learns nothing from it. ``False`` is always a right answer."""
     if class_ == "public":
-        return bool(field in EXACT and _EXACT.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
+        return bool(field in _DIGESTS and _DIGEST.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
     return class_ == "free text" and (is_altered_reason(text) or redactor.is_harmless_free(text))
 
 

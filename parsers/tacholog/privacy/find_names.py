@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from tacholog.privacy.free_text import is_public
 from tacholog.privacy.looks import DOMAIN_ENDINGS, IPV4, PATH_START, FoundName, names_by_look
 from tacholog.privacy.settings import Kind
 from tacholog.privacy.tokens import LONGEST_TOKEN, TOKEN, HarmlessTokens
 
 _FIGURES = re.compile(r"[\d.:+\-_/%]*")
 # `key=value` and `key:value`, with the dashes of an option or the question mark of a URL before it.
-_KEYED = re.compile(r"[-?&]{0,2}(?P<key>[A-Za-z][\w.-]{0,40}?)(?P<sign>[=:])")
-_WORD = r"[A-Za-z0-9](?:[\w.-]{0,253}[A-Za-z0-9])?"
+_KEYED = re.compile(r"(?<![\w.-])[-?&]{0,2}(?P<key>[A-Za-z_][\w.-]{0,40}?)(?P<sign>[=:])")
+_WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
+_NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # behind signs that no shell puts before a name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
-_PEER = re.compile(rf"(?P<host>[A-Za-z]{_WORD[11:]}):\d{{1,9}}:?")
+_PEER = re.compile(r"(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
 _KEYS: Mapping[str, Kind] = {
     **dict.fromkeys(("host", "hostname", "host_name", "node_name", "nodename", "computer_name", "computername", "machine", "fqdn", "domain"), "host"),
     **dict.fromkeys(("user", "username", "user_name", "login", "logname", "owner", "email", "mail"), "user"),
@@ -31,6 +33,11 @@ _KEYS: Mapping[str, Kind] = {
     ),
     **dict.fromkeys(("serial", "serial_number", "serialnumber", "sn", "machine_id", "machineid", "boot_id", "uuid", "asset_tag", "asset"), "secret"),
 }
+# A key whose words say that its value is a secret: `API-KEY`, `PGPASSWORD`, `aws_secret_access_key`, `MYTOKEN`, `pw`. No list holds them all.
+_SECRET_KEY = re.compile(
+    r"passw|passphrase|secret|token|credential|(?:key|pass|auth)s?\d{0,9}(?![a-z])|(?<![a-z])(?:pw|pwd)\d{0,9}(?![a-z])|authoriz|bearer|cookie"
+)
+_SCHEMES = frozenset(("bearer", "basic", "digest", "negotiate", "apikey"))  # between `Authorization:` and the secret itself
 _IDENTITIES = frozenset(("uid", "gid", "euid", "egid", "groups"))  # uid=1001(name)
 _SHELLS = frozenset(("ssh", "slogin", "rlogin", "scp", "sftp", "rsync"))
 _RUNS_AS = frozenset(("sudo", "su", "doas", "runuser"))
@@ -40,14 +47,21 @@ _NAMING_OPTIONS: Mapping[str, Kind] = {
     **dict.fromkeys(("--host", "--hostname"), "host"),
 }
 _VALUED_OPTIONS = frozenset(("-p", "-P", "-i", "-o", "-F", "-J", "-b", "-c", "-D", "-E", "-L", "-R", "-S", "-W", "-w"))
-# Words that announce a name. A token with one of them is always examined.
-_SIGNALS = frozenset((*_KEYS, *_IDENTITIES))
-_BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant"))
+_BARE = frozenset((*_KEYS, *_SHELLS, *_RUNS_AS, *_NAMING_OPTIONS, "-l", "-u", "connecting", "linux", "participant", "bearer"))
 _ALNUM = re.compile(r"[^\W_]")
-_UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")  # behind `Linux`, as `uname -a` prints it: the name of the host, then the version of the kernel
+# Behind `Linux`, as `uname -a` prints it: the name of the host, then the version of the kernel. In the middle of a line, a distribution may be meant
+# (`Red Hat Enterprise Linux Server 9.3`), whose versions have two numbers.
+_UNAME = re.compile(r"\s+\S{1,255}\s+[0-9]+\.[0-9]")
+_UNAME_WITHIN = re.compile(r"\s+(?P<host>\S{1,255})\s+[0-9]+\.[0-9]+\.[0-9]")
 _LONG_RUN = re.compile(r"(?=[a-z]{0,40}0)[a-z0-9]{20}")  # a serial number, a digest or a key
 _MOST_EXAMINED = 20_000  # tokens of one line
 _COMMAND_WORDS = 12  # how many words after `ssh` and the like belong to that command
+
+
+def _kind_of_key(key: str) -> Kind | None:
+    """Return what the value of a key names, if anything."""
+    lower = key.lower().replace("-", "_")
+    return _KEYS.get(lower) or ("secret" if _SECRET_KEY.search(lower) else None)
 
 
 class _Expected(NamedTuple):
@@ -114,6 +128,7 @@ class LineContext:
             expected, self._host_due = _Expected("host", is_other_host=True), False
         # The name itself comes later: after an option, a sign, or the "to host" of "connecting to host NAME".
         is_filler = word.startswith("-") or word in ("=", ":") or bool(expected and expected.is_other_host and lower in ("to", "host"))
+        is_filler = is_filler or bool(expected and expected.kind == "secret" and lower.rstrip(":") in _SCHEMES)
         if expected and not is_filler and (span := _name_span(word, expected.kind)):
             yield FoundName(start + span[0], start + span[1], *expected)
             self.skip(word)
@@ -123,7 +138,7 @@ class LineContext:
         if lower in _SHELLS or lower in _RUNS_AS:
             self._tool, self._tool_at, self._host_due = lower, self._at, lower in _SHELLS
         self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() :])
-        self._key = "host" if lower == "participant" else _KEYS.get(lower)
+        self._key = "host" if lower == "participant" else _kind_of_key(lower)
         if self._expected is None and expected and is_filler and not word.startswith("-"):
             self._expected = expected
         self.skip(word)
@@ -134,44 +149,54 @@ class LineContext:
             return _Expected(_NAMING_OPTIONS[word])
         if (self._tool in _SHELLS and word == "-l") or (self._tool in _RUNS_AS and word in ("-u", "--user")):
             return _Expected("user")
+        if word == "bearer":
+            return _Expected("secret")
         key = _KEYED.match(word)
-        if key and key.end() == len(word) and key["key"] in _KEYS:
-            return _Expected(_KEYS[key["key"]])
+        kind = _kind_of_key(key["key"]) if key else None
+        if key and kind and (key.end() == len(word) or (kind == "secret" and word[key.end() :] in _SCHEMES)):
+            return _Expected(kind)
         if key and key["key"] in _IDENTITIES and after.startswith("("):
             return _Expected("user")
         if word == "connecting":
             return _Expected("host", is_other_host=True)
-        return _Expected("host") if word == "linux" and not self.before and _UNAME.match(after) else None
+        return _Expected("host") if word == "linux" and _is_uname(after, is_at_start=not self.before) else None
+
+
+def _is_uname(after: str, is_at_start: bool) -> bool:
+    if is_at_start:
+        return _UNAME.match(after) is not None
+    found = _UNAME_WITHIN.match(after)
+    return found is not None and not is_public(found["host"])
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
     """Return where in a token the announced name stands, without a port; nothing if the token cannot be such a name."""
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
-    found = NAME.match(word)
+    found = _NAMED.match(word)
     if (
         found is None
         or word.lower() in _SHELLS
-        or _PLAIN_NUMBER.fullmatch(found[0])
+        or _PLAIN_NUMBER.fullmatch(found["name"])
         or (kind != "address" and "/" in word)
         or "@" in word
         or IPV4.match(word)
     ):
         return None
-    return found.span()
+    return found.span("name")
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[FoundName]:
     """Yield the names in one token: by its key, then by their look."""
-    key = _KEYED.match(word)
-    at = key.end() if key else 0
-    named = _KEYS.get(key["key"].lower()) if key else None
-    if key and key["key"] == "name" and before[-1:] == ["host"]:
-        named = "host"
-    if key and named and (name := _name_span(word[at:], named)):
-        yield FoundName(at + name[0], at + name[1], named)
-        if named == "secret":
-            return
+    for key in _KEYED.finditer(word):
+        at = key.end()
+        named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
+        if named == "secret" and word[at:].lower() in _SCHEMES:
+            return  # the secret comes next
+        if named and (name := _name_span(word[at:], named)):
+            yield FoundName(at + name[0], at + name[1], named)
+            if named == "secret":
+                return
     if before[-1:] == ["participant"] and (peer := _PEER.fullmatch(word)):  # ddsperf prints HOST:PID
         yield FoundName(*peer.span("host"), "host")
         return
@@ -191,5 +216,6 @@ def may_hold_name(shape: str) -> bool:
         return True
     if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "glpat")) or _LONG_RUN.search(lower) or lower in _BARE:
         return True
-    key = _KEYED.match(lower)
-    return bool(key and key["key"] in _SIGNALS)
+    if _SECRET_KEY.search(lower):
+        return True
+    return any(key["key"] in _IDENTITIES or _kind_of_key(key["key"]) for key in _KEYED.finditer(lower))

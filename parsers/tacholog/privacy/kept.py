@@ -22,7 +22,7 @@ from tacholog.privacy.logs import ShownLines
 from tacholog.privacy.pseudonyms import KEY_VARIABLE
 
 _CODE = (
-    *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs"),
+    *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
     *("tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source"),
 )
 _AT_ONCE = 4_000_000  # bytes that wait until they are written together

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tacholog.privacy.find_names import NAME, find_names, may_hold_name
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Privacy
-from tacholog.privacy.tokens import PIECE, HarmlessTokens, WordFinder
+from tacholog.privacy.tokens import PIECE, HarmlessTokens, WordFinder, folded, plain
 
 # Words that many machines are called, and that mean something else in a log. They are replaced only where the text calls them a name.
 _EVERYDAY = frozenset(
@@ -25,7 +25,7 @@ class Screening:
     """What finds known names in texts, and recognises texts that hold none. All runs share it: each of them would learn the same again."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """``names`` are the names that are replaced wherever they stand, in lower case."""
+        """``names`` are the names that are replaced wherever they stand, folded."""
         self.find_known = WordFinder(names)
         self.harmless = HarmlessTokens(self._may_be_replaced)
         self._by_rule: dict[Callable[[str], bool], HarmlessTokens] = {}
@@ -37,7 +37,7 @@ class Screening:
         return self._by_rule[rule]
 
     def _may_be_replaced(self, shape: str) -> bool:
-        return may_hold_name(shape) or not self.find_known.first_shapes.isdisjoint(PIECE.findall(shape.lower()))
+        return may_hold_name(shape) or not self.find_known.first_shapes.isdisjoint(PIECE.findall(folded(shape)))
 
 
 class KnownNames:
@@ -46,8 +46,8 @@ class KnownNames:
     def __init__(self, privacy: Privacy, hosts: Mapping[str, str]) -> None:
         """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
         self.privacy = privacy
-        self._keep = {word.lower() for word in privacy.keep}
-        self.hosts = {name.lower(): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
+        self._keep = {folded(word) for word in privacy.keep}
+        self.hosts = {folded(plain(name)): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
         self._stated = frozenset(self.hosts)
         self.own: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
         self._full: dict[str, set[str]] = {}  # by name, the names as they were written, of which it may be the short form
@@ -76,7 +76,7 @@ class KnownNames:
             if kind == "host" and self.privacy.hosts == "pseudonym":
                 self.add_host(name, None if is_other_host else host)
             elif kind == "user" and self.privacy.users == "pseudonym" and self.hides(name) and not _is_number(name):
-                self.users.add(name.lower())
+                self.users.add(folded(name))
 
     def screening(self) -> Screening:
         """Return what finds the names that are known now."""
@@ -92,13 +92,13 @@ class KnownNames:
 
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
         """Add the name of a machine, and its short form."""
-        for form in dict.fromkeys((name.lower(), name.lower().split(".")[0])):
+        for form in dict.fromkeys((folded(name), folded(name).split(".")[0])):
             is_name = self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form)
             if is_name and form not in self._stated:
                 owned, full = self.own.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
-                if form not in owned or name.lower() not in full:
+                if form not in owned or folded(name) not in full:
                     owned.add(form)
-                    full.add(name.lower())
+                    full.add(folded(name))
                     self.hosts[form] = self._shown(form)
 
     def _shown(self, form: str) -> str:
@@ -114,12 +114,12 @@ class KnownNames:
 
     def hides(self, word: str) -> bool:
         """Whether a name is replaced at all."""
-        return word.lower() not in self._keep and word.lower() != "localhost"
+        return folded(word) not in self._keep and word.lower() != "localhost"
 
     def everywhere(self) -> set[str]:
         """Return the names that are replaced wherever they stand. Everyday words are not among them."""
         found = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
-        return found | {word.lower() for word in self.privacy.hide if word}
+        return found | {folded(plain(word)) for word in self.privacy.hide}
 
 
 def _is_number(text: str) -> bool:

@@ -21,12 +21,8 @@ from tacholog.formats.registry import formats
 from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
+from tacholog.privacy.tokens import plain
 
-# Terminal control sequences and invisible characters: within a name, they must not hide it from the search for names.
-_CONTROL = re.compile(
-    "\x1b\\[[0-?]{0,100}[ -/]{0,20}[@-~]|\x1b\\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\ufeff]"
-)
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
 WITHHELD = "[withheld]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
@@ -105,14 +101,12 @@ class _Published:
             return f"{WITHHELD}\n".encode()
         end = b"\n" if raw.endswith(b"\n") else b""
         written = raw[: len(raw) - len(end)].decode("utf-8", "surrogateescape")
-        text = plain(written.removesuffix("\r"))
+        text = written.removesuffix("\r")
         if not whole:
             self._cut += 1
         more = "" if whole else " [the rest of this line is not shown]"
-        shown = self._shown(text, kind)
-        # Names were searched in the text without control sequences. If nothing was replaced, these may stay; but the title of a window, which is
-        # inside such a sequence, was not searched.
-        kept = written if shown == text and "\x1b]" not in written else shown
+        shown = self._redactor.searched(text, lambda seen: self._shown(seen, kind))
+        kept = written if shown == text else shown
         return (kept + more).encode("utf-8", "surrogateescape") + end
 
     def _shown(self, text: str, kind: LineClass) -> str:
@@ -141,11 +135,6 @@ def line_words(ranges: Ranges, most: int = 20) -> str:
     more = f" and {len(ranges) - most} more places" if len(ranges) > most else ""
     several = len(ranges) > 1 or (ranges and ranges[0][0] != ranges[0][1])
     return f"line{'s' if several else ''} {', '.join(words)}{more}"
-
-
-def plain(line: str) -> str:
-    """Return a line without terminal control sequences and invisible characters."""
-    return line if line.isascii() and line.isprintable() else _CONTROL.sub("", line)
 
 
 def lines_with_controls(folder: Path, log: str) -> int:

@@ -15,7 +15,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_AT = re.compile(r"(?<![^\W_])(?P<user>[A-Za-z_][\w.+-]{0,63})@(?P<host>[A-Za-z0-9](?:[\w-]|\.(?=\w)){0,253})")
+_AT = re.compile(r"(?<![^\W_])(?P<user>[^\W\d][\w.+-]{0,63})@(?P<host>[^\W_](?:[\w-]|\.(?=\w)){0,253})")
 IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]{2,45}(?:\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])")
 MAC = re.compile(
@@ -23,7 +23,7 @@ MAC = re.compile(
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
 _GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # of InfiniBand; a pointer looks the same, and nobody misses it
-_DOMAIN = re.compile(r"(?<![\w.@-])(?P<host>[A-Za-z0-9][\w-]{0,62}(?:\.[\w-]{1,63}){1,8})(?![\w-])")
+_DOMAIN = re.compile(r"(?<![\w.@-])(?P<host>[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){1,8})(?![\w-])")
 _PUBLIC_ENDINGS = _words(
     """
     com org net edu gov mil int info biz io dev app cloud ai tech de fr uk eu us ca cn jp kr ru ch at nl be se no fi dk es pt pl cz it ie il tr
@@ -32,18 +32,20 @@ _PUBLIC_ENDINGS = _words(
 )
 _PRIVATE_ENDINGS = frozenset(("local", "lan", "internal", "intra", "corp", "home", "localdomain", "private", "arpa"))
 DOMAIN_ENDINGS = _PUBLIC_ENDINGS | _PRIVATE_ENDINGS
-# A path starts at a slash behind a sign or at the start of a token, a tilde, a drive or two backslashes; never in the middle of a path.
+# A path starts at each slash that is not behind a word of that path: behind a sign, at the start of a token, or behind the name of an option or of
+# a variable; and at one or two dots before a slash, a tilde, a drive or two backslashes.
 PATH_START = re.compile(
-    r"(?<=-[A-Za-z])/(?=\w)|(?<![\w.+/~>%-])(?:~[\w.+-]{0,64}[/\\]|~(?=[A-Za-z])|/(?=[\w.+@~%-])|\\\\(?=\w)|[A-Za-z]:[\\/](?![\\/]))"
-    r"|(?<=[=:,])//(?=\w)"
+    r"(?<![\w./-])--?[A-Za-z][\w-]{0,40}(?P<glued>/)(?=\w|[^\x00-\x7f])|\$\w{1,64}[/\\]"
+    r"|(?<![\w.+/~>%-])(?:~[\w.+-]{0,64}[/\\]|~(?=[^\W\d_])|\\\\(?=\w)|[A-Za-z]:[\\/](?![\\/]))"
+    r"|(?<![\w./])\.{0,2}/(?=[\w.+@~%$-]|[^\x00-\x7f])|(?<=[=:,])//(?=\w)"
 )
 _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{1,20})://", re.IGNORECASE)
 _SECRET = re.compile(
     r"(?<![A-Za-z0-9])(?:gh[a-z]_[A-Za-z0-9_]{4,}|github_pat_\w{4,}|glpat-[\w-]{4,}|xox[a-z]-[\w-]{4,}|AKIA[0-9A-Z]{8,}|sk-[\w-]{8,}|eyJ[\w-]{8,}[\w.-]*"
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32}(?![0-9A-Fa-f]))"
 )
-_HOME = re.compile(r"(?:/(?:home|Users)/|:\\Users\\|(?<![\w.])~)(?P<user>[A-Za-z][\w-]{0,63})", re.IGNORECASE)
-# Folders that every machine has: a path in them is shown if each of its parts is a public word.
+_HOME = re.compile(r"(?:/(?:home|Users)/|:\\Users\\|(?<![\w.])~)(?P<user>[^\W\d][\w-]{0,63})", re.IGNORECASE)
+# Folders that every machine has, and the folder that a program runs in: a path in them is shown if each of its parts is a public word.
 _COMMON = ("/dev/", "/proc/", "/sys/", "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
@@ -96,9 +98,9 @@ def _paths(word: str) -> Iterator[FoundName]:
         # A list of folders is separated by colons. The colon of a drive is part of the start.
         colon = word.find(":", start.end())
         at = len(word) if colon < 0 else colon
-        found = word[start.start() : at]
-        if not _is_common(found):
-            yield FoundName(start.start(), at, "path")
+        begin = start.start("glued") if start["glued"] else start.start()
+        if not _is_common(word[begin:at]):
+            yield FoundName(begin, at, "path")
     if not at and re.search(r"\w\\\w", word):  # the rest of a Windows path that contains a blank
         yield FoundName(0, len(word), "path")
 
@@ -107,7 +109,7 @@ def _is_common(path: str) -> bool:
     """Whether every machine has this path, or it is not a path at all: `/s` behind a unit, a lone slash."""
     if path.startswith("/") and "/" not in path[1:]:
         return path.rstrip(".:") in ("/dev", "/proc", "/sys", "/usr", "/bin", "/tmp", "/etc", "/var") or is_public(path)  # noqa: S108
-    return path.startswith(_COMMON) and all(map(is_public, path.split("/")))
+    return path.startswith((".", *_COMMON)) and all(map(is_public, path.split("/")))
 
 
 def split_path(path: str) -> tuple[str, str]:

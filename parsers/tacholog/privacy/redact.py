@@ -17,15 +17,15 @@ from tacholog.dataset.frames import Dataset, Row
 from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import is_shown_as_it_is, published_host, published_manifest, published_text, with_published_labels
+from tacholog.privacy.classes import is_shown_as_it_is, published_manifest, published_text, with_published_labels
+from tacholog.privacy.hosts import host_ids, published_hosts, shown_host
 from tacholog.privacy.kept import KeptLog, KeptRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Ranges, ShownLines
-from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.runs.host import pseudonym
-from tacholog.runs.manifest import Host, Manifest
+from tacholog.privacy.tokens import plain
+from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import problem
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.tables import TABLES
@@ -48,11 +48,19 @@ class _ShownRun(NamedTuple):
 
 
 def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES) -> Dataset:
-    """Return the redacted dataset. The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there.
+    """Return the redacted dataset, as `redacted_with` does."""
+    return redacted_with(data, privacy, folder, progress, text_bytes)[0]
 
-    The SHA-256 of a log stays that of the original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
+
+def redacted_with(
+    data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES
+) -> tuple[Dataset, Redactor]:
+    """Return the redacted dataset, and what redacts texts that belong to no run.
+
+    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The SHA-256 of a log stays that of the
+    original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
     """
-    ids = _host_ids(data, privacy)
+    ids = host_ids(data, privacy)
     names = KnownNames(privacy, ids)
     own = data.runs[~data.runs["published"].fillna(value=False)]
     rows = _rows(own)
@@ -62,7 +70,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
         logs.setdefault(str(log["run"]), []).append(log)
     redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
-    redactors = {str(row["run"]): Redactor(names, _shown_host(str(row["host"]), ids)) for row in rows}
+    redactors = {str(row["run"]): Redactor(names, shown_host(str(row["host"]), ids)) for row in rows}
     shown = _shown_runs(rows, logs, redactors, redaction)
     redaction.cache.flush()
     _forget(folder, {run.root for run in shown.values()})
@@ -71,7 +79,7 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
     published = frozenset(map(str, data.runs["run"])) - redactors.keys()
     fresh = {name: _table(name, table, published, redactors, everyone) for name, table in tables.items()}
     fresh["runs"] = _runs(fresh["runs"], tables["runs"], shown)
-    return Dataset(**fresh, hosts=_hosts(data.hosts, ids, privacy, everyone))
+    return Dataset(**fresh, hosts=published_hosts(data.hosts, ids, privacy, everyone)), everyone
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:
@@ -85,42 +93,9 @@ def _rows(table: pd.DataFrame) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
-def _host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine: made from its properties if a host file states them and no other machine has the same."""
-    if privacy.hosts == "show":
-        return {}
-    own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
-    published = {name for name, host in data.hosts.items() if host.published}
-    ids: dict[str, str] = {}
-    for name in sorted({*map(str, own), *data.hosts} - published - set(privacy.keep)):
-        host = data.hosts.get(name)
-        made = name if HOST_PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
-        ids[name] = made if made not in ids.values() else host_pseudonym(name)
-    return {name: made for name, made in ids.items() if name != made}
-
-
-def _shown_host(name: str, ids: Mapping[str, str]) -> str | None:
-    """Return the pseudonym of the machine of a run. Its name in the manifest may be a pseudonym already."""
-    return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
-
-
-def _hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
-    return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
-
-
-def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
-    """Return a machine named after its processor, because people often call it by its name in their network."""
-    shown = published_host(host, redactor)
-    if privacy.hosts == "show" or name in privacy.keep:
-        return shown
-    model, threads = shown.cpu.get("model"), shown.cpu.get("threads")
-    described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
-    return msgspec.structs.replace(shown, name=described)
-
-
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
     """Learn the names in all texts: the lines of the logs, and the strings of the manifests. Strings under naming keys also come as ``key=value``."""
-    names, host = redaction.names, {str(row["run"]): _shown_host(str(row["host"]), ids) for row in rows}
+    names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, found in logs.items() if run in host for log in found}
     of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
     known = redaction.cache.names([*(key for key in keys.values() if key), *of_manifests.values()])
@@ -154,9 +129,9 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
-        yield logtext.plain(value)
+        yield plain(value)
         if key in _NAMING:
-            yield f"{key}={value}"
+            yield f"{key}={plain(value)}"
 
 
 class _Redaction(NamedTuple):

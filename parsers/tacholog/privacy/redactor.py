@@ -19,7 +19,7 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.looks import IPV4, MAC, FoundName, identifies, split_path
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Kind
-from tacholog.privacy.tokens import HarmlessTokens, WordFinder
+from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
 _LOOK_BACK = 12  # characters before an address that may say that it is a version
@@ -33,7 +33,7 @@ class Redactor:
         self.privacy = names.privacy
         self._names, self.machine = names, machine
         self._numbers: dict[str, dict[str, int]] = {}
-        self._hidden = {word.lower() for word in self.privacy.hide if word}
+        self._hidden = {folded(plain(word)) for word in self.privacy.hide}
         self._find_hidden = WordFinder(self._hidden)
         self._screening = names.screening()
 
@@ -60,12 +60,30 @@ class Redactor:
 
     def is_harmless(self, text: str) -> bool:
         """Whether `text` returns this text as it is, whatever run it is of."""
-        return self._screening.harmless(text)
+        return self._screening.harmless(text) and plain(text) == text
+
+    def searched(self, text: str, redact: Callable[[str], str]) -> str:
+        """Return what ``redact`` makes of a text without invisible characters. If it replaces nothing, these stay.
+
+        They may hide a name in two ways: they may cut it, or part it from what would else be one word with it.
+        """
+        seen = plain(text)
+        if seen == text:
+            return redact(text)
+        shown = redact(plain(self._without_known(text)))
+        # The title of a window is inside a control sequence, so it was not searched.
+        return text if shown == seen and "\x1b]" not in text else shown
 
     def text(self, text: str) -> str:
         """Return public text without names."""
-        if self.is_harmless(text):
-            return text
+        return text if self.is_harmless(text) else self.searched(text, self._text)
+
+    def version(self, text: str) -> str:
+        """Return a public text that begins with a version: four numbers there are no address. Everything else is searched, as in `text`."""
+        four = IPV4.match(text)
+        return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
+
+    def _text(self, text: str) -> str:
         out, at = [], 0
         for found in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
             out += [self._without_known(text[at : found.start]), self._replacement(found, text)]
@@ -74,12 +92,13 @@ class Redactor:
 
     def is_harmless_free(self, text: str) -> bool:
         """Whether `free` returns this text as it is, whatever run it is of."""
-        return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text)
+        return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text) and plain(text) == text
 
     def free(self, text: str) -> str:
         """Return free text without names, and with its numbers and public words only."""
-        if self.is_harmless_free(text):
-            return text
+        return text if self.is_harmless_free(text) else self.searched(text, self._free)
+
+    def _free(self, text: str) -> str:
         shown = self.text(text)
         return shown if self.privacy.free_text == "show" else masked(shown, self._names.hides)
 
@@ -89,6 +108,9 @@ class Redactor:
 
     def identifier(self, text: str) -> str:
         """Return the name of a run, a log or a key. Only known names and addresses are replaced in it, so that links to it stay valid."""
+        return self.searched(text, self._identifier)
+
+    def _identifier(self, text: str) -> str:
         shown = self._without_known(text)
         if self.privacy.hides("address"):
             for pattern in (MAC, IPV4):
@@ -112,8 +134,8 @@ class Redactor:
 
     def _replacement(self, found: FoundName, text: str) -> str:
         original = text[found.start : found.end]
-        if original.lower() in self._hidden:
-            return self._numbered("hidden", original.lower())
+        if folded(original) in self._hidden:
+            return self._numbered("hidden", folded(original))
         if found.kind == "address":
             return self._address(original, text[max(0, found.start - _LOOK_BACK) : found.start])
         return self._replaced(original, found.kind)
@@ -124,7 +146,7 @@ class Redactor:
         if kind == "host":
             return self._host(original)
         if kind == "user":
-            return self._numbered("user", original.lower())
+            return self._numbered("user", folded(original))
         if kind == "path":
             return self._path(original)
         return self._address(original, "") if kind == "address" and identifies(original) else self._numbered(kind, original)
@@ -137,7 +159,7 @@ class Redactor:
 
     def _known_name(self, word: str) -> str | None:
         """Return the pseudonym of a word that was found to be a name anywhere."""
-        lower = word.lower()
+        lower = folded(word)
         if lower in self._hidden:
             return self._numbered("hidden", lower)
         if self.machine is not None and lower in self._names.own.get(self.machine, ()):

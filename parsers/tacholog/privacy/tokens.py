@@ -8,15 +8,43 @@ token with every digit written as 0) that was found harmless, and such tokens ar
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+from tacholog.visible import INVISIBLE
 
 # Quotes and brackets stand around names, a comma or a semicolon between them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
 TOKEN = re.compile(rf"[^\s{re.escape(DELIMITERS.strip())}]+")
 LONGEST_TOKEN = 512  # A longer token is not a word. It is shown if it holds digits and signs only, else masked.
-PIECE = re.compile(r"[A-Za-z0-9]+")
+PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000
+# Terminal control sequences and invisible characters: within a name, they must not hide it from the search for names.
+_CONTROL = re.compile(
+    rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
+)
+# A byte of a log that is no UTF-8, as Python holds it. In Latin-1, most such bytes are letters.
+_RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
+
+
+def plain(text: str) -> str:
+    """Return a text as it is searched: without control sequences and invisible characters, each letter in one form, and each byte a character."""
+    if text.isascii() and text.isprintable():
+        return text
+    return unicodedata.normalize("NFC", _CONTROL.sub("", text.translate(_RAW_BYTES)))
+
+
+def folded(text: str) -> str:
+    """Return a text of the same length in which letters are equal that differ only in case."""
+    return text.lower() if text.isascii() else "".join(map(_folded, text))
+
+
+@lru_cache(1 << 12)
+def _folded(char: str) -> str:
+    """Return a letter in lower case, unless that takes two characters."""
+    return next((form for form in (char.casefold(), char.lower()) if len(form) == 1), char)
 
 
 class HarmlessTokens:
@@ -52,28 +80,27 @@ class WordFinder:
     """Finds given names in texts, as whole words and in any case. A text is read once, however many names there are."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """``words`` are in lower case."""
-        # By the letters and digits that each name begins with, the longest name first.
-        self._by_first_piece: dict[str, list[str]] = {}
+        """``words`` are folded. Each has a letter or a digit."""
+        # By the first letters and digits of each name, with the number of signs before them, the longest name first.
+        self._by_first_piece: dict[str, list[tuple[str, int]]] = {}
         for word in sorted(words, key=lambda word: (-len(word), word)):
-            piece = PIECE.search(word)
-            if piece and piece.start() == 0:
-                self._by_first_piece.setdefault(piece[0], []).append(word)
+            if piece := PIECE.search(word):
+                self._by_first_piece.setdefault(piece[0], []).append((word, piece.start()))
         self.first_shapes = frozenset(piece.translate(SHAPE) for piece in self._by_first_piece)
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield start and end of each name in the text."""
         if not self._by_first_piece:
             return
-        lower, end = text.lower(), 0
-        if len(lower) != len(text):  # a few capital letters become two characters in lower case
-            lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+        lower, end = folded(text), 0
         for piece in PIECE.finditer(lower):
             if piece.start() < end:
                 continue
-            for word in self._by_first_piece.get(piece[0], ()):
-                stop = piece.start() + len(word)
-                if lower.startswith(word, piece.start()) and not lower[stop : stop + 1].isalnum():
-                    yield piece.start(), stop
+            for word, signs in self._by_first_piece.get(piece[0], ()):
+                start = piece.start() - signs
+                stop = start + len(word)
+                is_whole = not (word[-1].isalnum() and lower[stop : stop + 1].isalnum())
+                if start >= end and is_whole and lower.startswith(word, start):
+                    yield start, stop
                     end = stop
                     break

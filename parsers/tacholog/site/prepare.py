@@ -27,7 +27,7 @@ from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_evidence, read_small_evidence
 from tacholog.garbage import give_back
-from tacholog.privacy.redact import redacted
+from tacholog.privacy.redact import redacted_with
 from tacholog.runs.problems import FORGOTTEN
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import keep_requirements
@@ -93,13 +93,16 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     if data.runs.empty:  # Pages without a run say nothing, and Sphinx refuses their empty lists.
         has_bare_logs = bool((data.problems["kind"] == FORGOTTEN).any())
         raise UnreadableInput(_nothing(roots, complained.unread, has_bare_logs=has_bare_logs))
-    data = redacted(with_copies(_only(data, settings)), settings.privacy, (work / "shown").resolve(), progress, settings.limits.limits.text_bytes)
+    chosen, text_bytes = with_copies(_only(data, settings)), settings.limits.limits.text_bytes
+    if chosen.runs.empty:
+        raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
+    data, redactor = redacted_with(chosen, settings.privacy, (work / "shown").resolve(), progress, text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
     give_back()
-    keep_requirements(roots, work / "dataset")
+    keep_requirements(roots, work / "dataset", redactor)
     return data
 
 

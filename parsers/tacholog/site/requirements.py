@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import tomli_w
 
 from tacholog.compare.requirements.file import FILE, RequirementFile, read_requirements
 from tacholog.compare.requirements.judge import Base
@@ -11,14 +15,20 @@ from tacholog.compare.sides import of_release, of_runs
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_small_evidence
+from tacholog.privacy.classes import published_text
+from tacholog.privacy.redactor import Redactor
 from tacholog.site.settings import SiteSettings
 from tacholog.site.sources import Sources
 
 DOCUMENT = "requirements"
+LABELS = "label"
+_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all but words of the schema
 
 
-def keep_requirements(roots: Sequence[Path], folder: Path) -> None:
-    """Copy the requirements of the first folder of runs that has some beside the dataset. A file that has not changed keeps its modification time.
+def keep_requirements(roots: Sequence[Path], folder: Path, redactor: Redactor) -> None:
+    """Copy the requirements of the first folder of runs that has some beside the dataset, redacted as the dataset is.
+
+    A file that has not changed keeps its modification time.
 
     Raises:
         UnreadableInput: the file cannot be used; the message names file, line and key.
@@ -33,8 +43,28 @@ def keep_requirements(roots: Sequence[Path], folder: Path) -> None:
     except UnreadableInput as error:
         raise UnreadableInput(f"{root / FILE}: {error}") from error
     read_requirements(root / FILE)
+    content = _redacted(content, redactor)
     if not kept.is_file() or kept.read_bytes() != content:
         kept.write_bytes(content)
+
+
+def _redacted(content: bytes, redactor: Redactor) -> bytes:
+    """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
+    tables = tomllib.loads(content.decode())
+    shown = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
+    return content if shown == tables else tomli_w.dumps(shown).encode()
+
+
+def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key == LABELS:
+            found[key] = {redactor.identifier(name): redactor.text(text) for name, text in value.items()}
+        elif isinstance(value, str) and key not in _VOCABULARY:
+            found[key] = published_text(value, key, "name" if key in ("host", "participant") else "public", redactor)
+        else:
+            found[key] = value
+    return found
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:

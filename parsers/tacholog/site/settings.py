@@ -11,6 +11,7 @@ import msgspec
 from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
+from tacholog.privacy.tokens import plain
 from tacholog.render.outward import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
@@ -86,6 +87,9 @@ def read_settings(path: Path) -> SiteSettings:
     """
     settings = read_toml(path, SiteSettings)
     _check_pages(path, settings.pages)
+    for word in settings.privacy.hide:
+        if not any(map(str.isalnum, plain(word))):
+            raise UnreadableInput(f"{path}: privacy.hide: {word!r} has no letter and no digit, so it cannot be found")
     for link in settings.links:
         if not (is_web_address(link.url) or _MAIL.fullmatch(link.url)):
             raise UnreadableInput(f"{path}: links: {link.url!r} is not an address (https://, http:// or mailto:)")
