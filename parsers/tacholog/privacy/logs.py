@@ -18,7 +18,7 @@ from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText
+from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 
@@ -29,6 +29,7 @@ _CONTROL = re.compile(
 )
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
 WITHHELD = "[withheld]"
+_HIDDEN_WITHHELD = "[withheld: hidden characters]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
 _NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be found.]\n"
 _CODES: tuple[LineClass, ...] = ("unknown", "record", "chatter", "broken")
@@ -113,6 +114,9 @@ class _Published:
         # Names were searched in the text without control sequences. If nothing was replaced, these may stay; but the title of a window, which is
         # inside such a sequence, was not searched.
         kept = written if shown == text and "\x1b]" not in written else shown
+        if kept is not written and kind != "record" and without_sequences(written.removesuffix("\r")) != text:
+            # Without a character that no format expects, the line may read as a result that the original does not have.
+            return f"{_HIDDEN_WITHHELD}\n".encode()
         return (kept + more).encode("utf-8", "surrogateescape") + end
 
     def _shown(self, text: str, kind: LineClass) -> str:
