@@ -125,3 +125,13 @@ def test_a_row_of_the_newest_results_that_was_changed_is_named(copy: Path) -> No
         ("results/latest.json", "the logs give no such row"),
         ("results/latest.json", "the logs give this row, and it is not there"),
     ]
+
+
+def test_a_damaged_list_of_versions_and_a_table_that_is_that_of_no_version_are_named(copy: Path) -> None:
+    (copy / "versions/versions.json").write_text("[1")
+    (copy / "versions/2" / RESULTS).unlink()
+
+    findings = {one.place: one.reason for one in verify_site(copy).findings}
+
+    assert "versions.json: this is no list of versions with their dates" in findings["versions"]
+    assert findings[RESULTS] == "it is that of no version in versions/"

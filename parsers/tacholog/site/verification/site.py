@@ -129,7 +129,11 @@ def is_built(site: Path) -> bool:
 def _changed(site: Path) -> tuple[list[Finding], list[str]]:
     if not is_built(site):
         notes = ["this site has no list of its files (a published one has none), so pages without numbers were not checked"]
-        if labels := published(site):
+        try:
+            labels = published(site)
+        except UnreadableInput as error:
+            return [Finding(place=VERSIONS, reason=str(error))], notes
+        if labels:
             notes.append(f"only the newest version was checked; pass {site / VERSIONS}/LABEL to check another: {', '.join(labels)}")
         return [], notes
     return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
