@@ -11,12 +11,13 @@ import pytest
 from tests.report.conftest import FIRST, NATIVE, add_run, rti
 from tests.report.test_beside import add_systems
 
+from tacholog.errors import TachologError, UnreadableInput
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
 from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import STAMP
+from tacholog.site.stamp import STAMP, finished
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
@@ -127,4 +128,43 @@ def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_
     shutil.rmtree(data / "b")
     add_run(data, "b", "", msgspec.structs.replace(failed, system="Another"))
 
+    assert differing(data, tmp_path) == set()
+
+
+@pytest.mark.parametrize("refused", ["two runs of one name", "requirements"])
+def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path, refused: str) -> None:
+    data, other, site = tmp_path / "data", tmp_path / "other", tmp_path / "site"
+    add(data, "a")
+    add(other, "a")
+    build_site([data], site, tmp_path)
+    before = files(site)
+    if refused == "requirements":
+        (data / "requirements.toml").write_text("[[[")
+    roots = [data, other] if refused == "two runs of one name" else [data]
+
+    for _ in range(3):
+        with pytest.raises(UnreadableInput):
+            build_site(roots, site, tmp_path)
+
+    finished(site)
+    assert files(site) == before
+    (data / "requirements.toml").unlink(missing_ok=True)
+    add(data, "b", release="2")
+    assert differing(data, tmp_path) == set()
+
+
+def test_a_build_that_ends_while_pages_are_written_leaves_no_finished_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site, templates = tmp_path / "data", tmp_path / "site", tmp_path / "prose"
+    add(data, "a")
+    build_site([data], site, tmp_path)
+    shutil.copytree(ROOT / "site", templates)
+    (templates / "methodology.md").write_text("# Methodology\n\n[nowhere](nowhere.md)\n")
+    monkeypatch.setattr("tacholog.site.whole.site_dir", lambda: templates)
+    add(data, "b")
+
+    with pytest.raises(TachologError, match="Sphinx found problems"):
+        build_site([data], site, tmp_path)
+
+    assert not (site / STAMP).exists()
+    monkeypatch.undo()
     assert differing(data, tmp_path) == set()

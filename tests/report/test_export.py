@@ -42,6 +42,17 @@ def test_folders_may_be_named_with_and_without_the_option(data: Path) -> None:
     assert run(str(data), "--format", "bencher") == run("--data", str(data), "--format", "bencher")
 
 
+def test_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_and_numbers_have_none() -> None:
+    texts = ["@SUM(1)", "+1", "=1+1", "-2+3", "\t=1", "=", "-1.5", "1.2-rc", "a@b"]
+    table = pd.DataFrame({"release": texts, "value": [-1.5] * 9, "count": [-1] * 9})
+
+    cells = [row[0] for row in csv.reader(io.StringIO(b"".join(csv_rows(table)).decode()))]
+
+    assert cells == ["'@SUM(1)", "'+1", "'=1+1", "'-2+3", "'\t=1", "=", "-1.5", "1.2-rc", "a@b"]
+    assert csv_rows(table)[0] == b"'@SUM(1),-1.5,-1\n"
+    assert json_rows(table)[0] == b'{"release":"@SUM(1)","value":-1.5,"count":-1}\n'
+
+
 @pytest.mark.parametrize("dtype", ["str", "category", "object"])
 def test_rows_of_csv_are_whole_although_texts_hold_line_ends_and_quotes(dtype: str) -> None:
     table = pd.DataFrame({"run": pd.Series(['a "b"\nc', "d", 'e\n"', "f\rg", "h,\u00e9", None], dtype=dtype), "value": range(1, 7)})

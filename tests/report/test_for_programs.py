@@ -425,7 +425,7 @@ def test_a_site_none_of_whose_logs_is_there_names_each_of_them(built: Path, tmp_
 
     assert receipt.numbers == 0
     assert "rti/1.1/02/sub.log" in {one.place for one in receipt.findings if "is not there" in one.reason}
-    assert any("CSV and JSON were not checked" in note for note in receipt.notes)
+    assert any("pages without numbers were not checked" in note for note in receipt.notes)
 
 
 @pytest.mark.parametrize(

@@ -370,7 +370,7 @@ def test_a_campaign_to_leave_out_that_has_no_run_is_named(data: Path, tmp_path: 
 def test_settings_that_leave_every_run_out_are_refused(tmp_path: Path) -> None:
     shutil.copytree(Path(__file__).parents[2] / "data/perftest/0.1.0/latency-uds/01", tmp_path / "data/run")
 
-    with pytest.raises(UnreadableInput, match="^site.toml leaves every run out"):
+    with pytest.raises(UnreadableInput, match=r"^site\.toml leaves every run out"):
         build_site([tmp_path / "data"], tmp_path / "site", tmp_path, SiteSettings(campaigns_left_out=("quick",)))
 
     assert not (tmp_path / "site").exists()

@@ -88,6 +88,85 @@ def test_a_raw_log_is_kept_once_for_all_versions_and_every_page_leads_to_it(tmp_
         assert (target / page).parent.joinpath(found[1]).resolve() == target / address
 
 
+def test_a_raw_log_that_only_a_replaced_version_led_to_is_not_published_any_more(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    kept, leaked, clean = (built(tmp_path / name) for name in ("kept", "leaked", "clean"))
+    old, _, new = with_raw_log(kept, "Length: 32"), with_raw_log(leaked, "Length: 64 codename"), with_raw_log(clean, "Length: 64 […]")
+    publish(kept, target, "1")
+    publish(leaked, target, "2")
+
+    publish(clean, target, "2", replace=True)
+
+    assert sorted(path.relative_to(target).as_posix() for path in target.rglob("*.gz")) == sorted((old, new))
+    assert not [path for path in target.rglob("*") if path.is_file() and b"codename" in path.read_bytes()]
+
+
+@pytest.mark.parametrize("name", ["versions", "raw", "versions/versions.json"])
+def test_a_link_in_place_of_what_publish_reads_is_refused_and_named(tmp_path: Path, name: str) -> None:
+    target = tmp_path / "public"
+    one = built(tmp_path / "one")
+    with_raw_log(one, "Length: 32")
+    publish(one, target, "1")
+    (target / name).rename(tmp_path / "elsewhere")
+    (target / name).symlink_to(tmp_path / "elsewhere")
+
+    # Without its list of versions, a folder is not known as ours, unless the link leads to it.
+    with pytest.raises(UnreadableInput, match=f"{name}: this is a link, and links are not followed"):
+        publish(built(tmp_path / "two"), target, "2")
+
+    assert (target / name).is_symlink()
+
+
+def test_a_link_beside_the_versions_stays_a_link_and_is_no_version(tmp_path: Path) -> None:
+    target, outside = tmp_path / "public", tmp_path / "outside"
+    publish(built(tmp_path / "one", udp="old"), target, "1")
+    outside.mkdir()
+    (outside / "secret.html").write_text("private")
+    (target / "versions/0").symlink_to(outside)
+    (target / "versions/latest").symlink_to("1")
+
+    publish(built(tmp_path / "two"), target, "2")
+
+    assert (target / "versions/0").readlink() == outside
+    assert (target / "versions/latest/udp.html").read_text() == "old"
+    assert (target / "versions/latest").is_symlink()
+    assert list(published(target)) == ["2", "1"]
+    assert not (target / "secret.html").exists()
+    with pytest.raises(UnreadableInput, match="this release was published already"):
+        publish(built(tmp_path / "three"), target, "latest")
+
+
+@pytest.mark.parametrize("notes", ["[1", "[1]", '{"1": 5}', "", b"\xff"])
+def test_a_damaged_list_of_versions_is_named_and_nothing_is_published(tmp_path: Path, notes: str | bytes) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one"), target, "1")
+    (target / "versions/versions.json").write_bytes(notes.encode() if isinstance(notes, str) else notes)
+
+    with pytest.raises(UnreadableInput, match=r"versions\.json: this is no list of versions with their dates"):
+        publish(built(tmp_path / "two"), target, "2")
+    assert not (target / "versions/2").exists()
+
+    (target / "versions/versions.json").write_text("{}")
+    publish(built(tmp_path / "three"), target, "2")
+    assert list(published(target)) == ["2", "1"]
+
+
+def test_names_and_dates_in_the_folder_of_versions_are_text(tmp_path: Path) -> None:
+    target = tmp_path / "public"
+    publish(built(tmp_path / "one"), target, "1")
+    (target / "versions/versions.json").write_text('{"1": "<script>alert(1)</script>"}')
+    (target / "versions/<b>x").mkdir()
+    (target / "versions/<b>x/a.html").write_text("page")
+
+    publish(built(tmp_path / "two"), target, "2")
+
+    index, moved = (target / "versions/index.html").read_text(), (target / "a.html").read_text()
+    assert '<a href="%3Cb%3Ex/index.html">&lt;b&gt;x</a></li>' in index
+    assert ", published &lt;script&gt;alert(1)&lt;/script&gt;" in index
+    assert 'content="0; url=versions/%3Cb%3Ex/a.html"' in moved
+    assert not re.search("<script|<b>", index + moved)
+
+
 def test_a_file_that_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     target = tmp_path / "public"
     publish(built(tmp_path / "one", udp="same", tcp="old"), target, "1")

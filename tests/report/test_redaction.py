@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacholog.formats.reading import read
 from tacholog.privacy import free_text
 from tacholog.privacy.find_names import LineContext
 from tacholog.privacy.known_names import KnownNames
@@ -214,6 +215,22 @@ def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path
 
     assert known.kinds["broken"] == [(len(lines), len(lines))]
     assert shown[len(lines) - 1] == "latency payload_bytes=64 by […]"
+
+
+@pytest.mark.parametrize("wanted", ["withhold", "show"])
+@pytest.mark.parametrize("hidden", ["samp\u00adles=", "samp\x00les="])
+def test_a_broken_line_does_not_become_a_result_by_what_is_left_out_of_it(tmp_path: Path, hidden: str, wanted: str) -> None:
+    lines = NATIVE.read_text().splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("latency "))
+    lines[place] = "\x1b]0;acme\x07" + lines[place].replace("samples=", hidden)
+    given = "\n".join([*lines, ""]).encode()
+
+    shown, known = published(given, tmp_path, unknown_lines=wanted)
+
+    assert (place + 1, place + 1) in known.kinds["broken"]
+    assert shown[place] == "[withheld: hidden characters]"
+    (tmp_path / "shown.log").write_text("\n".join(shown), errors="surrogateescape")
+    assert read(tmp_path / "shown.log").records == read(tmp_path / "a.log").records
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_number(tmp_path: Path) -> None:

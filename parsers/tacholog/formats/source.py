@@ -157,7 +157,11 @@ class LogText:
 
 
 def _text(raw: bytes) -> str:
-    text = raw.decode(errors="replace")
+    return without_sequences(raw.decode(errors="replace"))
+
+
+def without_sequences(text: str) -> str:
+    """Return text without what is meant for a terminal: this is what formats read."""
     return _CONTROL.sub("", text) if "\x1b" in text else text
 
 

@@ -18,13 +18,16 @@ from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText
+from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import plain
+from tacholog.visible import INVISIBLE
 
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
 WITHHELD = "[withheld]"
+_HIDDEN_WITHHELD = "[withheld: hidden characters]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
 _NOT_SHOWN = "[This log is UTF-16. It is not shown, because names in it could not be found.]\n"
 _CODES: tuple[LineClass, ...] = ("unknown", "record", "chatter", "broken")
@@ -106,6 +109,9 @@ class _Published:
             self._cut += 1
         more = "" if whole else " [the rest of this line is not shown]"
         shown = self._redactor.searched(text, lambda seen: self._shown(seen, kind))
+        if shown != text and kind != "record" and _HIDDEN.search(without_sequences(text)):
+            # Without a character that no format expects, the line may read as a result that the original does not have.
+            return f"{_HIDDEN_WITHHELD}\n".encode()
         kept = written if shown == text else shown
         return (kept + more).encode("utf-8", "surrogateescape") + end
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +16,6 @@ from tacholog.site.unchanged import inputs_of
 if TYPE_CHECKING:
     from tacholog.dataset.logs import Progress
     from tacholog.dataset.work.work import Work
-
-
-def forget_built(work: Path, site: Path) -> None:
-    """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
-    for folder in (work / "doctrees", site / "raw"):
-        shutil.rmtree(folder, ignore_errors=True)
-    for name in ("log-pages.json", "downloads.json"):
-        (work / name).unlink(missing_ok=True)
 
 
 def build_site(
@@ -57,10 +48,7 @@ def build_site(
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs.text):
             return site / "index.html"
-        known = built_in(work, site)
-        if not known:
-            forget_built(work, site)
-        if not (known and styles_refreshed(site, inputs)):
+        if not (built_in(work, site) and styles_refreshed(site, inputs)):
             # To import what builds a site takes longer than to change its style sheets.
             from tacholog.site.whole import build_whole
 

@@ -2,12 +2,11 @@
 
 The newest version is at the root. Each version stays at ``versions/<label>/``. An address that the newest version no longer has leads to the
 version that had it. Raw logs are at the root only: they are named after their content, and the pages of all versions lead to them there.
-A file that was published before and has not changed is not written again.
+One that no version leads to any more is not kept. A file that was published before and has not changed is not written again.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
@@ -19,8 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
@@ -34,6 +37,8 @@ _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.
 _GIT_TIMEOUT_S = 600
 _RAW_LOG = re.compile(r"raw/([0-9a-f]{2})/\1[0-9a-f]{62}\.gz")  # as `tacholog.render.tables.logs.raw_log_name` makes it
 _RAW_LINK = re.compile(r'(href=")((?:\.\./)*raw/[0-9a-f]{2}/[0-9a-f]{64}\.gz")')
+_NAMED_RAW_LOG = re.compile(_RAW_LOG.pattern.encode())
+_STYLE = Html("body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}")
 
 
 def publish(site: Path, target: Path, label: str, *, replace: bool = False, incomplete: bool = False) -> Path:
@@ -50,7 +55,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
 
     Raises:
         UnreadableInput: the site is not finished or changed while it was copied, the label is taken or cannot be the name of a folder, the folder
-            holds other files, or another process is publishing into it.
+            holds other files, links in place of folders of ours, or a list of versions that is damaged, or another process is publishing into it.
         TachologError: something could not be written. The folder is unchanged.
     """
     stamp = _publishable(site, label, incomplete=incomplete)
@@ -58,8 +63,9 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         raise UnreadableInput(f"--output {target} lies inside the site {site}")
     with replaced(target, _OWNERS) as fresh:
         refuse_foreign(target, _ALLOWED, ours=(target / VERSIONS / _NOTES).is_file())
+        _refuse_links(target)
         version = target / VERSIONS / label
-        if version.exists() and not replace:
+        if os.path.lexists(version) and not replace:
             raise UnreadableInput(
                 f"{version}: this release was published already, and published pages are not changed (use --replace to publish it again)"
             )
@@ -69,6 +75,7 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         _keep_version(fresh, list(stamp.files), fresh / VERSIONS / label)
         for other in dates.keys() - {label}:
             shutil.copytree(target / VERSIONS / other, fresh / VERSIONS / other, copy_function=_linked, symlinks=True)
+        _keep_links(target / VERSIONS, fresh / VERSIONS)
         _keep_raw_logs(target, fresh)
         _write(fresh / VERSIONS / _NOTES, json.dumps(dates, indent=1, sort_keys=True) + "\n")
         _keep_addresses(fresh)
@@ -98,11 +105,20 @@ def _incomplete(stamp: Stamp) -> str:
 
 
 def published(target: Path) -> dict[str, str]:
-    """Return the labels of the published versions with their dates, the newest first."""
+    """Return the labels of the published versions with their dates, the newest first. A link is no version: it may lead to any folder.
+
+    Raises:
+        UnreadableInput: the list of the dates is damaged.
+    """
     noted = target / VERSIONS / _NOTES
-    dates: dict[str, str] = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {}
+    try:
+        dates = msgspec.json.decode(noted.read_bytes(), type=dict[str, str]) if noted.is_file() else {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableInput(
+            f"{noted}: this is no list of versions with their dates ({error}); restore it, or write {{}} into it to keep the versions without dates"
+        ) from error
     folders = (target / VERSIONS).iterdir() if (target / VERSIONS).is_dir() else ()
-    labels = [path.name for path in folders if path.is_dir() and not path.name.startswith(".")]
+    labels = [path.name for path in folders if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")]
     return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
 
 
@@ -129,13 +145,39 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
             _linked(root / name, version / name)
 
 
+def _refuse_links(target: Path) -> None:
+    """Refuse links in place of what is read in the folder: they may lead to files that nobody wants to publish.
+
+    Raises:
+        UnreadableInput: there is one.
+    """
+    for path in (target / VERSIONS, target / VERSIONS / _NOTES, target / "raw", *(target / "raw").glob("??")):
+        if path.is_symlink():
+            raise UnreadableInput(f"{path}: this is a link, and links are not followed; put what it leads to in its place")
+
+
+def _keep_links(before: Path, fresh: Path) -> None:
+    """Keep links beside the versions, such as ``latest``, as they are. Nothing that they lead to is copied."""
+    for path in before.iterdir() if before.is_dir() else ():
+        if path.is_symlink() and not os.path.lexists(fresh / path.name):
+            _linked(path, fresh / path.name)
+
+
 def _keep_raw_logs(before: Path, fresh: Path) -> None:
-    """Keep the raw logs of all versions."""
-    for path in (before / "raw").glob("??/*.gz"):
-        name = path.relative_to(before)
-        if _RAW_LOG.fullmatch(name.as_posix()) and not (fresh / name).exists() and not path.is_symlink():
+    """Keep the raw logs that pages of the older versions lead to. Others are of a version that was replaced, perhaps because a log said too much."""
+    for name in sorted(_raw_logs_named(fresh / VERSIONS)):
+        if not (fresh / name).exists() and (before / name).is_file() and not (before / name).is_symlink():
             (fresh / name).parent.mkdir(parents=True, exist_ok=True)
-            _linked(path, fresh / name)
+            _linked(before / name, fresh / name)
+
+
+def _raw_logs_named(versions: Path) -> set[str]:
+    """Return the addresses of the raw logs that the pages of these versions name."""
+    named: set[str] = set()
+    for page in versions.rglob("*.html"):
+        if page.is_file() and not page.is_symlink():
+            named.update(found[0].decode() for found in _NAMED_RAW_LOG.finditer(page.read_bytes()))
+    return named
 
 
 def _linked(source: str | Path, target: str | Path) -> None:
@@ -173,22 +215,22 @@ def _pages(version: Path) -> Iterator[Path]:
 
 
 def _moved(address: str, label: str) -> str:
-    shown = html.escape(address)
-    link = f'<a href="{shown}">It is kept as it was in {html.escape(label)}.</a>'
-    return _page("Moved", f"<p>This is no longer part of the newest version. {link}</p>", shown)
+    link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
+    return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), quote(address))
 
 
 def _index(labels: Mapping[str, str]) -> str:
-    rows = "".join(f'<li><a href="{label}/index.html">{label}</a>, published {day}</li>' for label, day in labels.items())
-    intro = '<p><a href="../index.html">The newest</a>, and all that were published, as they were:</p>'
-    return _page("Versions", f"<h1>Versions</h1>{intro}<ul>{rows}</ul>")
+    rows = (tag("li", tag("a", label, href=f"{quote(label)}/index.html"), f", published {day}" if day else "") for label, day in labels.items())
+    intro = tag("p", tag("a", "The newest", href="../index.html"), ", and all that were published, as they were:")
+    return _page("Versions", join([tag("h1", "Versions"), intro, tag("ul", *rows)]))
 
 
-def _page(title: str, body: str, address: str = "") -> str:
-    lead = f'<meta http-equiv="refresh" content="0; url={address}">' if address else ""
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-    style = "<style>body{font:1.05rem/1.6 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}</style>"
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}{lead}<title>{title}</title>{style}</head><body><main>{body}</main></body></html>\n'
+def _page(title: str, body: Html, address: str = "") -> str:
+    lead = tag("meta", http_equiv="refresh", content=f"0; url={address}") if address else NOTHING
+    metas = [tag("meta", charset="utf-8"), tag("meta", name_="viewport", content="width=device-width, initial-scale=1")]
+    metas += [tag("meta", name_="color-scheme", content="light dark"), lead]
+    head = tag("head", *metas, tag("title", title), tag("style", _STYLE))
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', tag('main', body)), lang='en')}\n"
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,7 +1,8 @@
 """The stamp of a built site: the list of its files, written last. A site without a stamp is not finished.
 
 The stamp names what the site was built from, the checks that passed, and the SHA-256 of every file. `tacholog report` removes the stamp before it
-changes anything. `tacholog publish` refuses a site that has no stamp or differs from it.
+changes a page, but after it has read the data: if these are refused, the site stays finished. `tacholog publish` refuses a site that has no stamp or
+differs from it.
 
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
@@ -90,7 +91,7 @@ def _write(site: Path, stamp: Stamp) -> None:
 
 
 def remove_stamp(site: Path) -> None:
-    """Declare a site not finished: the first step of a build."""
+    """Declare a site not finished, before its first page is changed: a build that is killed must not look like a whole one."""
     (site / STAMP).unlink(missing_ok=True)
 
 
@@ -107,12 +108,9 @@ _BUILT = "built"
 
 
 def built_in(work: Path, site: Path) -> bool:
-    """Whether the site is the one that was built last with this working folder. Forget it: the site is changed now."""
-    memory = work / _BUILT
+    """Whether the site is the one that was built last with this working folder."""
     try:
-        known = memory.read_text(encoding="utf-8")
-        memory.unlink()
-        return known == read_stamp(site).digest
+        return (work / _BUILT).read_text(encoding="utf-8") == read_stamp(site).digest
     except (OSError, ValueError, UnreadableInput):
         return False
 
@@ -120,6 +118,24 @@ def built_in(work: Path, site: Path) -> bool:
 def note_built(work: Path, site: Path) -> None:
     """Note that the site was built with this working folder."""
     (work / _BUILT).write_text(read_stamp(site).digest, encoding="utf-8")
+
+
+def begin_changes(work: Path, site: Path) -> None:
+    """Make the site ready for a build, and declare it not finished: the step before the first page is written."""
+    known = built_in(work, site)
+    (work / _BUILT).unlink(missing_ok=True)
+    remove_changes(site)
+    remove_stamp(site)
+    if not known:
+        _forget_built(work, site)
+
+
+def _forget_built(work: Path, site: Path) -> None:
+    """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
+    for folder in (work / "doctrees", site / "raw"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name in ("log-pages.json", "downloads.json"):
+        (work / name).unlink(missing_ok=True)
 
 
 def remove_changes(site: Path) -> None:

@@ -43,7 +43,7 @@ from tacholog.site.requirements import write_requirements_page
 from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans, forget_trees
-from tacholog.site.stamp import remove_changes, remove_stamp, write_stamp
+from tacholog.site.stamp import begin_changes, write_stamp
 from tacholog.site.unchanged import STATIC, Inputs
 from tacholog.view.history import latest
 from tacholog.view.run_digests import digest, run_digests
@@ -63,9 +63,10 @@ SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
 def build_whole(
     roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings, inputs: Inputs, progress: Progress | None, reading: Work | None
 ) -> None:
-    """Build the site, as `tacholog.site.build.build_site` says. ``inputs`` is the state of everything that it is built from."""
-    remove_changes(site)
-    remove_stamp(site)
+    """Build the site, as `tacholog.site.build.build_site` says. ``inputs`` is the state of everything that it is built from.
+
+    Data and settings are read first: if they are refused, the site stays as it was.
+    """
     data = prepared(roots, work, settings, inputs.data, progress, reading)
     view = view_of(data)
     data = without_distributions(data)  # They take more memory than all else, and the view has them packed.
@@ -75,7 +76,7 @@ def build_whole(
     series = SeriesMemory(work / _KEPT_SERIES, inputs.code, view)
     sources = Sources(work / "source")
     sources.copy_tree(site_dir())
-    _write_settings(sources, site, settings)
+    logo = _write_settings(sources, settings)
     templates = myst_templates()
     extra = write_requirements_page(sources, work / "dataset", templates, settings)
     kept = KeptPages(work / _KEPT_PAGES, inputs.code)
@@ -88,6 +89,8 @@ def build_whole(
     of_sphinx = [*documents, *(path.stem for path in site_dir().glob("*.md"))]
     documents = [*of_sphinx, *(page.document for page in logs)]
     (work / _OTHER_PAGES).write_text(json.dumps([page.document for page in logs]), encoding="utf-8")
+    begin_changes(work, site)
+    _delete_other_logos(site, logo)
     _run_sphinx(sources.folder, site, work, feeds, digest([inputs.code, *_templates_of_directives(), _menu(sources.folder)]), documents)
     series.save()
     renew_addresses(site, [f"{document}.html" for document in (*of_sphinx, "search")], inputs.styles)
@@ -127,18 +130,23 @@ def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage],
     write_for_programs(site, work / "dataset", shown.data, shown.view, shown.settings)
 
 
-def _write_settings(sources: Sources, site: Path, settings: SiteSettings) -> None:
-    """Write the settings that ``conf.py`` reads, and copy the logo. One of an earlier build is deleted from the site."""
+def _write_settings(sources: Sources, settings: SiteSettings) -> str | None:
+    """Write the settings that ``conf.py`` reads, and copy the logo; return its name."""
     logo = Path(settings.logo) if settings.logo else None
     logo_name = f"{STATIC}/logo{logo.suffix.lower()}" if logo else None
     if logo and logo_name:
         sources.write(logo_name, logo.read_bytes())
-    for other in (site / STATIC).glob("logo.*"):
-        if f"{STATIC}/{other.name}" != logo_name:
-            other.unlink()  # Sphinx would leave it there, and its owner does not want to publish it any more.
     links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
     safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=logo_name)
     sources.write("site.json", msgspec.json.encode(safe))
+    return logo_name
+
+
+def _delete_other_logos(site: Path, logo: str | None) -> None:
+    """Delete a logo of an earlier build. Sphinx would leave it there, and its owner does not want to publish it any more."""
+    for other in (site / STATIC).glob("logo.*"):
+        if f"{STATIC}/{other.name}" != logo:
+            other.unlink()
 
 
 def _shared(view: View, settings: SiteSettings, extra: Sequence[str], feeds: Sequence[Feed]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Three steps, each independent of the program that built the site:
 
 1. The files are those of the build, by its stamp, which a published site does not have. Each raw log is named after the SHA-256 of its text.
-2. The numbers for download are what the readers find in the offered (redacted) logs: same line, metric and statistic, same value.
+2. The numbers for download are what the readers find in the offered (redacted) logs: same line, metric and statistic, same value, and the same
+   beside it. Without a list of files, the rows of CSV and JSON lines are those of Parquet.
 3. Each number on a page, or in a part that a page loads, leads to a line of a log. What is shown, and the value behind it, is what that line says.
 """
 
@@ -20,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -35,9 +36,14 @@ from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
+from tacholog.site.publish import VERSIONS, published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
+from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
 from tacholog.view.views import log_document
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOGS = "logs"
 _PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
@@ -63,15 +69,18 @@ def verify_site(site: Path) -> Receipt:
         UnreadableInput: it is not finished, or its downloads cannot be read.
     """
     findings, notes = _changed(site)
-    published = _published(site)
+    offered = offered_table(site)
+    by_log = _published(offered)
     with tempfile.TemporaryDirectory() as work:
-        data, names, missing = _read_again(site, sorted({run for run, _ in published}), Path(work))
-        table = results_table(data)
+        data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
+        table = as_offered(results_table(data), names)
     found: Values = {}
-    for run, log, number, value in zip(table["run"], table["log"], table["id"], table["value"], strict=True):
-        found.setdefault(f"{names[run]}/{log}#{str(number).partition('#')[2]}", []).append(None if _is_missing(value) else float(value))
-    findings += [*missing, *_altered(site), *_compared(published, found)]
-    addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(published)}}
+    for number, value in zip(table["id"], table["value"], strict=True):
+        found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
+    findings += [*missing, *_altered(site), *_compared(by_log, found), *columns_compared(offered, table)]
+    if not is_built(site):
+        findings += [*texts_compared(site, offered), *newest_compared(site, data)]
+    addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(by_log)}}
     pages = shown = 0
     for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
         path = page.relative_to(site)
@@ -102,24 +111,15 @@ class _Key(NamedTuple):
     log: str
 
 
-def _keys(published: Mapping[tuple[str, str], Values]) -> Iterator[_Key]:
-    return (_Key(*key) for key in published)
+def _keys(by_log: Mapping[tuple[str, str], Values]) -> Iterator[_Key]:
+    return (_Key(*key) for key in by_log)
 
 
-def _published(site: Path) -> dict[tuple[str, str], Values]:
+def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
     """The numbers that the site offers for download: by run and log, then by id."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     found: dict[tuple[str, str], Values] = {}
-    try:
-        with pq.ParquetFile(site / ALL) as file:
-            for batch in file.iter_batches(columns=["run", "log", "id", "value"]):
-                columns = (batch.column(name).to_pylist() for name in ("run", "log", "id", "value"))
-                for run, log, name, value in zip(*columns, strict=True):
-                    found.setdefault((str(run), str(log)), {}).setdefault(str(name), []).append(None if value is None else float(value))
-    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
-        raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
+    for run, log, name, value in zip(*(offered[column] for column in ("run", "log", "id", "value")), strict=True):
+        found.setdefault((run, log), {}).setdefault(name, []).append(None if _is_missing(value) else float(value))
     return found
 
 
@@ -140,9 +140,21 @@ def _altered(site: Path) -> Iterator[Finding]:
         yield Finding(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
 
 
+def is_built(site: Path) -> bool:
+    """Whether a site has, or should have, the list of its files."""
+    return any((site / name).is_file() for name in (STAMP, MARKER))
+
+
 def _changed(site: Path) -> tuple[list[Finding], list[str]]:
-    if not any((site / name).is_file() for name in (STAMP, MARKER)):
-        return [], ["this site has no list of its files (a published one has none), so pages without numbers, CSV and JSON were not checked"]
+    if not is_built(site):
+        notes = ["this site has no list of its files (a published one has none), so pages without numbers were not checked"]
+        try:
+            labels = published(site)
+        except UnreadableInput as error:
+            return [Finding(place=VERSIONS, reason=str(error))], notes
+        if labels:
+            notes.append(f"only the newest version was checked; pass {site / VERSIONS}/LABEL to check another: {', '.join(labels)}")
+        return [], notes
     return [Finding(place=name, reason="the file is not as it was built") for name in changed_files(site, read_stamp(site))], []
 
 
@@ -174,7 +186,7 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
     named = _RAW_LOG.search(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None
     if named is None:
         return "the page of this log, which leads to its text, is not there" if not page.is_file() else "its page leads to no text"
-    raw, sha256, size = site / raw_log_name(named[1]), hashlib.sha256(), 0
+    raw, sha256, size = _place_of_raw_logs(site) / raw_log_name(named[1]), hashlib.sha256(), 0
     if not raw.is_file() or raw.is_symlink():
         return f"{raw_log_name(named[1])} is not there"
     try:
@@ -190,9 +202,15 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
     return None if sha256.hexdigest() == named[1] else f"{raw_log_name(named[1])} is not the text that it is named after"
 
 
-def _compared(published: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
+def _place_of_raw_logs(site: Path) -> Path:
+    """Return the folder that has the raw logs: of a version below a published site, it is that site, which has those of all versions."""
+    above = site.resolve().parent
+    return above.parent if above.name == VERSIONS and (above.parent / "raw").is_dir() else site
+
+
+def _compared(by_log: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
     """Yield the numbers for download that are not what the logs say."""
-    offered = {name: values for values_of_log in published.values() for name, values in values_of_log.items()}
+    offered = {name: values for values_of_log in by_log.values() for name, values in values_of_log.items()}
     for name, values in offered.items():
         logged = found.get(name)
         if logged is None:

@@ -1,0 +1,181 @@
+"""Compare the files for programs: Parquet with what the logs give, column by column; CSV and JSON lines with Parquet, row by row.
+
+``results/latest.json`` is compared with what the logs give for it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tacholog.dataset.export import csv_head, csv_rows, json_rows
+from tacholog.errors import UnreadableInput
+from tacholog.schema.tables import OFFERED
+from tacholog.site.downloads import ALL
+from tacholog.site.programs.latest import LATEST, latest_files
+from tacholog.site.publish import VERSIONS
+from tacholog.site.stamp import sha256_of
+from tacholog.site.verification.receipt import Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tacholog.dataset.frames import Dataset
+
+#: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
+_NOT_COMPARED = ("id", "value", "marks")
+_MOST_BYTES = 2**32  # of one file: what is compressed may be a thousand times as long
+_SHOWN_CHARACTERS = 120
+
+
+def offered_table(site: Path) -> pd.DataFrame:
+    """Return the table of all numbers that a site offers.
+
+    Raises:
+        UnreadableInput: it cannot be read.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Else an integer that is missing somewhere would become a float, and would not be written as it was.
+    types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    try:
+        with pq.ParquetFile(site / ALL) as file:
+            table: pd.DataFrame = file.read().to_pandas(types_mapper=types.get)
+        return table.astype({"id": "str", "run": "str", "log": "str", "value": "float64"})
+    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
+
+
+def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return a table of numbers that were read again with the names of runs as the site has them."""
+    runs = [str(run) for run in again["run"]]
+    ids = [f"{names[run]}{str(number).removeprefix(run)}" for run, number in zip(runs, again["id"], strict=True)]
+    return again.assign(run=[names[run] for run in runs], id=ids)
+
+
+def columns_compared(offered: pd.DataFrame, again: pd.DataFrame) -> Iterator[Finding]:
+    """Yield what stands beside the numbers and is not what the logs give: one finding for each log and column."""
+    yield from (Finding(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
+    one, other = _by_id(offered), _by_id(again)
+    both = one.index.intersection(other.index)
+    one, other = one.loc[both], other.loc[both]
+    logs = [f"{run}/{log}" for run, log in zip(other["run"], other["log"], strict=True)]
+    for name in OFFERED:
+        if name in _NOT_COMPARED or name not in offered:
+            continue
+        different: dict[str, list[tuple[str, object, object]]] = {}
+        for log, number, shown, logged in zip(logs, other["id"], _plain(one[name]), _plain(other[name]), strict=True):
+            if not _equal(shown, logged):
+                different.setdefault(log, []).append((str(number), shown, logged))
+        for cases in different.values():
+            number, shown, logged = cases[0]
+            more = f", also of {len(cases) - 1} more numbers" if len(cases) > 1 else ""
+            yield Finding(place=number, reason=f"{ALL} has another {name} than the log gives{more}", shown=_words(shown), log=_words(logged))
+
+
+def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
+    """Yield the files of CSV and of JSON lines whose rows are not those of Parquet."""
+    kept_from, findings = _kept_from_older(site)
+    yield from findings
+    for ending, written, head in ((".csv.gz", csv_rows, csv_head(offered)), (".jsonl.gz", json_rows, b"")):
+        wanted = Counter(b"".join(written(offered)).split(b"\n"))
+        wanted.pop(b"", None)
+        for file in sorted((site / "data").rglob(f"*{ending}")):
+            name = file.relative_to(site).as_posix()
+            if name in kept_from:
+                continue
+            try:
+                rows = _rows(file, head)
+            except UnreadableInput as error:
+                yield Finding(place=name, reason=str(error))
+                continue
+            if others := rows - wanted:
+                first = next(islice(others, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
+                yield Finding(place=name, reason=f"{others.total()} rows are not those of {ALL}", shown=first)
+            wanted -= rows
+        if wanted:
+            first = next(islice(wanted, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
+            yield Finding(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
+
+
+def newest_compared(site: Path, again: Dataset) -> Iterator[Finding]:
+    """Yield the rows of ``results/latest.json`` that are not what the logs give."""
+    try:
+        shown = msgspec.json.decode((site / LATEST).read_bytes(), type=_Rows)
+    except FileNotFoundError:
+        return  # of a site that an earlier version built, or no release has numbers
+    except (OSError, msgspec.DecodeError) as error:
+        yield Finding(place=LATEST, reason=f"it cannot be read: {error}")
+        return
+    logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_Rows)
+    one, other = (Counter(msgspec.json.encode(row, order="sorted").decode() for row in rows) for rows in (shown.rows, logged.rows))
+    yield from (Finding(place=LATEST, reason="the logs give no such row", shown=row) for row in one - other)
+    yield from (Finding(place=LATEST, reason="the logs give this row, and it is not there", log=row) for row in other - one)
+
+
+class _Rows(msgspec.Struct, frozen=True):
+    """What is compared of ``results/latest.json``."""
+
+    rows: list[dict[str, object]]
+
+
+def _kept_from_older(site: Path) -> tuple[set[str], list[Finding]]:
+    """Return the files at the root of a published site that only older versions have: their addresses are kept, their rows are no longer shown."""
+    versions = [path for path in (site / VERSIONS).glob("*") if path.is_dir() and not path.is_symlink()]
+    if not versions:
+        return set(), []
+    newest = [version for version in versions if sha256_of(version / ALL) == sha256_of(site / ALL)]
+    if not newest:
+        return set(), [Finding(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
+    names = {path.relative_to(site).as_posix() for path in (site / "data").rglob("*.gz")}
+    ours = {name for name in names if any((version / name).is_file() for version in newest)}
+    return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []
+
+
+def _rows(file: Path, head: bytes) -> Counter[bytes]:
+    """Return the rows of a compressed file, and how often each is there.
+
+    Raises:
+        UnreadableInput: the file cannot be read, or its first line is not the ``head``.
+    """
+    try:
+        with gzip.open(file) as packed:
+            text = packed.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UnreadableInput(f"it cannot be read: {error}") from error
+    if len(text) > _MOST_BYTES:
+        raise UnreadableInput(f"it holds more than {_MOST_BYTES >> 30} GiB")
+    if text and not text.startswith(head):
+        raise UnreadableInput("its first line does not name the columns")
+    rows = Counter(text.removeprefix(head).split(b"\n"))
+    rows.pop(b"", None)
+    return rows
+
+
+def _by_id(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table by id. Several records of one line share an id, and are told apart by their order."""
+    return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
+
+
+def _plain(column: pd.Series) -> list[object]:
+    """Return the values of a column; what is missing is ``None``."""
+    values: list[object] = column.astype(object).where(column.notna(), None).tolist()
+    return values
+
+
+def _equal(one: object, other: object) -> bool:
+    return one == other or (isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12))
+
+
+def _words(value: object) -> str:
+    return "not stated" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
