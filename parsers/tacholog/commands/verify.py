@@ -5,9 +5,9 @@ Nothing is fetched, and no number is taken from the build.
 Of a folder of runs, every log is read again, and its SHA-256 is compared with run.toml. Of a site (built or published), the raw logs that it offers
 are read again; every number of the Parquet file for download, with what stands beside it, and every number on a page that leads to a log line is
 compared with them. A published log may have been redacted: then its own SHA-256 counts, which the site states. A log that the site marks as not the
-one that was recorded is named too. All other files are compared with the list of files of a built site. A published site has no such list: its CSV and
-JSON lines are compared with the Parquet file, and results/latest.json with the logs. Of a published site, the newest version is checked; name the
-folder versions/LABEL in it to check another one.
+one that was recorded is named too. All other files are compared with the list of files of a built site. A published site has no such list: its CSV
+and JSON lines are compared with the Parquet file, and results/latest.json with the logs. Of a published site, the newest version is checked; name
+the folder versions/LABEL in it to check another one.
 
 \b
 Exit codes:
