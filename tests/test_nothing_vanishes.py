@@ -411,7 +411,7 @@ def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("host", "--output", "nodir/h.toml"), "tacholog: nodir/h.toml: No such file or directory\n"),
+        (("host", "--output", "/proc/h.toml"), "tacholog: /proc/h.toml: No such file or directory\n"),
         (("export", "--data", "data", "--output", "/dev/full"), "tacholog: /dev/full: No space left on device\n"),
         (("host", "--id", "../x"), "'../x': the name becomes the file hosts/NAME.toml, so it cannot contain / or start with a dot\n"),
         (("check", "data/bad/run.toml"), "data/bad/run.toml is a file, not a folder\n"),
