@@ -101,6 +101,8 @@ def assert_it_costs_only_what_it_stands_in(stranger: bytes, path: Path, name: st
     assert at + 1 in {number for event in events if event.kind in ("unknown", "broken") for number in event.lines}
     assert scan.account.total == len(lines) + 1
     found = {wherever(event.what) for event in events if isinstance(event.what, Record)}
+    if name == "iperf3":  # Where each stream is announced, a line that is no text may be one more of them: then nobody knows how many there are.
+        plain |= {re.sub(r"\bpublishers=\d+", "publishers=None", record) for record in plain}
     assert {record for record in found - plain if "derived" not in record} == set()
 
 

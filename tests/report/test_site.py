@@ -23,7 +23,6 @@ from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.site.build import build_site
 from tacholog.site.pages import plan
-from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import finished
 from tacholog.view.views import view_of
 
@@ -458,17 +457,6 @@ def test_a_linked_folder_in_the_site_is_removed_and_what_it_leads_to_stays(copie
 
     assert not (copied / "site/extra").is_symlink()
     assert (copied / "mine/notes.html").read_text() == "mine"
-
-
-def test_a_build_that_fails_leaves_no_stamp(copied: Path) -> None:
-    (copied / "data/rti/copy/run.toml").write_text("system = ")
-    os.utime(copied / "data/rti/copy/run.toml")
-
-    with pytest.raises(UnreadableInput, match="systems: no run of 'nobody'"):
-        build_site([copied / "data"], copied / "site", copied, SiteSettings(systems=("nobody",)))
-
-    with pytest.raises(UnreadableInput, match="the site is not finished"):
-        finished(copied / "site")
 
 
 def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> None:
