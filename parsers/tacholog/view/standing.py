@@ -22,9 +22,14 @@ def standing(cell: Cell) -> Standing:
     """Return what a number with a value is ranked by: of two groups of runs, the worse one.
 
     The larger group would let a transport win that is slow in two of six runs: nobody who chooses it knows in which group the next run falls.
+
+    Raises:
+        ValueError: the number is not known. As 0 it would be the lowest latency.
     """
+    if cell.value is None:
+        raise ValueError("a number that is not known cannot be ranked")
     if not cell.groups:
-        return Standing(cell.value or 0.0, cell.low, cell.high)
+        return Standing(cell.value, cell.low, cell.high)
     group = cell.groups[-1 if METRICS[cell.shown.metric].better == "lower" else 0]
     return Standing(group.value, group.low, group.high)
 

@@ -34,13 +34,13 @@ def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
 
 
 def _is_lossy(cell: Cell) -> bool:
-    return bool(cell.groups) or (cell.value or 0.0) > LOSS_LIMIT
+    return bool(cell.groups) or (cell.value is not None and cell.value > LOSS_LIMIT)
 
 
 def _share(cell: Cell, links: Links) -> Html:
     """Return the median, or what the worst run lost, if the mark is of few runs: a median of 0 % beside the mark would look like a mistake."""
     if _is_lossy(cell):
         return linked_number(cell, "ratio", links, brief=True)
-    worst = max(cell.results, key=lambda result: result.value or 0.0)
-    link, words = links.to_line(worst), quantity(worst.value or 0.0, "ratio")
+    value, worst = max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
+    link, words = links.to_line(worst), quantity(value, "ratio")
     return tag("a", words, href=link) if link else join([words])
