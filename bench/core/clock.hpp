@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <utility>
 
 namespace tacholog {
 
@@ -47,6 +48,32 @@ public:
 
 private:
     Nanoseconds at_ns_;
+};
+
+/// For how long nothing has come, as far as the one who waits has looked. A look counts for 20 ms at most: one who was
+/// stopped meanwhile, with its machine or by others that had the CPU, cannot say that nothing came.
+class Silence {
+public:
+    explicit Silence(Patience longest) { begin(longest); }
+
+    /// Something came: the silence begins anew.
+    void begin(Patience longest) {
+        left_ns_ = to_nanoseconds(longest);
+        looked_ns_ = now_ns();
+    }
+
+    /// To be asked at each look that found nothing. Whether it has lasted for as long as it may.
+    bool passed() {
+        const Nanoseconds now = now_ns();
+        left_ns_ -= std::min(now - std::exchange(looked_ns_, now), longest_look_ns);
+        return left_ns_ <= 0;
+    }
+
+private:
+    static constexpr Nanoseconds longest_look_ns = 20'000'000;
+
+    Nanoseconds left_ns_ = 0;
+    Nanoseconds looked_ns_ = 0;
 };
 
 struct ClockFacts {

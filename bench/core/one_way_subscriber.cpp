@@ -56,7 +56,7 @@ private:
 
     Result<void> take_all(Nanoseconds interval_ns) {
         start_ns_ = interval_start_ns_ = now_ns();
-        Deadline silence{side_.limit()};
+        Silence silence{side_.limit()};
         Nanoseconds next_pulse = start_ns_;
         while (!complete()) {
             const auto taken = take();
@@ -76,10 +76,10 @@ private:
     }
 
     /// True if nothing more can be expected of this phase, though messages are missing.
-    Result<bool> silent_for_good(bool heard, Deadline& silence) const {
+    Result<bool> silent_for_good(bool heard, Silence& silence) const {
         const bool drains = ended() && side_.transport.reliability == Reliability::best_effort;
-        if (heard) silence = Deadline{drains ? drain_silence : side_.limit()};
-        if (!silence.passed()) return false;
+        if (heard) silence.begin(drains ? drain_silence : side_.limit());
+        if (heard || !silence.passed()) return false;
         if (drains) return true;
         return Error{"take: nothing from the publisher within the time limit"};
     }

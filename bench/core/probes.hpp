@@ -110,11 +110,11 @@ public:
     Result<void> drain() {
         constexpr Patience drain_silence{500};
         const bool lossy = side_.transport.reliability == Reliability::best_effort;
-        Deadline silence{lossy ? drain_silence : side_.limit()};
+        Silence silence{lossy ? drain_silence : side_.limit()};
         while (awaited() && !silence.passed()) {
             const auto taken = take(slice);
             if (!taken) return taken.error();
-            if (*taken) silence = Deadline{lossy ? drain_silence : side_.limit()};
+            if (*taken) silence.begin(lossy ? drain_silence : side_.limit());
             if (auto fine = side_.monitor->fine(); !fine) return fine;
         }
         if (awaited() && !lossy) return Error{"take: no answer to a probe within the time limit"};

@@ -142,7 +142,7 @@ private:
     }
 
     Result<void> take_all() {
-        Deadline silence{side_.limit()};
+        Silence silence{side_.limit()};
         while (!complete()) {
             const auto taken = take_some();
             if (!taken) return taken.error();
@@ -164,14 +164,14 @@ private:
 
     /// Minds what the monitor has heard of the publisher. True if nothing more can be expected of this phase, though
     /// messages are missing.
-    Result<bool> silent_for_good(bool taken, Deadline& silence) {
+    Result<bool> silent_for_good(bool taken, Silence& silence) {
         if (auto fine = side_.monitor->fine(); !fine) return fine.error();
         learn_end();
         const std::uint64_t frames = side_.monitor->frames();
         const bool heard = std::exchange(frames_, frames) != frames;
         const bool drains = ended_ && lossy();
-        if (taken || heard) silence = Deadline{drains ? drain_patience() : side_.limit()};
-        if (!silence.passed()) return false;
+        if (taken || heard) silence.begin(drains ? drain_patience() : side_.limit());
+        if (taken || heard || !silence.passed()) return false;
         if (drains) return true;
         if (ended_) return Error{"take: messages are missing from a transport that loses none"};
         return Error{"take: nothing from the publisher within the time limit"};

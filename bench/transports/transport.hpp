@@ -132,6 +132,11 @@ public:
     /// `patience`: try again. Not while a loan is out.
     virtual Result<bool> flush(Patience) { return true; }
 
+    /// Waits until a third party that stands between the sides, such as a broker, has all that was published: before
+    /// that, a subscriber that hears nothing cannot tell a lost message from one that waits. False if it has not within
+    /// `patience`: try again. Not while a loan is out.
+    virtual Result<bool> settle(Patience) { return true; }
+
     /// The system call that takes a batch, for the log; empty without batching.
     virtual std::string_view batched_by() const { return ""; }
 

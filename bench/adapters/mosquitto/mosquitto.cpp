@@ -100,10 +100,19 @@ public:
     }
 
     Result<void> subscribe(const std::string& name) {
-        if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
-            return mqtt_error("subscribe to " + name, code);
+        if (auto asked = ask_for(name); !asked) return asked;
         return finish("subscribe to " + name, subscribed_);
     }
+
+    /// Asks for a subscription, which the broker confirms behind all that this side sent it before.
+    Result<void> ask_for(const std::string& name) {
+        subscribed_ = false;
+        if (const int code = ::mosquitto_subscribe(client_, nullptr, name.c_str(), qos_); code != 0)
+            return mqtt_error("subscribe to " + name, code);
+        return {};
+    }
+
+    bool subscribed() const { return subscribed_; }
 
     Result<void> publish(const std::string& name, std::span<const std::byte> message) {
         const int bytes = static_cast<int>(message.size());
@@ -199,6 +208,19 @@ public:
         return {};
     }
 
+    /// MQTT has no question of its own whether all has come. The broker answers in order, so it subscribes once more.
+    Result<bool> settle(Patience patience) override {
+        if (!settling_) {
+            if (auto asked = client_.ask_for(names_.left); !asked) return asked.error();
+        }
+        const auto settled = client_.wait(patience, [this]() -> Result<bool> {
+            if (auto served = client_.serve("publish on " + channel_); !served) return served.error();
+            return client_.subscribed();
+        });
+        settling_ = settled && !*settled;
+        return settled;
+    }
+
     Facts facts() const override { return library_facts(); }
 
 private:
@@ -241,6 +263,7 @@ private:
     std::vector<std::byte> message_;
     bool joined_ = false;
     bool handed_over_ = false;  ///< the library has this loan's message, and maybe not yet the kernel
+    bool settling_ = false;     ///< the broker owes an answer to settle()
     int sends_ = 0;
 };
 

@@ -10,6 +10,7 @@
 // Anybody who can reach the port can join: on a host that you share with strangers, use a transport of our own.
 #include <nats/nats.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -46,6 +47,8 @@ constexpr std::array settings{
 Error nats_error(const std::string& operation, natsStatus status) {
     return Error{operation + ": " + ::natsStatus_GetText(status)};
 }
+
+constexpr Nanoseconds one_ms = 1'000'000;
 
 BrokerNames subjects_of(const Topic& topic) {
     return {topic, ".", "*"};
@@ -101,6 +104,13 @@ public:
         return status == NATS_OK ? Result<void>{} : nats_error("publish on " + subject, status);
     }
 
+    /// Whether the broker has all that was published, and has said so in this time.
+    Result<bool> flush(std::int64_t milliseconds) const {
+        const natsStatus status = ::natsConnection_FlushTimeout(connection_, milliseconds);
+        if (status == NATS_OK || status == NATS_TIMEOUT) return status == NATS_OK;
+        return nats_error("flush", status);
+    }
+
     /// The next message, or nullptr if none came in so many milliseconds.
     Result<natsMsg*> next(std::int64_t milliseconds) const {
         natsMsg* message = nullptr;
@@ -141,6 +151,10 @@ public:
         if (auto done = connection_.subscribe(topic, subjects_.left); !done) return done;
         joined_ = true;
         return {};
+    }
+
+    Result<bool> settle(Patience patience) override {
+        return connection_.flush(std::max<std::int64_t>(1, to_nanoseconds(patience) / one_ms));
     }
 
     Facts facts() const override { return library_facts(); }
@@ -216,7 +230,6 @@ private:
 
     /// The library counts in whole milliseconds: what is shorter is slept here, a little at a time.
     Result<natsMsg*> sleep(Patience patience) const {
-        constexpr Nanoseconds one_ms = 1'000'000;
         constexpr Nanoseconds nap_ns = 50'000;
         const Nanoseconds deadline = now_ns() + to_nanoseconds(patience);
         Result<natsMsg*> came{nullptr};

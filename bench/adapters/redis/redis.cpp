@@ -157,6 +157,13 @@ public:
         return {};
     }
 
+    Result<bool> settle(Patience patience) override {
+        return connection_.wait(patience, [this]() -> Result<bool> {
+            if (auto done = take_answers(); !done) return done.error();
+            return unanswered_ == 0;
+        });
+    }
+
     Facts facts() const override { return library_facts(); }
 
 private:

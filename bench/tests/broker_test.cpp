@@ -1,0 +1,43 @@
+// What stands between the sides takes its time: a message that waits in a broker is late, not lost.
+#include <csignal>
+
+#include "tests/program.hpp"
+#include "tests/transports.hpp"
+
+namespace tacholog {
+namespace {
+
+std::vector<const Transport*> transports_with_a_broker() {
+    std::vector<const Transport*> found = transports_of_one_host();
+    std::erase_if(found,
+                  [](const Transport* one) { return one->start_companion == nullptr || one->reach != Reach::network; });
+    return found;
+}
+
+class WithABroker : public testing::TestWithParam<const Transport*> {};
+
+// It sleeps beyond the end of the phase, for longer than a subscriber waits in silence. A subscriber that then says
+// what it got would count all that the broker still has as lost.
+TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
+    for (const std::string test : {"throughput", "latency --basis one-way"}) {
+        SCOPED_TRACE(test);
+        Program perftest{"--test " + test + " --rate 500 --duration 0.5 --warmup 0.05 --sizes 64 --transport " +
+                         std::string{GetParam()->name}};
+        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+        const pid_t broker = perftest.companion();
+        ASSERT_GT(broker, 0);
+        ::kill(broker, SIGSTOP);
+        for (const Deadline asleep{Patience{1500}}; !asleep.passed();) Program::pause();
+        ::kill(broker, SIGCONT);
+
+        EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+        const std::string line = test == "throughput" ? "throughput" : "latency";
+        EXPECT_EQ(number(perftest.out(), line + " payload_bytes=64", "lost"), 0U) << perftest.out();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, WithABroker, testing::ValuesIn(transports_with_a_broker()), transport_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WithABroker);
+
+}  // namespace
+}  // namespace tacholog
