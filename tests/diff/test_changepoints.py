@@ -86,11 +86,57 @@ def test_a_change_says_when_how_much_and_how_sure() -> None:
     assert 0 <= second.p < 0.001
 
 
-def test_one_release_apart_from_all_others_is_no_step() -> None:
+@pytest.mark.parametrize("apart", [0.1, 0.5])
+@pytest.mark.parametrize("release", [0, 15, RELEASES - 1])
+def test_one_release_apart_from_all_others_is_no_step(release: int, apart: float) -> None:
     level = np.zeros(RELEASES)
-    level[15] = 0.1
+    level[release] = apart
 
-    assert not [one for one in page(4, level) if one.kind == "step" and one.first not in (14, 15, 16, 17)]
+    assert not [one for seed in range(5) for one in page(seed, level) if one.history == 0]
+
+
+def test_two_releases_apart_from_all_others_are_steps() -> None:
+    level = np.zeros(RELEASES)
+    level[15:17] = 0.1
+
+    assert [(one.kind, one.first) for one in sorted(page(4, level), key=lambda one: one.first) if one.history == 0] == [("step", 15), ("step", 17)]
+
+
+def test_a_drift_that_goes_on_until_the_newest_release_is_no_outlier_there() -> None:
+    found = [one for one in page(4, 0.05 * np.arange(RELEASES)) if one.history == 0]
+
+    assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
+
+
+@pytest.mark.parametrize(("releases", "first"), [(30, 0), (30, 9), (10, 0)])
+def test_the_interval_of_a_drift_holds_the_whole_change(releases: int, first: int, figure: Figure) -> None:
+    level = np.log(1.01) * np.clip(np.arange(releases) - first, 0, 29 if first == 0 else 10)
+
+    drifts = [one for seed in range(PAGES) for one in page(seed, level, releases=releases, histories=5) if (one.history, one.kind) == (0, "drift")]
+    held = float(np.mean([one.low <= level[-1] <= one.high for one in drifts]))
+
+    figure(f"drift over {releases} releases from {first} on", f"its interval holds the change in {held:.0%} of {len(drifts)}")
+    assert held >= 0.93
+
+
+def test_values_that_are_rounded_to_the_one_or_the_other_step_have_no_changes() -> None:
+    generator = np.random.default_rng(8)
+    true = 16.45 * np.exp(0.003 * generator.standard_normal((40, RELEASES, 1)))  # printed as 16 or 17, and mostly 16
+
+    assert changes(np.round(true).tolist(), [0.5 / 16] * 40) == []
+
+
+def test_a_step_that_rounding_may_explain_is_none_and_a_larger_one_is(compared: Callable[..., Report]) -> None:
+    report = compared(np.full(6, 16.0), np.full(6, 16.0), resolution=1.0)
+    found = []
+    for after in (17.0, 20.0):
+        points = [HistoryPoint(place, value, report.rows[0], (value,) * 6) for place, value in enumerate([16.0] * 15 + [after] * 15)]
+        found.append(changes_of([(HistoryLine(report.rows[0].key, points), [report] * (RELEASES - 1))]))
+
+    assert found[0] == []
+    assert [one.release for one in found[1]] == [15]
+    assert found[1][0].low < 19.5 / 16.5
+    assert found[1][0].high > 20.5 / 15.5
 
 
 def test_a_short_history_has_no_changes_and_a_long_one_beside_it_has() -> None:

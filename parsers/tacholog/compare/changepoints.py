@@ -7,7 +7,8 @@ releases. It is told by Kendall's trend test, corrected over all histories of th
 stretch.
 
 The noise is what differs between neighbouring releases, without the largest fifth of these differences, which may be steps. It is never below what
-the runs of a release, or the other histories of the page, let expect.
+the runs of a release, or the other histories of the page, let expect, nor below what rounding hides. A release far from both of its neighbours counts
+as the nearer one of them: it is an outlier, whatever its distance, and must not make a step before it and another one behind it.
 
 Source:
     Jackson et al. (2005), "An algorithm for optimal partitioning of data on an interval"; Kendall (1938), "A new measure of rank correlation";
@@ -31,6 +32,7 @@ LEVEL = 0.05  # of a page without any change to show one; half of it for steps, 
 _SHORTEST = 2  # releases in a stretch: one release apart from all others is an outlier, and its comparison with its neighbours says so
 _LEAST_DRIFT = 3  # releases over which a change is a drift and no step
 _KEPT = 0.8  # of the differences of neighbours, from which the noise is estimated
+_FAR = 4  # times the noise: so far from its neighbours a release is an outlier; two releases as far are a step
 _SHUFFLES = 1999
 _DRAWS = 20_000
 Floats = NDArray[np.float64]
@@ -54,24 +56,53 @@ class Change(NamedTuple):
     p: float
 
 
-def changes(histories: Sequence[Sequence[Sequence[float]]]) -> list[Change]:
+def changes(histories: Sequence[Sequence[Sequence[float]]], hidden: Sequence[float] | None = None) -> list[Change]:
     """Find the steps and drifts in all histories of a page.
 
     Args:
         histories: for each history and release the values of the runs, all above zero. Histories of fewer than `LEAST_RELEASES` are left out.
+        hidden: for each history how far rounding may have moved a value, as a logarithm; none: values are exact. Where it is infinite, as where
+            the values may be nothing, the history is left out.
     """
+    rounding = np.zeros(len(histories)) if hidden is None else np.asarray(hidden, float)
     by_length: dict[int, list[int]] = {}
     for place, history in enumerate(histories):
-        if len(history) >= LEAST_RELEASES:
+        if len(history) >= LEAST_RELEASES and np.isfinite(rounding[place]):
             by_length.setdefault(len(history), []).append(place)
     total = sum(map(len, by_length.values()))
     found: list[Change] = []
     for places in by_length.values():
         runs = [[np.log(np.asarray(release, float)) for release in histories[place]] for place in places]
         levels = np.array([[release.mean() for release in history] for history in runs])
-        noise = _noise(levels, np.array([_within(*one) for one in zip(runs, levels, strict=True)]))
-        found += [change._replace(history=places[change.history]) for change in _of_one_length(levels, noise, total)]
+        noise = np.maximum(_noise(levels, np.array([_within(*one) for one in zip(runs, levels, strict=True)])), rounding[places])
+        of_length = _of_one_length(_without_outliers(levels, noise), noise, total)
+        found += [change._replace(history=places[change.history]) for change in of_length]
+    found = [one for one in (_widened(change, float(rounding[change.history])) for change in found) if one.low > 0 or one.high < 0]
     return sorted(found, key=lambda change: (change.p, change.history, change.first))
+
+
+def _widened(change: Change, hidden: float) -> Change:
+    """The change with the interval that rounding leaves: it may have moved the levels before and after in opposite directions."""
+    return change._replace(low=change.low - 2 * hidden, high=change.high + 2 * hidden)
+
+
+def _without_outliers(levels: Floats, noise: Floats) -> Floats:
+    """The levels, with that of each release far from its neighbours replaced by the median of three: its own and those beside it.
+
+    The first and the last one have one neighbour, which replaces them. A drift that goes on is no outlier: where the straight line through the two
+    releases beside them leads is not far.
+
+    Source:
+        Tukey (1977), "Exploratory Data Analysis", chapter 7: running medians of three, and the rule that finds what does not belong at the ends.
+    """
+    smooth = levels.copy()
+    smooth[:, 1:-1] = np.median(np.stack([levels[:, :-2], levels[:, 1:-1], levels[:, 2:]]), axis=0)
+    expected, instead = smooth.copy(), smooth.copy()
+    for end, near, far in ((0, 1, 2), (-1, -2, -3)):
+        led = 3 * smooth[:, near] - 2 * smooth[:, far]
+        expected[:, end] = np.median(np.stack([levels[:, end], smooth[:, near], led]), axis=0)
+        instead[:, end] = levels[:, near]
+    return np.where(np.abs(levels - expected) > _FAR * noise[:, None], instead, levels)
 
 
 def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
@@ -85,8 +116,7 @@ def _of_one_length(levels: Floats, noise: Floats, total: int) -> list[Change]:
     for place in range(count):
         drift = _drift(levels[place], float(noise[place]), penalty, starts[place]) if p_drift[place] <= LEVEL / 2 else None
         if drift is not None:
-            first, last, shift, error = drift
-            found.append(Change(place, "drift", first, last, shift, shift - 2 * error, shift + 2 * error, min(1.0, 2 * float(p_drift[place]))))
+            found.append(Change(place, "drift", *drift, min(1.0, 2 * float(p_drift[place]))))
         else:
             found += _steps(place, levels[place], float(noise[place]), starts[place], total)
     return found
@@ -178,26 +208,43 @@ def _shuffled(releases: int) -> Floats:
     return np.asarray(np.sign(orders[:, other] - orders[:, one]), np.float64)
 
 
-def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float] | None:
-    """Return where a drift begins and ends, its shift and the error of that; ``None`` if the steps that were found describe the history better.
+def _drift(levels: Floats, noise: float, penalty: float, starts: Sequence[int]) -> tuple[int, int, float, float, float] | None:
+    """Return where a drift begins and ends, its shift and the 95 % interval of that; ``None`` if the steps that were found describe it better.
 
-    A drift has two places and one shift. So it costs more than one step, and less than two.
+    A drift has two places and one shift. So it costs more than one step, and less than two. Its places are not known either: the interval is that of
+    the profile likelihood, over all straight changes that describe the history nearly as well as the best one.
+
+    Source:
+        Venzon & Moolgavkar (1988), "A method for computing profile-likelihood-based confidence intervals".
     """
-    first, last, shift, distance = min(_ramps(levels), key=lambda ramp: ramp[3])
+    ramps = list(_ramps(levels))
+    best = min(ramps, key=lambda ramp: ramp.distance)
     by_steps = sum(float(((part - part.mean()) ** 2).sum()) for part in np.split(levels, starts)) / noise**2 + penalty * len(starts)
-    if starts and distance / noise**2 + penalty * (1.25 if len(starts) == 1 else 1.5) >= by_steps:
+    if starts and best.distance / noise**2 + penalty * (1.25 if len(starts) == 1 else 1.5) >= by_steps:
         return None
-    ramp = np.clip((np.arange(len(levels)) - first) / (last - first), 0, 1)
-    return first, last, shift, noise / sqrt(float(((ramp - ramp.mean()) ** 2).sum()))
+    most = best.distance + (noise * float(student_t_two_sided_quantile(np.array([0.05]), len(levels) - 1)[0])) ** 2
+    able = [(ramp.shift, sqrt((most - ramp.distance) / ramp.squares)) for ramp in ramps if ramp.distance <= most]
+    return best.first, best.last, best.shift, min(shift - width for shift, width in able), max(shift + width for shift, width in able)
 
 
-def _ramps(levels: Floats) -> Iterator[tuple[int, int, float, float]]:
-    """Yield all straight changes between two releases, each with its best shift and the squared distance that is left."""
+class _Ramp(NamedTuple):
+    """A straight change between two releases: its shift, the squared distance of the levels from it, and the squared length of a shift of one."""
+
+    first: int
+    last: int
+    shift: float
+    distance: float
+    squares: float
+
+
+def _ramps(levels: Floats) -> Iterator[_Ramp]:
+    """Yield all straight changes between two releases, each with its best shift."""
     releases = len(levels)
     above = levels - levels.mean()
     for first in range(releases - _LEAST_DRIFT):
         for last in range(first + _LEAST_DRIFT, releases):
             ramp = np.clip((np.arange(releases) - first) / (last - first), 0, 1)
             centred = ramp - ramp.mean()
-            shift = float(centred @ above / (centred @ centred))
-            yield first, last, shift, float(((above - shift * centred) ** 2).sum())
+            squares = float(centred @ centred)
+            shift = float(centred @ above) / squares
+            yield _Ramp(first, last, shift, float(((above - shift * centred) ** 2).sum()), squares)

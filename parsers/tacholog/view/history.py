@@ -199,7 +199,15 @@ def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Report]]]) -> list[Hi
     """
     whole = [one for one in found if all(value > 0 for point in one[0].points for value in (point.value, *point.runs))]
     histories = [[point.runs or (point.value,) for point in line.points] for line, _ in whole]
-    return [_change(*whole[one.history], one) for one in changes(histories)]
+    return [_change(*whole[one.history], one) for one in changes(histories, [_hidden(line) for line, _ in whole])]
+
+
+def _hidden(line: HistoryLine) -> float:
+    """How far rounding may have moved a value of the line, as a logarithm: by half of the last printed digit."""
+    sides = [side for point in line.points if point.row for side in (point.row.old, point.row.new)]
+    half = max((side.resolution or 0.0 for side in sides if side), default=0.0) / 2
+    least = min(value for point in line.points for value in (point.value, *point.runs))
+    return -math.log1p(-half / least) if half < least else math.inf
 
 
 def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> HistoryChange:
