@@ -103,14 +103,14 @@ def test_two_releases_apart_from_all_others_are_steps() -> None:
 
 
 def test_a_drift_that_goes_on_until_the_newest_release_is_no_outlier_there() -> None:
-    found = [one for one in page(4, 0.05 * np.arange(RELEASES)) if one.history == 0]
+    found = [one for one in page(4, np.linspace(0, 0.05 * (RELEASES - 1), RELEASES)) if one.history == 0]
 
     assert [(one.kind, one.first, one.last) for one in found] == [("drift", 0, RELEASES - 1)]
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 0), (30, 9), (10, 0)])
 def test_the_interval_of_a_drift_holds_the_whole_change(releases: int, first: int, figure: Figure) -> None:
-    level = np.log(1.01) * np.clip(np.arange(releases) - first, 0, 29 if first == 0 else 10)
+    level = slow_drift(releases, first) if first else np.linspace(0, np.log(1.01) * (releases - 1), releases)
 
     drifts = [one for seed in range(PAGES) for one in page(seed, level, releases=releases, histories=5) if (one.history, one.kind) == (0, "drift")]
     held = float(np.mean([one.low <= level[-1] <= one.high for one in drifts]))
