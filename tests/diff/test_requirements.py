@@ -88,6 +88,31 @@ def test_a_thousand_runs_have_an_interval_too() -> None:
     assert 0.95 <= found.confidence < 0.952
 
 
+# --- loss
+
+
+@pytest.mark.parametrize(
+    ("limit", "lost", "verdict"),
+    [
+        (0, [0.0] * 12, "passed"),
+        (0, [0.0] * 11 + [0.3], "undecided"),  # the interval of the median leaves out two runs at either end
+        (1, [0.0] * 11 + [0.3], "undecided"),  # 2.5 % on average
+        (5, [0.0] * 11 + [0.3], "passed"),
+        (0, [0.01] * 12, "failed"),
+    ],
+)
+def test_a_limit_of_loss_does_not_pass_by_the_median_if_a_few_runs_lost_more_than_it_allows(
+    limit: float, lost: list[float], verdict: str, side: Side, tmp_path: Path
+) -> None:
+    data = side(np.array([lost]), metric="loss", statistic="total", unit="ratio", test="throughput", basis=None)
+    report = judged(tmp_path, f'[[require]]\nmetric = "loss"\nstatistic = "total"\nmax = {limit}\nunit = "%"\n', data)
+
+    assert [one.verdict for one in report.results] == [verdict]
+    assert exit_code(report) == {"passed": 0, "failed": 3, "undecided": 4}[verdict]
+    if verdict == "undecided":
+        assert "some lost so much that the mean of all is beyond it" in " ".join(rendered("text", report).split())
+
+
 # --- the file
 
 

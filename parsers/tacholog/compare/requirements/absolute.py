@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from tacholog.compare.row_values import Arranged, arranged
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.medians import median_run
 
+_LOST = ("loss", "messages_lost")
 _EXACT = 1e-9  # a limit in the file and the same number in a log may differ by what floats lose
 
 
@@ -100,6 +101,10 @@ def _judged(row: RequirementRow, runs: Sequence[_Run], widths: tuple[float, floa
     # A few sessions do not show how much sessions differ. If they disagree about the limit, more runs of the same days would not settle it.
     if verdict != "undecided" and not over_sessions and any(_verdict(value, value, requirement) != verdict for value in by_session.values()):
         verdict, reasons = "undecided", ("sessions_disagree",)
+    # Losses come in bursts: a few runs that lost much move no median, and a limit of no loss at all would pass.
+    mean = fmean(run.value for run in runs)
+    if verdict == "passed" and requirement.metric in _LOST and _verdict(mean, mean, requirement) == "failed":
+        verdict, reasons = "undecided", ("some_runs_lost",)
     interval = (found.low, found.high if np.isfinite(found.high) else None)
     return msgspec.structs.replace(row, verdict=verdict, reasons=reasons, interval=interval, confidence=found.confidence)
 

@@ -24,6 +24,7 @@ _REASONS: Mapping[str, str] = MappingProxyType(
         "same_runs": "these are the runs that the requirement compares with",
         "across_limit": "the interval lies on both sides of the limit",
         "sessions_disagree": "the sessions lie on different sides of the limit",
+        "some_runs_lost": "most runs are within the limit, but some lost so much that the mean of all is beyond it",
         "lossy": "more than 1 % of the messages were lost, so the figures describe only those that arrived",
         "marked": "a run failed, its log is not the one that was recorded, or its figures contradict each other",
         "removed": "only the other release has this row",
