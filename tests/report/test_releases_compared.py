@@ -25,7 +25,7 @@ from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Host, read_host, read_manifest, write
 from tacholog.site.build import build_site
-from tacholog.view.history import lines, releases_of
+from tacholog.view.history import in_order_of_time, lines, releases_of
 from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -188,6 +188,37 @@ def test_releases_stand_in_the_order_of_time_and_else_of_their_numbers(releases:
     undated = [msgspec.structs.replace(run, start_time=None) for run in reversed(runs)]
 
     assert releases_of(runs) == releases_of(undated) == {"Tacholog perftest": ["1.9", "1.10", "1.11"]}
+
+
+def test_releases_are_ordered_by_the_instant_of_their_first_run_in_whatever_zone_it_is_stated() -> None:
+    times = {"third": "2026-01-01T23:30:00-05:00", "second": "2026-01-02T01:00:00Z", "first": "2026-01-02T06:00:00+09:00", "zero": "2026-01-01"}
+    again = [("S", "second", "2026-03-01T00:00:00+01:00"), ("S", "third", None)]
+
+    found = in_order_of_time([*(("S", release, time) for release, time in times.items()), *again])
+
+    assert found == {"S": ["zero", "first", "second", "third"]}
+
+
+def test_a_release_candidate_without_a_time_comes_before_its_release() -> None:
+    names = [
+        "main",
+        "1.2",
+        "1.9-beta2",
+        "1.9",
+        "1.10a1",
+        "1.10-alpha",
+        "1.10-rc1",
+        "1.10-rc2",
+        "1.10-rc10",
+        "1.10",
+        "1.10-2",
+        "1.10.1",
+        "1.10.1b",
+        "2.0.dev3",
+        "2.0",
+    ]
+
+    assert in_order_of_time(("S", name, None) for name in reversed(names)) == {"S": names}
 
 
 def test_a_transport_that_has_another_name_today_keeps_its_history(tmp_path: Path, checkout: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 
 # Python reads more, such as 20260901 and 2026-W36-2. Pages show and order the beginning of the text, so that it has to be a day.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
@@ -18,3 +19,18 @@ def is_moment(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+@lru_cache(maxsize=1 << 15)
+def instant(text: str | None) -> float | None:
+    """Return the instant of a time in seconds since 1970, by which times of several zones can be ordered; ``None`` if there is none.
+
+    A time without a zone is in UTC.
+    """
+    if text is None:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

@@ -28,7 +28,7 @@ from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
 from tacholog.site.switch import locked, replaced
-from tacholog.view.numerals import natural
+from tacholog.view.numerals import by_version
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
@@ -119,7 +119,7 @@ def published(target: Path) -> dict[str, str]:
         ) from error
     folders = (target / VERSIONS).iterdir() if (target / VERSIONS).is_dir() else ()
     labels = [path.name for path in folders if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")]
-    return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), natural(label)), reverse=True)}
+    return {label: dates.get(label, "") for label in sorted(labels, key=lambda label: (dates.get(label, ""), by_version(label)), reverse=True)}
 
 
 def _copy_site(site: Path, stamp: Stamp, before: Path, fresh: Path) -> None:

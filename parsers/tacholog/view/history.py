@@ -16,9 +16,10 @@ import msgspec
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
 from tacholog.compare.result import Controls, DiffRow, Report, RowKey
+from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
-from tacholog.view.numerals import natural
+from tacholog.view.numerals import by_version
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import compared
 from tacholog.view.results import RunRow
@@ -61,22 +62,23 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
 
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
     """The same of runs of which the system, the release and the start are given: a page may call a run without a release by its version."""
-    first: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, str], float | None] = {}
     for system, release, time in runs:  # a build asks a hundred times, of all runs
         if system and release:
             known = first.get((system, release))
-            if known is None or (time and (not known or time < known)):
-                first[system, release] = time or ""
-    found: dict[str, dict[str, str]] = {}
-    for (system, release), time in first.items():
-        found.setdefault(system, {})[release] = time
+            when = instant(time)
+            if known is None or (when is not None and when < known):
+                first[system, release] = when if when is not None else known
+    found: dict[str, dict[str, float | None]] = {}
+    for (system, release), when in first.items():
+        found.setdefault(system, {})[release] = when
     return {system: _ordered(times) for system, times in sorted(found.items())}
 
 
-def _ordered(times: Mapping[str, str]) -> list[str]:
-    if all(times.values()):
-        return sorted(times, key=lambda release: (times[release], natural(release)))
-    return sorted(times, key=natural)
+def _ordered(times: Mapping[str, float | None]) -> list[str]:
+    if all(when is not None for when in times.values()):
+        return sorted(times, key=lambda release: (times[release] or 0.0, by_version(release)))
+    return sorted(times, key=by_version)
 
 
 def neighbours(runs: Iterable[RunRow]) -> list[tuple[str, str, str]]:
@@ -98,10 +100,10 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
     The runs made last may be of an older release: a later campaign can measure it again beside something else.
     """
     own = [run for run in runs if not run.published]
-    began: dict[tuple[str | None, str | None], str] = {}
+    began: dict[tuple[str | None, str | None], float] = {}
     for run in own:
-        if run.start_time:
-            began[run.system, run.release] = min(began.get((run.system, run.release), run.start_time), run.start_time)
+        if (when := instant(run.start_time)) is not None:
+            began[run.system, run.release] = min(began.get((run.system, run.release), when), when)
     newest = {system: (system, old, new) for system, old, new in neighbours(own)}  # the last pair of each
     dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own) if (system, new) in began]
     if not dated:

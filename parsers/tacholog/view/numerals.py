@@ -124,6 +124,17 @@ def with_bound(text: str, bound: str) -> str:
     return _BOUNDS.get(bound, f"{bound} ") + text
 
 
+_BEFORE = re.compile(r"(?<=\d)[-._~]?([ab](?=\d)|(?:alpha|beta|dev|milestone|pre|preview|rc|snapshot)(?![a-z]))", re.IGNORECASE)
+
+
+def by_version(label: str) -> list[tuple[int, int, str]]:
+    """Order releases as their makers do: 5.9 before 5.12, and 5.12-rc1 before 5.12, which it comes before."""
+    found = _BEFORE.search(label)
+    if found is None:
+        return [*natural(label), (-1, 0, "")]
+    return [*natural(label[: found.start()]), (-2, 0, found[1].lower()), *natural(label[found.end() :]), (-1, 0, "")]
+
+
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Order labels as people do: 5.9 before 5.12."""
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]

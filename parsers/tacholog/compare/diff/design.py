@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from math import comb
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 from tacholog.compare.diff.numbers import Integers
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
+from tacholog.runs.moments import instant
 
 MOST_AHEAD = 0.25  # A step in the machine's speed then moves the sides apart by at most a quarter of itself, whenever it comes.
 _BY_CHANCE = 0.05
@@ -155,10 +155,5 @@ def _in_order(runs: Sequence[RunOrder]) -> dict[int, int] | None:
 
 
 def _moment(run: RunOrder) -> tuple[float, int] | None:
-    if run.start_time is None:
-        return None
-    try:
-        when = datetime.fromisoformat(run.start_time)
-    except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(), run.order_index or 0
+    when = instant(run.start_time)
+    return None if when is None else (when, run.order_index or 0)
