@@ -87,7 +87,7 @@ def test_without_scripts_only_series_of_one_machine_and_definition_share_a_table
 
 def test_without_scripts_a_page_holds_some_rows_and_says_how_many_more_there_are(tmp_path: Path) -> None:
     for number in range(14):
-        host = msgspec.structs.replace(rti("UDPv4", published=False, publishers=number + 1), host="desk")
+        host = msgspec.structs.replace(rti("UDPv4", published=False, batch_bytes=1000 * (number + 1)), host="desk")
         add_run(tmp_path, f"run-{number}", FIRST, host)
     html = compare(view_of(load([tmp_path])), PageIndex(), Links(), "a")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -85,6 +86,19 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
     assert set_off(one("a", *SIX), slow) == ["a"]
     assert set_off(one("a", *SIX[:5]), slow) == []
     assert set_off(one("a", *SIX), one("b", 690.0, 720.0), slow) == []
+
+
+@pytest.mark.parametrize("load", [{"offered_rate_per_s": 1000.0}, {"publishers": 2}, {"subscribers": 4}, {"recovery_time_ns": 5000}])
+def test_a_smaller_load_makes_no_transport_the_fastest(load: dict[str, Any]) -> None:
+    def under(member: Compared, **conditions: Any) -> Compared:  # noqa: ANN401 - any condition
+        stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
+        (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
+        return msgspec.structs.replace(member, series=series)
+
+    heavy, light = under(one("a", *SIX), publishers=1, subscribers=1), one("b", *(value / 2 for value in SIX))
+
+    assert groups([heavy, under(light, **{"publishers": 1, "subscribers": 1, **load})]) == {}
+    assert best(under(heavy, **load), under(light, **{"publishers": 1, "subscribers": 1, **load})) == ["b"]
 
 
 def test_a_table_says_why_it_sets_nothing_off() -> None:

@@ -62,6 +62,8 @@ _DIFF: tuple[Comparison, ...] = ("diff",)
 _SERIES: tuple[Comparison, ...] = ("ratio", "ranking")
 _EVERYWHERE: tuple[Comparison, ...] = (*_DIFF, *_SERIES)
 _RANKING: tuple[Comparison, ...] = ("ranking",)
+# What the transport is asked to do. A reader may ask for the ratio of two loads, but the smaller one makes no transport the fastest.
+_LOAD: tuple[Comparison, ...] = (*_DIFF, *_RANKING)
 
 
 class Condition(NamedTuple):
@@ -101,9 +103,11 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "batch_bytes": Condition("batching", _DIFF, lambda row, _: row["test"] in ("throughput", "demand") and row["load_mode"] == "max-rate"),
         "payload_touched": Condition("payload_touched", _DIFF, lambda row, _: row["data_path"] in ("zero-copy", "pointer")),
         "latency_of": Condition("latency_of", _EVERYWHERE),
-        "offered_rate_per_s": Condition("offered_rate", _DIFF, lambda row, _: row["load_mode"] in ("open", "paced") and row["test"] != "sustain"),
+        "offered_rate_per_s": Condition(
+            "offered_rate", _LOAD, lambda row, of: of == "diff" and row["load_mode"] in ("open", "paced") and row["test"] != "sustain"
+        ),
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
-        "recovery_time_ns": Condition("recovery_time", _DIFF, lambda row, _: row["test"] == "demand"),
+        "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, of: of == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
         # A version that states none had none, or one that another line states: its logs are compared as before.
         SETTINGS: Condition("settings", _DIFF),
@@ -123,8 +127,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "data_path": Condition("data_path", _DIFF, lambda row, _: row["transport"] is None or _IN_MEMORY.search(row["transport"]) is not None),
         "type": Condition("type", _DIFF),
         "keyed": Condition("keyed", _DIFF),
-        "publishers": Condition("publishers", _DIFF),
-        "subscribers": Condition("subscribers", _DIFF),
+        "publishers": Condition("publishers", _LOAD),
+        "subscribers": Condition("subscribers", _LOAD),
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # A document that prints a column for each operating system does not say that one machine ran them all.
         "operating_system": Condition("operating_system", _SERIES),
