@@ -16,6 +16,7 @@ from tacholog.compare.result import DiffRow, Report, Verdict, json_schema, to_js
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
+from tacholog.render.diff.words import remark
 from tacholog.runs.manifest import Host
 
 Floats = NDArray[np.float64]
@@ -142,6 +143,20 @@ def test_constant_equal_values_are_no_change(compared: Compared) -> None:
     row = only(compared(np.full(12, 16_000.0), np.full(12, 16_000.0)))
 
     assert (row.verdict, row.ratio, row.interval, row.p) == ("no_change", 1.0, (1.0, 1.0), 1.0)
+
+
+@pytest.mark.parametrize("runs", [3, 12])
+def test_a_row_of_which_a_run_measured_zero_says_so_and_not_that_its_runs_are_too_few(compared: Compared, runs: int) -> None:
+    old, new = np.full((2, 1, runs), 1000.0)
+    new[0, 1] = 0.0
+
+    (row,) = compared(old, new).rows
+
+    assert (row.verdict, row.reasons) == ("invalid", ("not_positive",))
+    assert row.old is not None
+    assert row.new is not None
+    assert (row.old.median, row.new.median) == (1000.0, 1000.0)
+    assert "a run measured zero" in remark(row)
 
 
 def test_five_pairs_are_never_enough(compared: Compared, noise: Floats) -> None:

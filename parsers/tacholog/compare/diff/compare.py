@@ -17,7 +17,7 @@ from tacholog.compare.diff.controls import are_controls, chosen, controls_of, ho
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
 from tacholog.compare.diff.match import NONE, CellPairs, match
-from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers
+from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, least_of, numbers
 from tacholog.compare.diff.rows import Findings, curves, either, rows, untested
 from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, lower_is_better, thresholds
@@ -169,7 +169,7 @@ def _find(
     different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
     unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
     cells = data.cells
-    positive = pairs.both & (np.fmin(_least(data, pairs.old), _least(data, pairs.new)) > 0)
+    positive = pairs.both & (np.fmin(least_of(data, pairs.old), least_of(data, pairs.new)) > 0)
     enough = np.minimum(cells.values[pairs.old], cells.values[pairs.new]) >= MIN_RUNS
     found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
     same = same_runs(data, pairs, codes)
@@ -190,16 +190,6 @@ def _controls(
     if change is not None and change.moved:
         within_host(findings.verdicts, findings.found, lower_is_better(data, findings.pairs), change)
     return controls_of(change, rows(found, policy), findings)
-
-
-def _least(data: Numbers, side: Integers) -> Any:  # noqa: ANN401 - an array of floats
-    """The smallest value of each cell."""
-    entries, cells = data.entries, data.cells
-    least = np.full(len(cells.values), np.nan)
-    filled = np.flatnonzero(cells.values)
-    if len(filled):
-        least[filled] = np.minimum.reduceat(entries.value, cells.first[filled])
-    return least[side]
 
 
 def _placed(profile: Profile, policy: Policy) -> Profile:

@@ -160,6 +160,16 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     return Numbers(columns, cells, entries, tested[at], published[cells.run], labels)
 
 
+def least_of(data: Numbers, side: Integers) -> Floats:
+    """The smallest value of each of these cells; NaN where no run gave a value."""
+    entries, cells = data.entries, data.cells
+    found = np.full(len(cells.values), np.nan)
+    filled = np.flatnonzero(cells.values)
+    if len(filled):
+        found[filled] = np.minimum.reduceat(entries.value, cells.first[filled])
+    return found[side]
+
+
 def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
     """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)

@@ -11,7 +11,7 @@ from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.family import Power, adjusted_together, no_power, power_of
 from tacholog.compare.diff.keys import keys_of
 from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers
+from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers, least_of
 from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.statistics import Shift
@@ -187,7 +187,7 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
     marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
-    low, missing = np.fmin(cells.median[old], cells.median[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
+    low, missing = np.fmin(least_of(data, old), least_of(data, new)), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
     _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
     _set(result, both & judged.different, "not_comparable", "differs")
     _set(result, both & (marks & FAILED_BITS > 0), "invalid", "marked")
