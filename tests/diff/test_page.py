@@ -127,3 +127,12 @@ def test_a_single_row_keeps_its_reason_beside_its_numbers(side: Side, noise: NDA
 
     assert 'class="shared ' not in page
     assert "CPU model: Made-up CPU -&gt; Another CPU" in page[page.index('<td class="r stat-evidence">') :]
+
+
+def test_runs_whose_clocks_are_in_several_zones_are_listed_in_the_order_in_which_they_were_made(side: Side) -> None:
+    early, middle, late = "2026-01-02T06:00:00+09:00", "2026-01-02T01:00:00Z", "2026-01-01T23:30:00-05:00"
+
+    report = compare(side(np.array([[10.0, 10.1]]), start_time=[late, early]), side(np.array([[10.2]]), start_time=[middle]), Policy())
+
+    assert (report.old.first, report.old.last) == (early, late)
+    assert re.findall(r"2026-01-0\dT[\d:]+[Z+-][\d:]*", html(report))[-3:] == [early, middle, late]

@@ -28,6 +28,7 @@ from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, I
 from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
+from tacholog.runs.moments import instant
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -345,7 +346,7 @@ def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     def distinct(column: str, of: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
         return tuple(sorted({str(run[column]) for run in of if run[column] is not None}))
 
-    times = distinct("start_time")
+    times = sorted(distinct("start_time"), key=lambda time: instant(time) or 0.0)
     return Input(
         name=name,
         runs=len(runs),

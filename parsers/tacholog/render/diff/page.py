@@ -25,6 +25,7 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
 from tacholog.runs.labels import label_name
+from tacholog.runs.moments import instant
 from tacholog.slugs import slug
 from tacholog.view.numerals import in_full
 
@@ -132,7 +133,7 @@ def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST,
     blocks = [_block(section, limit, leads, is_open=_is_open(section, place)) for place, section in enumerate(found)]
     is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
     transports = by_transport(report)
-    moments = sorted(report.runs, key=lambda run: (run.start_time or "", run.order_index or 0))
+    moments = sorted(report.runs, key=lambda run: (instant(run.start_time) or 0.0, run.order_index or 0))
     return {
         "report": report,
         "conclusion": conclusion(report, with_reasons=False),
