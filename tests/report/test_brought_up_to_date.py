@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, NATIVE, add_run, rti
 from tests.report.test_beside import add_systems
 
@@ -151,6 +152,30 @@ def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path
     (data / "requirements.toml").unlink(missing_ok=True)
     add(data, "b", release="2")
     assert differing(data, tmp_path) == set()
+
+
+def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(tmp_path: Path) -> None:
+    data, site, settings, empty = (tmp_path / name for name in ("data", "site", "site.toml", "empty"))
+    add(data, "a")
+    empty.mkdir()
+    settings.write_text('nmae = "X"\n')
+    wrong = (["--data", str(data), "--site", str(settings)], ["--data", str(empty)], ["--data", str(tmp_path / "nowhere")])
+    still_there = f". The site in {site} is still the one from before\n"
+
+    for arguments in wrong:
+        done = run_tacholog_text("report", *arguments, "--output", str(site))
+        assert done.returncode == 2
+        assert "from before" not in done.stderr
+
+    build_site([data], site, tmp_path / ".site-build")
+    for arguments in wrong:
+        done = run_tacholog_text("report", *arguments, "--output", str(site))
+        assert done.returncode == 2
+        assert done.stderr.endswith(still_there)
+
+    finished(site)
+    (site / STAMP).unlink()
+    assert "from before" not in run_tacholog_text("report", *wrong[0], "--output", str(site)).stderr
 
 
 def test_a_build_that_ends_while_pages_are_written_leaves_no_finished_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
