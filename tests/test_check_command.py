@@ -141,12 +141,21 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
     for column, value, complaint in (
         ("metric", "speed", "results: metric: isin"),
         ("basis", "round", "results: basis: isin"),
-        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1)"),
+        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1) does not hold, first for 0 in keyed-reliable/latency-pub.txt:"),
         ("line", pd.NA, "results: line: not_nullable"),
         ("resolution", 0.0, "results: resolution: greater_than(0)"),
         ("statistic", "p05", "results: statistics are known does not hold, first for keyed-reliable/latency-pub.txt:"),
     ):
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
+
+
+def test_a_value_of_a_manifest_that_cannot_be_is_named_with_its_file(tmp_path: Path) -> None:
+    add_run(tmp_path, "one", FIRST, rti())
+    add_run(tmp_path, "two", FIRST, msgspec.structs.replace(rti(), repetition=-1))
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines()[0] == "runs: repetition: greater_than_or_equal_to(0) does not hold, first for -1 in two/run.toml"
 
 
 def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tacholog.dataset.complaints import complaints
 from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
 from tacholog.dataset.export import write_hdr
 from tacholog.dataset.frames import Dataset, dtype_of, without_distributions
-from tacholog.dataset.complaints import complaints
 from tacholog.dataset.load import load, load_logs
 from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
