@@ -196,7 +196,7 @@ def test_a_name_with_accents_is_found_without_them() -> None:
     assert shown[1:] == ["user-1 1", "user-1 1"]
 
 
-@pytest.mark.parametrize("text", ["10\u00b2 \u00b5s", "\uff11\uff10 ms", "caf\u00e9", "e\u0331", "\u210f"])
+@pytest.mark.parametrize("text", ["10\u00b2 \u00b5s", "\uff11\uff10 ms", "\u00e9t\u00e9", "e\u0331", "\u210f"])
 def test_a_text_without_a_name_keeps_its_letters(text: str) -> None:
     assert Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"})).text(text) == text
 

@@ -35,8 +35,9 @@ def violations(dataset: Dataset) -> list[str]:
     found: list[str] = []
     for name, declared in TABLES.items():
         columns = {column: _column(about, dtype_of(name, about)) for column, about in declared.items()}
+        table: pd.DataFrame = getattr(dataset, name)
         try:
-            pa.DataFrameSchema(columns).validate(table := getattr(dataset, name), lazy=True)
+            pa.DataFrameSchema(columns).validate(table, lazy=True)
         except pandera.errors.SchemaErrors as errors:
             cases = errors.failure_cases.drop_duplicates(["column", "check"])
             for case in cases.itertuples():

@@ -64,8 +64,8 @@ def folded(text: str) -> str:
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
     """Return a letter without accents and in lower case, unless that takes two characters."""
-    first, *marks = unicodedata.normalize("NFD", char)
-    letter = first if all(map(_ACCENTS.match, marks)) else char
+    parts = unicodedata.normalize("NFD", char)
+    letter = parts[0] if len(parts) == 1 or _ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 
