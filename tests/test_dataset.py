@@ -239,7 +239,7 @@ def test_of_a_run_that_is_in_two_folders_the_first_is_read_and_both_are_named(tm
     data = load([one, two])
 
     assert data.runs[["run", "root"]].to_numpy().tolist() == [["a", str(one / "a")], ["b", str(two / "b")]]
-    assert complaints(data).unread == (f"{two}/a: not read, because the run a is in {one}/a too; rename one of the two folders",)
+    assert complaints(data).unread == (f"{two}/a: not read, because the run a is in {one}/a too; give one of the two folders another name",)
     assert complaints(load([one])).unread == ()
 
 

@@ -145,7 +145,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
             if run in seen:  # The problem belongs to no run: that of this name is the other one.
-                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; rename one of the two folders"
+                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue
             names = tuple(listed.names() if listed.others else files)
