@@ -151,7 +151,7 @@ _TABLES = (
     ),
 )
 # One look that says of nearly every line that it is no heading.
-HEADING = re.compile("|".join({*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)}))
+HEADING = re.compile("|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)))))
 
 
 def bare(text: str) -> str:
