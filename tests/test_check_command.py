@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import html
 import re
@@ -49,6 +50,17 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     assert "keyed-reliable/latency-pub.txt: altered: the log's SHA-256 is " + hashlib.sha256(log.read_bytes()).hexdigest() in done.output
     assert "latency-pub.txt:23: broken: " in done.output
     assert "hosts/rti-benchmark-lab.toml: missing, although a run names this host" in done.output
+
+
+def test_a_log_that_was_cut_off_is_named_by_its_path(tmp_path: Path) -> None:
+    add_run(tmp_path, "bomb", "", rti())
+    bomb = gzip.compress(FIRST.encode()) + gzip.compress(bytes(2_000_000)) * 100
+    (tmp_path / "bomb/sub.log").write_bytes(bomb)
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.exit_code == 1
+    assert "bomb/sub.log: truncated: the gzip stream was left at 7 MiB, which came out of 8 KiB: it is taken for a decompression bomb" in done.output
 
 
 def test_a_folder_without_a_run_and_a_log_without_a_manifest_are_not_in_order(tmp_path: Path) -> None:
@@ -129,12 +141,21 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
     for column, value, complaint in (
         ("metric", "speed", "results: metric: isin"),
         ("basis", "round", "results: basis: isin"),
-        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1)"),
+        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1) does not hold, first for 0 in keyed-reliable/latency-pub.txt:"),
         ("line", pd.NA, "results: line: not_nullable"),
         ("resolution", 0.0, "results: resolution: greater_than(0)"),
         ("statistic", "p05", "results: statistics are known does not hold, first for keyed-reliable/latency-pub.txt:"),
     ):
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
+
+
+def test_a_value_of_a_manifest_that_cannot_be_is_named_with_its_file(tmp_path: Path) -> None:
+    add_run(tmp_path, "one", FIRST, rti())
+    add_run(tmp_path, "two", FIRST, msgspec.structs.replace(rti(), repetition=-1))
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines()[0] == "runs: repetition: greater_than_or_equal_to(0) does not hold, first for -1 in two/run.toml"
 
 
 def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tacholog.dataset.complaints import complaints
 from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
 from tacholog.dataset.export import write_hdr
 from tacholog.dataset.frames import Dataset, dtype_of, without_distributions
@@ -229,12 +230,24 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         load([tmp_path / "missing"])
 
 
-def test_a_run_that_is_in_two_roots_is_an_error(tmp_path: Path) -> None:
-    run(tmp_path / "one", "a")
-    run(tmp_path / "two", "a")
+def test_of_a_run_that_is_in_two_folders_the_first_is_read_and_both_are_named(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    run(one, "a")
+    run(two, "a")
+    run(two, "b")
 
-    with pytest.raises(UnreadableInput, match=r"is in .*one/a too"):
-        load([tmp_path / "one", tmp_path / "two"])
+    data = load([one, two])
+
+    assert data.runs[["run", "root"]].to_numpy().tolist() == [["a", str(one / "a")], ["b", str(two / "b")]]
+    assert complaints(data).unread == (f"{two}/a: not read, because the run a is in {one}/a too; give one of the two folders another name",)
+    assert complaints(load([one])).unread == ()
+
+
+def test_a_folder_that_was_given_twice_is_an_error(tmp_path: Path) -> None:
+    run(tmp_path / "one", "a")
+
+    with pytest.raises(UnreadableInput, match=r"one/\.\./one: this folder was given twice"):
+        load([tmp_path / "one", tmp_path / "one/../one"])
 
 
 _FOLDED = "options = {a = " + "[" * 400 + "]" * 400 + "}"

@@ -94,8 +94,8 @@ def test_the_site_shows_a_run_that_was_not_read_and_claims_nothing_for_it(two: P
     assert "No run is known to have failed" not in quality
     assert "All lines of all logs were recognised" not in quality
     assert re.search(r"<code>bad</code>.*?not read.*?unknown field `\[…\]`", quality, re.DOTALL)
-    assert "1 run, host or folder could not be read. This site shows nothing of it." in quality
-    assert "1 run, host or folder could not be read. This site shows nothing of it." in home
+    assert "1 run, host, file or folder could not be read. This site shows nothing of it." in quality
+    assert "1 run, host, file or folder could not be read. This site shows nothing of it." in home
     assert "None of 1 runs that could be read is known to have failed" in home
 
 

@@ -91,8 +91,8 @@ private:
 
     /// Tells the subscriber that this phase is sent, and waits for its counts.
     Result<void> end_phase() {
-        const auto settle = [this](Patience patience) { return channels_.publisher->settle(patience); };
-        if (auto done = hand_over(side_.options, settle, [this] { return side_.monitor->fine(); }); !done) return done;
+        const auto watch = [this] { return side_.monitor->fine(); };
+        if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
         if (auto sent = side_.control.send(PhaseEndFrame{{next_place_}}.frame()); !sent) return sent;
         while (true) {
             auto frame = side_.control.receive(side_.limit() + drain_allowance);

@@ -114,21 +114,31 @@ Result<Channels> open_channels_as_publisher(const Side& side, const Case& measur
 /// The same, answering a publisher that has just sent `open`.
 Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
 
-/// Tries `attempt` until it succeeds, however long the transport is full, within the limit. `watch` looks for trouble
-/// meanwhile.
+/// Tries `attempt` until it succeeds, however long the transport is full, within the limit, which is an error that says
+/// `in_vain`. `watch` looks for trouble meanwhile.
 template <typename Attempt, typename Watch>
-Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch) {
+Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
+                       const char* in_vain = "publish: the subscriber has taken nothing within the time limit") {
     auto sent = attempt(slice);
     if (sent && *sent) [[likely]]
         return {};
     const Deadline deadline{limit_of(options)};
     while (sent && !*sent) {
         if (auto fine = watch(); !fine) return fine;
-        if (deadline.passed()) return Error{"publish: the subscriber has taken nothing within the time limit"};
+        if (deadline.passed()) return Error{in_vain};
         sent = attempt(slice);
     }
     if (!sent) return sent.error();
     return {};
+}
+
+/// Waits until a broker has all that was published, if there is one: only then does a subscriber hear that a phase is
+/// sent.
+template <typename Watch>
+Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
+    return hand_over(
+        options, [&](Patience patience) { return publisher.settle(patience); }, watch,
+        "publish: the broker has not taken everything within the time limit");
 }
 
 /// Hands a message over, with an eye on the monitor meanwhile.

@@ -83,7 +83,7 @@ public:
         }
         if (auto done = flush(sent, watch); !done) return done.error();
         sent.duration_ns = now_ns() - start;
-        if (auto done = settle(watch); !done) return done.error();
+        if (auto done = settle(options_, *publisher_, watch); !done) return done.error();
         return sent;
     }
 
@@ -156,12 +156,6 @@ private:
     template <typename Watch>
     Result<void> flush(Watch& watch) {
         return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
-    }
-
-    /// The subscriber is told that this phase is sent once a broker has all of it.
-    template <typename Watch>
-    Result<void> settle(Watch& watch) {
-        return hand_over(options_, [&](Patience patience) { return publisher_->settle(patience); }, watch);
     }
 
     template <typename Watch>

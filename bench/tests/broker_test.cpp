@@ -36,6 +36,22 @@ TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
     }
 }
 
+TEST_P(WithABroker, ThatNeverGoesOnEndsTheRunWhichSaysSo) {
+    for (const std::string test : {"throughput", "latency --basis one-way"}) {
+        SCOPED_TRACE(test);
+        Program perftest{"--test " + test +
+                         " --rate 500 --duration 0.5 --warmup 0.05 --timeout 2 --sizes 64 --transport " +
+                         std::string{GetParam()->name}};
+        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+        const pid_t broker = perftest.companion();
+        ASSERT_GT(broker, 0);
+        ::kill(broker, SIGSTOP);
+
+        EXPECT_EQ(perftest.wait(), 1) << perftest.out();
+        EXPECT_NE(perftest.err().find(" within the time limit"), std::string::npos) << perftest.err();
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, WithABroker, testing::ValuesIn(transports_with_a_broker()), transport_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WithABroker);
 

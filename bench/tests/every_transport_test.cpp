@@ -83,11 +83,11 @@ TEST_P(EveryTransport, DeliversAStreamFromAnotherThreadInOrder) {
         for (std::uint64_t number = 0; number < count; ++number) send(256, number);
     }};
     // Of best effort, what has not come for so long is lost.
-    const Patience patience = transport().reliability == Reliability::reliable ? plenty : Patience{2000};
+    const bool loses = transport().reliability == Reliability::best_effort;
     std::uint64_t received = 0;
     std::uint64_t next = 0;
     while (next < count) {
-        const auto sample = subscriber_->take(patience);
+        const auto sample = subscriber_->take(loses && received > 0 ? Patience{2000} : plenty);
         if (!sample || !*sample) break;
         const auto message = read_message((*sample)->bytes(), verified);
         EXPECT_GE(message.number, next);
@@ -176,13 +176,18 @@ TEST_P(EveryTransport, APublisherThatLeftIsNoticedOrPatienceEnds) {
     send(64, 1);
     publisher_.reset();
     expect(64, 1);  // what was published before it left still arrives
-    const auto sample = subscriber_->take(Patience{50});
-
-    if (transport().reliability == Reliability::reliable) {
-        ASSERT_FALSE(sample);
-        EXPECT_NE(sample.error().text.find("gone"), std::string::npos);
-    } else {
+    std::string said;
+    // A library may hear of it late on a busy machine, in a thread of its own.
+    const bool is_told = transport().reliability == Reliability::reliable;
+    for (const Deadline deadline{is_told ? plenty : Patience{0}}; said.empty();) {
+        const auto sample = subscriber_->take(Patience{50});
         EXPECT_FALSE(sample && *sample);
+        if (!sample) said = sample.error().text;
+        if (deadline.passed()) break;
+    }
+
+    if (is_told) {
+        EXPECT_NE(said.find("gone"), std::string::npos) << said;
     }
 }
 
@@ -208,7 +213,7 @@ TEST_P(EveryTransport, ASubscriberThatLeftNeverMakesThePublisherHang) {
     subscriber_.reset();
     bool failed = false;
     // Where messages are dropped without a word, it takes a moment until the news is there.
-    const Deadline deadline{Patience{2000}};
+    const Deadline deadline{plenty};
     for (int count = 0; (count < 3000 || !deadline.passed()) && !failed; ++count) {
         auto loan = publisher_->loan(4096);
         ASSERT_TRUE(loan);

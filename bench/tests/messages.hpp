@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -125,10 +126,10 @@ inline void carry(Publisher& publisher, const std::vector<std::unique_ptr<Subscr
 /// What comes until all is sent and nothing has come for so long since: in order, intact, maybe with gaps.
 template <typename AfterEach>
 std::uint64_t count_in_order(Subscriber& subscriber, const std::atomic<bool>& all_sent, Patience silence,
-                             AfterEach after_each) {
+                             AfterEach after_each, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
     std::uint64_t count = 0;
     std::uint64_t next = 0;
-    while (true) {
+    while (count < most) {
         const bool last_look = all_sent;
         const auto sample = subscriber.take(silence);
         EXPECT_TRUE(sample) << sample.error().text;
@@ -140,6 +141,7 @@ std::uint64_t count_in_order(Subscriber& subscriber, const std::atomic<bool>& al
         next = message.number + 1;
         after_each(++count);
     }
+    return count;
 }
 
 }  // namespace tacholog

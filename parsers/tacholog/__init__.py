@@ -74,7 +74,7 @@ def load(*paths: str | PathLike[str]) -> Dataset:
         stated is ``<NA>``. ``docs/conditions.md`` explains every column.
 
     Raises:
-        tacholog.errors.UnreadableInput: a path cannot be read, or two of them hold the same run.
+        tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
 
     Warns:
         UserWarning: for each run or log below a path that could not be read. All others are in the dataset.

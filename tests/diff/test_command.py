@@ -463,6 +463,19 @@ def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) ->
     assert "payload received" in by_words.stdout.lower()
 
 
+def test_logs_of_what_was_only_sent_are_said_to_have_nothing_to_compare_and_why(checkout: Path) -> None:
+    logs = checkout / "tests/formats/sockperf"
+    why = "a figure that could be better or worse, so nothing is compared. There is only: Payload offered by the publisher; Messages offered by the"
+
+    both = run(logs / "throughput-udp.log", logs / "throughput-nine-decimals.log").stdout
+    one = run(logs / "throughput-udp.log", logs / "under-load.log").stdout
+    none = run(logs / "under-load.log", logs / "under-load.log").stdout
+
+    assert f"! No side has {why}" in both
+    assert f"! The old side does not have {why}" in one
+    assert "better or worse, so nothing" not in none
+
+
 def test_with_nothing_but_loss_it_is_said_once_that_there_is_nothing_else(checkout: Path) -> None:
     said = run(checkout / "data/perftest/0.2.0", checkout / "data/perftest/0.3.0", "--metric", "loss", "--transport", "tcp").stdout
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -498,6 +498,18 @@ def test_the_log_of_a_search_with_another_tool_names_its_definition_in_the_goal(
     assert found.number("sustained_rate", "lower-bound") == Number(metric="sustained_rate", statistic="lower-bound", value=8000, bound="<")
 
 
+#: What each formula of `COMPUTED` says, in code.
+WORKED_OUT: Mapping[str, Callable[[Mapping[str, int]], float]] = {
+    "(sides_ns + companion_ns) / messages": lambda fields: (fields["sides_ns"] + fields["companion_ns"]) / fields["messages"],
+    "sides_ns / messages": lambda fields: fields["sides_ns"] / fields["messages"],
+    "lost / (received + lost)": lambda fields: fields["lost"] / (fields["received"] + fields["lost"]),
+}
+
+
+def test_each_formula_is_worked_out_here() -> None:
+    assert {formula for formulas in COMPUTED.values() for formula in formulas} == WORKED_OUT.keys()
+
+
 @pytest.mark.parametrize(
     ("log", "count"), [("throughput-nats.log", 4), ("throughput-udp.log", 2), ("three-subscribers-tcp.log", 8), ("demand-udp.log", 4)]
 )
@@ -506,12 +518,10 @@ def test_a_number_has_the_value_of_the_formula_that_explains_it(log: str, count:
     checked = 0
     for event in read(LOGS / log).events:
         for number in event.what.numbers if isinstance(event.what, Record) else ():
-            fields = dict(re.findall(r"(\w+)=(\d+)(?= |$)", lines[event.line - 1]))
+            fields = {name: int(text) for name, text in re.findall(r"(\w+)=(\d+)(?= |$)", lines[event.line - 1])}
             for formula in COMPUTED.get((number.metric, number.statistic), ()):
-                names = re.findall(r"[a-z_]+", formula)
-                if fields.keys() >= set(names):
-                    worked_out = eval(formula, {name: int(fields[name]) for name in names})  # noqa: S307 - a formula of our own
-                    assert number.value == worked_out, lines[event.line - 1]
+                if fields.keys() >= set(re.findall(r"[a-z_]+", formula)):
+                    assert number.value == WORKED_OUT[formula](fields), lines[event.line - 1]
                     checked += 1
                     break
 

@@ -127,6 +127,17 @@ def test_a_decompression_bomb_is_left_and_the_good_lines_are_kept(tmp_path: Path
     assert "taken for a decompression bomb" in (log.account.reason or "")
 
 
+@pytest.mark.parametrize("pack", PACKERS, ids=["gzip", "xz", "zstd"])
+def test_a_bomb_in_many_small_members_is_left_too(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    member = pack(bytes(2_000_000))  # below the size from which a single member is a bomb
+    bomb = pack(f"{LINE}\n".encode() * 3) + member * 100
+
+    log = read(written(tmp_path, bomb))
+
+    assert len(log.records) == 3
+    assert "taken for a decompression bomb" in (log.account.reason or "")
+
+
 def test_a_monotonous_log_is_no_bomb(tmp_path: Path) -> None:
     text = "".join(f"{LINE[:24]}{received:8}{LINE[32:]}\n" for received in range(10_000_000, 49_080_000, 977)).encode()
 

@@ -323,6 +323,42 @@ def test_what_set_states_gives_way_to_a_log_that_knows_better(tree: MakeTree, tm
     assert load([tmp_path / "data"]).problems.empty
 
 
+def test_start_times_of_paths_number_the_runs_and_reach_their_manifests(tree: MakeTree, tmp_path: Path) -> None:
+    starts = ("2026-02-01T08:00:00Z", "2026-01-31T12:00:00Z")
+    paths = [(f"udp/{start}-{role}.log", role, place) for place, start in enumerate(starts) for role in ("pub", "sub")]
+    root = tree({path: log_of(role, value=place) for path, role, place in paths})
+
+    said = import_logs(root, "--map", "{transport}/{start_time}-{role}.log", "--set", "release=1", "--to", tmp_path / "data")
+
+    found = manifests(tmp_path / "data")
+    assert [run.rpartition("/")[2] for run in found] == ["01", "02"]
+    assert len({run.rpartition("/")[0] for run in found}) == 1
+    assert [(run.start_time, run.repetition, len(run.logs)) for run in found.values()] == [(starts[1], 1, 2), (starts[0], 2, 2)]
+    assert "start time, so tacholog diff" not in said
+    assert not import_logs(root, "--map", "{transport}/{start_time}-{role}.log", "--set", "release=1", "--to", tmp_path / "data").count(
+        "1 run imported"
+    )
+
+
+def test_a_start_time_is_that_of_the_log_if_it_states_one(tree: MakeTree, tmp_path: Path) -> None:
+    root = tree({"a.log": (FORMATS / "native/latency-udp.log").read_text()})
+
+    said = import_logs(root, "--map", "{*}.log", "--set", "start_time=2020-01-01", "--to", tmp_path / "data")
+
+    (run,) = manifests(tmp_path / "data").values()
+    assert run.start_time is None
+    assert "start_time=2020-01-01 was left out where logs state 20" in said
+
+
+def test_a_start_time_that_is_none_is_named(tree: MakeTree, tmp_path: Path) -> None:
+    root = tree({"3am/sub.log": log_of("sub"), "2026-02-30/sub.log": log_of("sub", 1)})
+
+    said = import_logs(root, "--map", "{start_time}/{role}.log", "--to", tmp_path / "data", status=2)
+
+    assert """3am/sub.log: in the path, start_time = '3am' is no time as in "2026-01-31T12:00:00Z\"""" in said
+    assert "2026-02-30/sub.log: in the path, start_time = '2026-02-30' is no time" in said
+
+
 def test_lines_that_could_not_be_used_are_counted(tree: MakeTree) -> None:
     logs = tree({"a.log": log_of("sub").replace("Lost:", "Lst:"), "b.log": log_of("sub") + "segmentation what\n", "c.log": log_of("pub")})
 

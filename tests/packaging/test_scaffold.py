@@ -53,7 +53,7 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
-    assert "17 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+    assert "18 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
 def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_with_which_log(package: Path, installed: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, NATIVE, add_run, rti
 from tests.report.test_beside import add_systems
 
@@ -131,26 +132,71 @@ def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_
     assert differing(data, tmp_path) == set()
 
 
-@pytest.mark.parametrize("refused", ["two runs of one name", "requirements"])
-def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path, refused: str) -> None:
-    data, other, site = tmp_path / "data", tmp_path / "other", tmp_path / "site"
+def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path) -> None:
+    data, site = tmp_path / "data", tmp_path / "site"
     add(data, "a")
-    add(other, "a")
     build_site([data], site, tmp_path)
     before = files(site)
-    if refused == "requirements":
-        (data / "requirements.toml").write_text("[[[")
-    roots = [data, other] if refused == "two runs of one name" else [data]
 
     for _ in range(3):
         with pytest.raises(UnreadableInput):
-            build_site(roots, site, tmp_path)
+            build_site([data], site, tmp_path, SiteSettings(systems=("Nobody",)))
 
     finished(site)
     assert files(site) == before
-    (data / "requirements.toml").unlink(missing_ok=True)
     add(data, "b", release="2")
     assert differing(data, tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("requirements.toml", '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n', ":1: unit: it is missing; of goodput there are"),
+        ("requirements.toml", "[[[", ": "),
+        ("renames.toml", "[moon]\na = 'b'\n", ": [moon]: only system, transport"),
+        ("renames.toml", "[transport", ": "),
+    ],
+)
+def test_a_wrong_file_of_requirements_or_renames_costs_only_itself_and_is_named(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    data, site = tmp_path / "data", tmp_path / "site"
+    add(data, "a", release="1")
+    add(data, "b", release="2")
+    (data / name).write_text(text)
+
+    done = run_tacholog_text("report", str(data), "--output", str(site))
+
+    assert done.returncode == 2
+    assert f"tacholog: {data / name}{reason}" in done.stderr
+    assert done.stderr.count(name) == 1
+    assert finished(site).problems == 1
+    assert f"{name}{reason}".replace("moon", "[…]") in (site / "quality.html").read_text()
+    assert not (site / "requirements.html").exists()
+    again = run_tacholog_text("report", str(data), "--output", str(site))
+    assert (again.returncode, again.stderr) == (2, done.stderr)
+
+
+def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(tmp_path: Path) -> None:
+    data, site, settings, empty = (tmp_path / name for name in ("data", "site", "site.toml", "empty"))
+    add(data, "a")
+    empty.mkdir()
+    settings.write_text('nmae = "X"\n')
+    wrong = (["--data", str(data), "--site", str(settings)], ["--data", str(empty)], ["--data", str(tmp_path / "nowhere")])
+    still_there = f". The site in {site} is still the one from before\n"
+
+    for arguments in wrong:
+        done = run_tacholog_text("report", *arguments, "--output", str(site))
+        assert done.returncode == 2
+        assert "from before" not in done.stderr
+
+    build_site([data], site, tmp_path / ".site-build")
+    for arguments in wrong:
+        done = run_tacholog_text("report", *arguments, "--output", str(site))
+        assert done.returncode == 2
+        assert done.stderr.endswith(still_there)
+
+    finished(site)
+    (site / STAMP).unlink()
+    assert "from before" not in run_tacholog_text("report", *wrong[0], "--output", str(site)).stderr
 
 
 def test_a_build_that_ends_while_pages_are_written_leaves_no_finished_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,44 @@ def test_no_invisible_character_hides_a_name_in_any_text(char: str) -> None:
     assert redactor.text(f"/srv/gehe{char}im/x") == "path-1/x"
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "\uff2b\uff25\uff33\uff33\uff25\uff2c\uff30\uff23\uff17",  # full-width
+        "kesselpc\uff17",
+        "\U0001d424\U0001d41e\U0001d42c\U0001d42c\U0001d41e\U0001d425\U0001d429\U0001d41c7",  # mathematical bold
+        "k\u00e9sselpc7",
+        "k\u0117\u0301sselpc7",
+        "ke\u0331sselpc7",  # no character stands for this pair
+        "KE\u0301SSELPC7",
+    ],
+)
+def test_a_name_in_letters_that_look_like_its_own_is_found(word: str) -> None:
+    redactor = Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"}))
+
+    for redact_text in (redactor.text, redactor.free, redactor.identifier):
+        assert redact_text(f"{word} 9") == "host-000001 9"
+        assert redact_text(word.replace("7", "8").replace("\uff17", "\uff18")) != "host-000001"
+
+
+def test_a_name_with_accents_is_found_without_them() -> None:
+    shown = redact("user=jos\u00e9", "jose 1", "JOSE\u0301 1", privacy=Privacy(unknown_lines="show", free_text="show"))
+
+    assert shown[1:] == ["user-1 1", "user-1 1"]
+
+
+@pytest.mark.parametrize("text", ["10\u00b2 \u00b5s", "\uff11\uff10 ms", "\u00e9t\u00e9", "e\u0331", "\u210f"])
+def test_a_text_without_a_name_keeps_its_letters(text: str) -> None:
+    assert Redactor(KnownNames(Privacy(), {"kesselpc7": "host-000001"})).text(text) == text
+
+
+def test_an_address_and_a_folder_in_full_width_letters_are_found() -> None:
+    redactor = Redactor(KnownNames(Privacy(), {}))
+
+    assert redactor.text("\uff11\uff10\uff0e\uff19\uff0e\uff18\uff0e\uff17 up") == "address-1 up"
+    assert redactor.text("\uff0f\uff48\uff4f\uff4d\uff45\uff0fanna/x") == "path-1/x"
+
+
 def test_the_title_of_a_window_is_not_shown() -> None:
     assert redact("a\x1b]0;titled\x07b") == ["ab"]
 

@@ -132,7 +132,7 @@ def test_a_link_beside_the_versions_stays_a_link_and_is_no_version(tmp_path: Pat
     assert (target / "versions/latest").is_symlink()
     assert list(published(target)) == ["2", "1"]
     assert not (target / "secret.html").exists()
-    with pytest.raises(UnreadableInput, match="this release was published already"):
+    with pytest.raises(UnreadableInput, match="this is no version but a link"):
         publish(built(tmp_path / "three"), target, "latest")
 
 
@@ -205,6 +205,35 @@ def test_a_published_release_is_not_overwritten_unless_asked(tmp_path: Path) -> 
 def test_a_label_becomes_a_folder_and_nothing_else(tmp_path: Path, label: str) -> None:
     with pytest.raises(UnreadableInput, match="letters, digits"):
         publish(built(tmp_path / "one"), tmp_path / "public", label)
+
+
+@pytest.mark.parametrize("label", ["index.html", "versions.json"])
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_label_that_is_a_file_beside_the_versions_is_refused_with_those_that_can_be(tmp_path: Path, label: str, replace: bool) -> None:
+    said = rf"^--release '{label}': versions/{label} is a file of the site itself; take another label, of letters, digits and \. _ \+ -$"
+    target = tmp_path / "public"
+    site = built(tmp_path / "one")
+    for _ in range(2):
+        with pytest.raises(UnreadableInput, match=said):
+            publish(site, target, label, replace=replace)
+        publish(site, target, "1", replace=True)
+
+    assert sorted(path.name for path in (target / "versions").iterdir()) == ["1", "index.html", "versions.json"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_label_that_somebody_gave_to_a_link_or_a_file_is_refused_and_that_stays(tmp_path: Path, replace: bool) -> None:
+    target, site = tmp_path / "public", built(tmp_path / "one")
+    publish(site, target, "1")
+    (target / "versions/latest").symlink_to("1")
+    (target / "versions/README").write_text("ours")
+
+    for label, what in (("latest", "a link"), ("README", "a file")):
+        with pytest.raises(UnreadableInput, match=rf"versions/{label}: this is no version but {what}; take another label"):
+            publish(site, target, label, replace=replace)
+
+    assert (target / "versions/latest").is_symlink()
+    assert (target / "versions/README").read_text() == "ours"
 
 
 def test_a_folder_without_a_site_is_named(tmp_path: Path) -> None:

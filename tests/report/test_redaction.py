@@ -218,7 +218,7 @@ def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path
 
 
 @pytest.mark.parametrize("wanted", ["withhold", "show"])
-@pytest.mark.parametrize("hidden", ["samp\u00adles=", "samp\x00les="])
+@pytest.mark.parametrize("hidden", ["samp\u00adles=", "samp\x00les=", "samp\uff4ces=", "samp\u0331les="])
 def test_a_broken_line_does_not_become_a_result_by_what_is_left_out_of_it(tmp_path: Path, hidden: str, wanted: str) -> None:
     lines = NATIVE.read_text().splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("latency "))

@@ -208,11 +208,11 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
     """Say which repetitions give no verdict, because nobody knows when they were made."""
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
-    undated = [run for run in repeated if not any(log.survey.facts.start_time for log in run.logs)]
+    undated = [run for run in repeated if not (run.manifest.start_time or any(log.survey.facts.start_time for log in run.logs))]
     if undated:
         terminal.line(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
-            'write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
+            'name it with {start_time} in the pattern, or write start_time = "2026-01-31T12:00:00Z" into the run.toml of each'
         )
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)

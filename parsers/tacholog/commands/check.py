@@ -11,9 +11,9 @@ Exit code 1: there is a problem, of whatever kind: also one for which other comm
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -91,6 +91,17 @@ def _disturbed(dataset: Dataset) -> Iterator[str]:
             yield f"{row['run']}: above the limits of its campaign: {what}"
 
 
+def _what_ended(row: Mapping[Any, Any], dataset: Dataset) -> str:
+    """Return the path of the first log that says what the run's row says of its end; the run, if its manifest says so."""
+    import msgspec
+
+    from tacholog.runs.manifest import Manifest
+
+    logs = dataset.logs[(dataset.logs["run"] == row["run"]) & (dataset.logs["status"] == row["status"])]
+    stated = msgspec.json.decode(row["manifest"], type=Manifest).status
+    return str(row["run"]) if logs.empty or stated == row["status"] else str(Path(row["run"]) / logs.iloc[0]["log"])
+
+
 def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.dataset.complaints import complaint
     from tacholog.runs.problems import FORGOTTEN
@@ -99,7 +110,7 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
     yield from map(complaint, problems.to_dict("records"))
     for row in dataset.runs.to_dict("records"):
         if row["status"] in ENDED_BADLY:
-            yield f"{row['run']}: {row['status']}: {row['reason']}"
+            yield f"{_what_ended(row, dataset)}: {row['status']}: {row['reason']}"
     yield from _disturbed(dataset)
     for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys()):
         yield f"hosts/{host}.toml: missing, although a run names this host"

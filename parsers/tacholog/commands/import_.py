@@ -36,7 +36,13 @@ if TYPE_CHECKING:
 @click.option("--to", "data", metavar="DATA", type=Folder(), help="The data folder for the runs. It is made if it does not exist.")
 @click.option("--map", "maps", metavar="PATTERN", multiple=True, help="What the path of a log means. May be repeated; the first that fits counts.")
 @click.option("--rules", "rules_file", metavar="FILE", type=click.Path(path_type=Path), help="More patterns, with what they state (TOML).")
-@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="State a field of all logs whose path and rule do not. Repeatable.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="State a field, such as release or start_time, of all logs whose path and rule do not. Repeatable.",
+)
 @click.option("--ignore", metavar="GLOB", multiple=True, help="Leave files alone, as in '*.png' or 'old/*'. May be repeated.")
 @click.option("--link", is_flag=True, help="Make hard links instead of copies. To change such a log then changes the evidence.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")

@@ -6,6 +6,7 @@ Both are in the current folder, and so is build/site, where the site goes. In a 
 The site needs no server: open index.html in any browser.
 
 Exit code 2: a run, a log or a folder could not be read. The site is built without it, and names it.
+If no site can be built, as with a wrong site.toml, that of before stays as it is, and the message says so.
 """
 
 from __future__ import annotations
@@ -46,34 +47,24 @@ def report(
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
-    from tacholog.site.stamp import STAMP, large_of
+    from tacholog.site.stamp import STAMP, former_site_named, large_of
 
-    given = (*folders, *roots)
-    data = given or default_roots()
-    for root in data:
-        if root.is_file():
-            raise UnreadableInput(
-                f"{root} is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import. "
-                f"tacholog parse {root} prints what is in it"
-            )
-        if not root.is_dir():
-            raise UnreadableInput(f"{'--data ' if root in roots else ''}{root}: no such folder")
-    if given:
-        _refuse_bare_logs(given)
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
     work = site.parent if output is None else site.with_name(f".{site.name}-build")
-    if config is None and not given and (home() / "site.toml").is_file():
-        config = home() / "site.toml"
-    settings = read_settings(config) if config else None
-    progress = Progress()
-    reading = work_of(jobs, cluster, progress)
-    try:
-        index = build_site(data, site, work, settings, progress, reading=reading)
-    except KeyboardInterrupt:
-        if site.is_dir() and not (site / STAMP).is_file():
-            terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
-        raise
+    with former_site_named(site):
+        data = _data(folders, roots)
+        if config is None and not (folders or roots) and (home() / "site.toml").is_file():
+            config = home() / "site.toml"
+        settings = read_settings(config) if config else None
+        progress = Progress()
+        reading = work_of(jobs, cluster, progress)
+        try:
+            index = build_site(data, site, work, settings, progress, reading=reading)
+        except KeyboardInterrupt:
+            if site.is_dir() and not (site / STAMP).is_file():
+                terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
+            raise
     exit_code = tell([saved_complaints(work)])
     if settings:
         _tell_missing_labels(settings.pages, work / "dataset", config)
@@ -86,6 +77,27 @@ def report(
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(exit_code)
+
+
+def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the folders of runs that the user named with and without ``--data``, or those of `default_roots`.
+
+    Raises:
+        UnreadableInput: one of them is no folder, or there are only logs without a run in them.
+    """
+    given = (*folders, *roots)
+    data = given or default_roots()
+    for root in data:
+        if root.is_file():
+            raise UnreadableInput(
+                f"{root} is a file, and a site is built of folders: name its folder, or make a run of a log with tacholog import. "
+                f"tacholog parse {root} prints what is in it"
+            )
+        if not root.is_dir():
+            raise UnreadableInput(f"{'--data ' if root in roots else ''}{root}: no such folder")
+    if given:
+        _refuse_bare_logs(given)
+    return data
 
 
 def _refuse_bare_logs(folders: Sequence[Path]) -> None:

@@ -19,13 +19,13 @@ import msgspec
 from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
-from tacholog.runs.manifest import read_evidence_toml, read_toml
+from tacholog.runs.manifest import RENAMES_FILE, read_evidence_toml, read_toml
 from tacholog.schema.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE = "renames.toml"
+FILE = RENAMES_FILE
 FIELDS = ("system", "transport", "type", "participant", "metric", "statistic")
 Renames = Mapping[str, Mapping[str, str]]
 
@@ -47,10 +47,19 @@ def _checked(path: Path, found: dict[str, dict[str, str]]) -> Renames:
     return found
 
 
+def folder_of_renames(roots: Sequence[Path]) -> Path | None:
+    """The first of these folders that has a file of renames; nothing if none has."""
+    return next((root for root in roots if is_there(root, FILE)), None)
+
+
 def find_renames(roots: Sequence[Path]) -> Renames:
-    """The renames of the first of these folders that has some; none if none has."""
-    found = next((root / FILE for root in roots if is_there(root, FILE)), None)
-    return {} if found is None else _checked(found, read_evidence_toml(found, dict[str, dict[str, str]]))
+    """The renames of the first of these folders that has some; none if none has.
+
+    Raises:
+        UnreadableInput: the file cannot be used, see `read_renames`.
+    """
+    root = folder_of_renames(roots)
+    return {} if root is None else _checked(root / FILE, read_evidence_toml(root / FILE, dict[str, dict[str, str]]))
 
 
 def renamed(dataset: Dataset, renames: Renames) -> Dataset:

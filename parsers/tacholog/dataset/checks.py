@@ -6,10 +6,12 @@ The checks of single columns are derived from `tacholog.schema.tables`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.dataset.frames import dtype_of
 from tacholog.formats.registry import formats
+from tacholog.runs.manifest import RUN_FILE
 from tacholog.schema.columns import SchemaColumn
 from tacholog.schema.marks import MARKS
 from tacholog.schema.statistics import is_statistic
@@ -26,18 +28,37 @@ MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are
 
 def violations(dataset: Dataset) -> list[str]:
     """Return each way in which the tables are not as the schema declares them, as a sentence; nothing if all is well."""
+    import pandas as pd
     import pandera.errors
     import pandera.pandas as pa
 
     found: list[str] = []
     for name, declared in TABLES.items():
         columns = {column: _column(about, dtype_of(name, about)) for column, about in declared.items()}
+        table: pd.DataFrame = getattr(dataset, name)
         try:
-            pa.DataFrameSchema(columns).validate(getattr(dataset, name), lazy=True)
+            pa.DataFrameSchema(columns).validate(table, lazy=True)
         except pandera.errors.SchemaErrors as errors:
             cases = errors.failure_cases.drop_duplicates(["column", "check"])
-            found += [f"{name}: {case.column}: {case.check} does not hold, first for {case.failure_case!r}" for case in cases.itertuples()]
+            for case in cases.itertuples():
+                place = "" if pd.isna(case.index) else f" in {_place(table.loc[case.index])}"  # A column that is missing has no place.
+                found.append(f"{name}: {case.column}: {case.check} does not hold, first for {_plain(case.failure_case)!r}{place}")
     return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_bytes(dataset)]
+
+
+def _place(row: pd.Series) -> str:
+    """Return the file that a row comes from, and the line if it has one. A row of a run comes from its manifest."""
+    import pandas as pd
+
+    line = f":{row['line']}" if pd.notna(row.get("line", pd.NA)) else ""
+    return f"{Path(str(row['run'])) / str(row.get('log', RUN_FILE))}{line}"
+
+
+def _plain(value: object) -> object:
+    """Return a number of NumPy as one of Python, which is shown without the name of its type."""
+    import numpy as np
+
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _undefined(dataset: Dataset) -> list[str]:
@@ -107,6 +128,5 @@ def _broken_rules(dataset: Dataset) -> list[str]:
         wrong = table[~holds(table).astype(bool)]
         if not wrong.empty:
             first = wrong.iloc[0]
-            line = f":{first['line']}" if "line" in wrong else ""
-            found.append(f"{name}: {words} does not hold, first for {first['run']}/{first['log']}{line}")
+            found.append(f"{name}: {words} does not hold, first for {_place(first)}")
     return found

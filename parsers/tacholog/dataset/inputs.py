@@ -51,7 +51,7 @@ def open_paths(paths: Sequence[Path]) -> Dataset:
     """Read several folders or logs into one dataset. Folders of runs are read together, so that their runs are compared with each other.
 
     Raises:
-        UnreadableInput: one of them cannot be read, or two of them hold the same run.
+        UnreadableInput: one of them cannot be read, or is given twice.
     """
     roots = [path for path in paths if path.is_dir() and not is_saved(path) and next(run_folders(path), None) is not None]
     parts = [open_path(path) for path in paths if path not in roots]

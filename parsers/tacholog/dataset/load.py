@@ -66,7 +66,7 @@ def load(
         wanted: says of which manifests the logs are read; ``None``: of all. Other runs are not in the dataset.
 
     Raises:
-        UnreadableInput: a root is no folder, or two roots hold the same run.
+        UnreadableInput: a root is no folder, or is given twice.
     """
     ((whole, hosts),) = _parts(roots, limits, progress, work, wanted, None)
     return whole.finish(hosts)
@@ -78,7 +78,7 @@ def load_parts(roots: Sequence[Path], progress: Progress | None = None, *, work:
     Published runs come together at the end if there is more than one part: what one release repeats of another is seen only beside it.
 
     Raises:
-        UnreadableInput: a root is no folder, or two roots hold the same run.
+        UnreadableInput: a root is no folder, or is given twice.
     """
     for part, hosts in _parts(roots, None, progress, work, None, numbers):
         yield part.finish_part(hosts)
@@ -129,9 +129,13 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
     """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
     seen: dict[str, _RunFolder] = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    given: set[Path] = set()
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
+        if root.resolve() in given:
+            raise UnreadableInput(f"{root}: this folder was given twice")
+        given.add(root.resolve())
         for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
             folder, files = Path(listed.folder), listed.files
             if folder.name == HOSTS_FOLDER:
@@ -140,8 +144,10 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 problems.extend((*no_files(folder), *forgotten(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in seen:
-                raise UnreadableInput(f"{folder}: the run {run} is in {seen[run].path} too")
+            if run in seen:  # The problem belongs to no run: that of this name is the other one.
+                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; give one of the two folders another name"
+                problems.append(problem("", run, 0, UNREADABLE, "", reason))
+                continue
             names = tuple(listed.names() if listed.others else files)
             seen[run] = _RunFolder(folder, shared.setdefault(names, names))
     return seen

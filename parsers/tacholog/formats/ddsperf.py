@@ -65,46 +65,49 @@ STATES = {
     "throughput": States(always="definition", sometimes="payload_bytes"),
 }
 
-_STAMP = re.compile(r"\[(?P<pid>\d{1,10})\] (?P<time>-?\d{1,10}\.\d{3}) (?P<rest>.*)")
-_RATE = r"(\d{1,12}\.\d\d) kS/s (\d{1,12}\.\d\d) Mb/s"
+_STAMP = re.compile(r"\[(?P<pid>[0-9]{1,10})\] (?P<time>-?[0-9]{1,10}\.[0-9]{3}) (?P<rest>.*)")
+_RATE = r"([0-9]{1,12}\.[0-9][0-9]) kS/s ([0-9]{1,12}\.[0-9][0-9]) Mb/s"
 _SUBSCRIBER = re.compile(
-    rf" size (\d{{1,10}}) total (\d{{1,20}}) lost (\d{{1,20}}) delta (\d{{1,20}}) lost (\d{{1,20}}) rate {_RATE}(?: \({_RATE}\))?"
+    rf" size ([0-9]{{1,10}}) total ([0-9]{{1,20}}) lost ([0-9]{{1,20}}) delta ([0-9]{{1,20}}) lost ([0-9]{{1,20}}) rate {_RATE}(?: \({_RATE}\))?"
 )
-_TIME = r"(-?\d{1,12}\.\d{3})us"
+_TIME = r"(-?[0-9]{1,12}\.[0-9]{3})us"
 _LATENCY = re.compile(
-    rf" (?P<one_way>sublat )?(?P<peer>\S{{1,150}}) size (?P<size>\d{{1,10}}) mean {_TIME} min {_TIME} 50% {_TIME} 90% {_TIME} 99% {_TIME} max {_TIME}"
-    r" cnt (?P<samples>\d{1,10})"
+    rf" (?P<one_way>sublat )?(?P<peer>\S{{1,150}}) size (?P<size>[0-9]{{1,10}})"
+    rf" mean {_TIME} min {_TIME} 50% {_TIME} 90% {_TIME} 99% {_TIME} max {_TIME}"
+    r" cnt (?P<samples>[0-9]{1,10})"
 )
 _STATISTICS = ("mean", "min", "p50", "p90", "p99", "max")
 _PUBLISHER = re.compile(
-    r" *(?P<rate>\d{1,4}(?:\.\d{1,9})?(?:e[+-]0\d)?)(?P<unit>[kM]?)/s +(?:inf|\d{1,20}[nums]) +\|[ ._=xX@-]{30}\| +\d{1,12}% +\d{1,20}[nums]"
+    r" *(?P<rate>[0-9]{1,4}(?:\.[0-9]{1,9})?(?:e[+-]0[0-9])?)(?P<unit>[kM]?)/s +"
+    r"(?:inf|[0-9]{1,20}[nums]) +\|[ ._=xX@-]{30}\| +[0-9]{1,12}% +[0-9]{1,20}[nums]"
 )
 _PROCESS = re.compile(
-    r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>\d{1,8}\.\d)MB|(?P<kilo>\d{1,8})kB) )?vcsw:\d{1,10} ivcsw:\d{1,10}"
-    r"(?P<threads>(?: [^\s:%]{1,40}:\d{1,5}%\+\d{1,5}%){1,100})"
+    r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>[0-9]{1,8}\.[0-9])MB|(?P<kilo>[0-9]{1,8})kB) )?vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10}"
+    r"(?P<threads>(?: [^\s:%]{1,40}:[0-9]{1,5}%\+[0-9]{1,5}%){1,100})"
 )
-_SHARE = re.compile(r"(\d{1,5})%")
+_SHARE = re.compile(r"([0-9]{1,5})%")
 _PROCESS_MARK = re.compile(r"(?: \(stale\))?(?: @\S+| @ +\S+)? (?:rss:|vcsw:)")
 _CHATTER = re.compile(
-    r" \(stale\) .{0,300} vcsw:\d{1,10} ivcsw:\d{1,10} .{1,500}%"
-    r"| \S+: (?:xmit \d{1,12}% recv \d{1,12}% \[\d+ \d+\]|xmit \d+(?:\.\d+)? Mb/s recv \d+(?:\.\d+)? Mb/s \[\d+ \d+\])"
-    r"| discarded \d+ rexmit \d+ Trexmit \d+ Tthrottle \d+ Nthrottle \d+"
+    r" \(stale\) .{0,300} vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10} .{1,500}%"
+    r"| \S+: (?:xmit [0-9]{1,12}% recv [0-9]{1,12}% \[[0-9]+ [0-9]+\]|xmit [0-9]+(?:\.[0-9]+)? Mb/s recv [0-9]+(?:\.[0-9]+)? Mb/s \[[0-9]+ [0-9]+\])"
+    r"| discarded [0-9]+ rexmit [0-9]+ Trexmit [0-9]+ Tthrottle [0-9]+ Nthrottle [0-9]+"
 )
-_PARTICIPANT = re.compile(r"\[(?P<pid>\d{1,10})\] participant \S{1,150}:\d{1,10}: (?P<event>new \(self\)|new|gone)")
+_PARTICIPANT = re.compile(r"\[(?P<pid>[0-9]{1,10})\] participant \S{1,150}:[0-9]{1,10}: (?P<event>new \(self\)|new|gone)")
 _TROUBLE = re.compile(
-    r"\[\d{1,10}\] (participant \S{1,150}:\d{1,10}: failed to match in \d{1,9}\.\d{1,3}s)"
-    r"|\[\d{1,10}\] error: (\S.{0,300})"
-    r"|((?:send_new_ping: )?dds_\w{1,40}(?: ?\(.{0,200}\))?(?: failed)?: (?:error )?-\d{1,4})"
-    r"|(write error: -(?!10$)\d{1,4}|participant \w{1,20} \(self\) not found)"
+    r"\[[0-9]{1,10}\] (participant \S{1,150}:[0-9]{1,10}: failed to match in [0-9]{1,9}\.[0-9]{1,3}s)"
+    r"|\[[0-9]{1,10}\] error: (\S.{0,300})"
+    r"|((?:send_new_ping: )?dds_\w{1,40}(?: ?\(.{0,200}\))?(?: failed)?: (?:error )?-[0-9]{1,4})"
+    r"|(write error: -(?!10$)[0-9]{1,4}|participant \w{1,20} \(self\) not found)"
 )
 _REMARK = re.compile(
-    r"\[\d{1,10}\] (?:ping timed out \(total \d+ times\) \.\.\. sending new ping|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
+    r"\[[0-9]{1,10}\] (?:ping timed out \(total [0-9]+ times\) \.\.\. sending new ping"
+    r"|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
     r"|note: .{0,200})|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
 )
 _HEAD = LineStart(
-    r"\[\d{1,10}\] (?:participant \S{1,150}:\d{1,10}: (?:new|gone)"
-    r"|-?\d{1,10}\.\d{3}  (?:size \d+ total|\S{1,160} size \d+ mean|sublat |rss:\d|vcsw:\d)"
-    r"|-?\d{1,10}\.\d{3} +[\d.e+]{1,12}[kM]?/s +\d*\w+ [^|\n]{0,8}\|)"
+    r"\[[0-9]{1,10}\] (?:participant \S{1,150}:[0-9]{1,10}: (?:new|gone)"
+    r"|-?[0-9]{1,10}\.[0-9]{3}  (?:size [0-9]+ total|\S{1,160} size [0-9]+ mean|sublat |rss:[0-9]|vcsw:[0-9])"
+    r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +[0-9]*\w+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
@@ -266,7 +269,7 @@ _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
     (re.compile(" size "), _SUBSCRIBER, _subscriber),
     (re.compile(r" (?:sublat )?\S{1,150} size "), _LATENCY, _latency),
     (_PROCESS_MARK, _PROCESS, _process),
-    (re.compile(r" *[\d.e+-]{1,12}[kM]?/s "), _PUBLISHER, _publisher),
+    (re.compile(r" *[0-9.e+-]{1,12}[kM]?/s "), _PUBLISHER, _publisher),
 )
 
 

@@ -87,10 +87,11 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
         Damaged: the stream cannot be expanded any further; what was yielded before is good.
     """
     fed = grown = 0  # of the present member: what came before it does not hide a bomb
-    expanded = 0
+    all_fed = all_grown = 0  # of all members: many small ones are a bomb too
     member = packing.member()
     for piece in _small(compressed):
         fed += len(piece)
+        all_fed += len(piece)
         rest = piece
         while rest or not (member.eof or member.needs_input):
             if member.eof:
@@ -100,8 +101,9 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
                 member, fed, grown = packing.member(), len(rest), 0
             chunk = _step(packing, member, rest)
             grown += len(chunk)
-            expanded += len(chunk)
-            _refuse_bomb(packing, fed, grown, expanded)
+            all_grown += len(chunk)
+            _refuse_bomb(packing, fed, grown)
+            _refuse_bomb(packing, all_fed, all_grown)
             if chunk:
                 yield chunk
             rest = member.unused_data if member.eof else b""
@@ -123,8 +125,8 @@ def _step(packing: Packing, member: _Member, data: bytes) -> bytes:
         raise Damaged(f"the {packing.name} stream is damaged: {error}") from error
 
 
-def _refuse_bomb(packing: Packing, fed: int, grown: int, expanded: int) -> None:
-    if expanded > EXPANDED_BYTES:
+def _refuse_bomb(packing: Packing, fed: int, grown: int) -> None:
+    if grown > EXPANDED_BYTES:
         raise Damaged(f"the {packing.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
     if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
         raise Damaged(

@@ -40,15 +40,16 @@ STATES = {
 
 _RESULT = re.compile(
     r"(?:\[(?P<pattern>REQUESTS|RESPONSE_STREAM)\] )?(?P<type>iceoryx2[\w:]{1,200}(?:<[\w, ]{1,40}>)?) ::: "
-    r"(?:MaxEventId: (?P<event>\d{1,18}), )?(?:Iterations: (?P<iterations>\d{1,18}), )?Time: (?P<time>\d{1,9}(?:\.\d{1,9})?)(?P<unit> s)?, "
-    r"Latency: (?P<latency>\d{1,15}) ns(?:, Sample Size: (?P<size>\d{1,15}))?"
+    r"(?:MaxEventId: (?P<event>[0-9]{1,18}), )?(?:Iterations: (?P<iterations>[0-9]{1,18}), )?"
+    r"Time: (?P<time>[0-9]{1,9}(?:\.[0-9]{1,9})?)(?P<unit> s)?, "
+    r"Latency: (?P<latency>[0-9]{1,15}) ns(?:, Sample Size: (?P<size>[0-9]{1,15}))?"
 )
 _SERVICE = re.compile(r"iceoryx2::service::(?P<kind>\w{1,60})::Service")
 _QUEUE = re.compile(r"iceoryx2_bb_[\w:]{1,150}::(?P<kind>\w{0,40}Queue(?:<[\w, ]{1,40}>)?)")
 # The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then what it is about on a line of its own.
 _CHATTER = re.compile(
     r"\s*"
-    r"|\d{1,12}(?:\.\d{9})? \[[TDIWEF]\] .{0,4000}"
+    r"|[0-9]{1,12}(?:\.[0-9]{9})? \[[TDIWEF]\] .{0,4000}"
     r"|\s{0,12}\| .{0,4000}"
     r"|Please use either '--bench-all' or select a specific benchmark\. See `--help` for details\."
     r"|\s{0,8}(?:Finished|Compiling|Running|Updating|Downloading|Downloaded|Locking|Blocking) .{0,400}"

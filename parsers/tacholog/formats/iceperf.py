@@ -42,21 +42,21 @@ STATES = {
 }
 
 _SECTION = re.compile(r" {0,4}\*{6} +(?P<name>MESSAGE QUEUE|UNIX DOMAIN SOCKET|ICEORYX(?: C API| WAITSET)?) +\*{8}")
-_MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>\d{1,4} (?:kB|\[[kM]?B\])(?:, \d{1,4} (?:kB|\[[kM]?B\])){0,40}),?")
-_MEASURED = re.compile(r" {0,4}Measurement for (?P<size>\d{1,4}) kB payload \.\.\. (?:done)?")
+_MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>[0-9]{1,4} (?:kB|\[[kM]?B\])(?:, [0-9]{1,4} (?:kB|\[[kM]?B\])){0,40}),?")
+_MEASURED = re.compile(r" {0,4}Measurement for (?P<size>[0-9]{1,4}) kB payload \.\.\. (?:done)?")
 _RESULT = re.compile(r" {0,4}#### Measurement Result ####")
-_ROUNDS = re.compile(r" {0,4}(?P<rounds>\d{1,18}) round trips for each payload\.")
+_ROUNDS = re.compile(r" {0,4}(?P<rounds>[0-9]{1,18}) round trips for each payload\.")
 _HEADER = re.compile(r" {0,4}\| Payload Size (?P<kilo>\[kB\] )?\| Average Latency \[[\u00b5\u03bc]s\] \|")
 _RULE = re.compile(r" {0,4}\|-{13,18}:\|-{21}:\|")
 _ROW = re.compile(
-    r" {0,4}\| {1,20}(?P<size>[1-9]\d{0,3})(?: \[?(?P<unit>[kMG]?B)\]?)? {1,5}\|"
-    r" {1,22}(?P<mean>[1-9]\d?|[1-9]\.\d|0\.0{0,3}[1-9]\d?|[1-9](?:\.\d)?e[+-]0\d|0) \|"
+    r" {0,4}\| {1,20}(?P<size>[1-9][0-9]{0,3})(?: \[?(?P<unit>[kMG]?B)\]?)? {1,5}\|"
+    r" {1,22}(?P<mean>[1-9][0-9]?|[1-9]\.[0-9]|0\.0{0,3}[1-9][0-9]?|[1-9](?:\.[0-9])?e[+-]0[0-9]|0) \|"
 )
 _FINISHED = re.compile(r" {0,4}Finished!")
 _CHATTER = re.compile(
     r" {0,4}(?:Waiting (?:for|till|to)\b.{0,80}|waiting for follower|registering with the leader, .{0,80})"
-    r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[[ A-Za-z]{5,9}\]: ?.{0,2000}"
-    r"|(?:Log level set to: .{0,80}|Reserving \d+ bytes in the shared memory .{0,200}|\[ Reserving shared memory successful \])|\s*"
+    r"|[0-9]{4}-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\.[0-9]{3} \[[ A-Za-z]{5,9}\]: ?.{0,2000}"
+    r"|(?:Log level set to: .{0,80}|Reserving [0-9]+ bytes in the shared memory .{0,200}|\[ Reserving shared memory successful \])|\s*"
 )
 _HEAD = LineStart(rf"(?:{_SECTION.pattern}|{_HEADER.pattern})\r?$")
 _UNITS = {None: 1024, "B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3}

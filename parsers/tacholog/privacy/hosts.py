@@ -12,7 +12,7 @@ from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.host import pseudonym
-from tacholog.runs.manifest import Host
+from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host
 
 
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
@@ -35,8 +35,8 @@ def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of host files that cannot be read: they name machines, too. A problem of no run with a TOML file is one with a host file."""
-    files = map(str, data.problems[data.problems["run"] == ""]["log"].unique())
+    """Return the names of host files that cannot be read: they name machines, too. A problem of no run with any other TOML file is one with them."""
+    files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from tacholog.privacy.find_names import NAME, find_names, may_hold_name
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Privacy
-from tacholog.privacy.tokens import PIECE, HarmlessTokens, WordFinder, folded, plain
+from tacholog.privacy.tokens import PIECE, SHAPE, HarmlessTokens, WordFinder, folded, plain
 
 # Words that many machines are called, and that mean something else in a log. They are replaced only where the text calls them a name.
 _EVERYDAY = frozenset(
@@ -37,7 +37,7 @@ class Screening:
         return self._by_rule[rule]
 
     def _may_be_replaced(self, shape: str) -> bool:
-        return may_hold_name(shape) or not self.find_known.first_shapes.isdisjoint(PIECE.findall(folded(shape)))
+        return may_hold_name(shape) or not self.find_known.first_shapes.isdisjoint(PIECE.findall(folded(shape).translate(SHAPE)))
 
 
 class KnownNames:

@@ -21,7 +21,7 @@ from tacholog.formats.registry import formats
 from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
-from tacholog.privacy.tokens import plain
+from tacholog.privacy.tokens import has_look_alikes, plain
 from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")
@@ -109,8 +109,8 @@ class _Published:
             self._cut += 1
         more = "" if whole else " [the rest of this line is not shown]"
         shown = self._redactor.searched(text, lambda seen: self._shown(seen, kind))
-        if shown != text and kind != "record" and _HIDDEN.search(without_sequences(text)):
-            # Without a character that no format expects, the line may read as a result that the original does not have.
+        if shown != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
+            # Without a character that no format expects, or with one in its place, the line may read as a result that the original does not have.
             return f"{_HIDDEN_WITHHELD}\n".encode()
         kept = written if shown == text else shown
         return (kept + more).encode("utf-8", "surrogateescape") + end

@@ -28,23 +28,45 @@ _CONTROL = re.compile(
 # A byte of a log that is no UTF-8, as Python holds it. In Latin-1, most such bytes are letters.
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
+# Characters that look like one of ASCII: letterlike symbols, letters in circles, full-width and mathematical ones. Not small raised digits, which are
+# others in a number.
+_LOOK_ALIKES = {
+    code: form
+    for first, last in ((0x2100, 0x214F), (0x24B6, 0x24E9), (0xFF01, 0xFF5E), (0x1D400, 0x1D7FF))
+    for code in range(first, last + 1)
+    if len(form := unicodedata.normalize("NFKC", chr(code))) == 1 and form.isascii()
+}
+_ONE_FORM: dict[int, int | str] = {**_RAW_BYTES, **_LOOK_ALIKES}
+_ACCENTS = re.compile(r"[\u0300-\u036f]+")
+_LOOKS = re.compile(f"[{re.escape(''.join(map(chr, _LOOK_ALIKES)))}]")
+
 
 def plain(text: str) -> str:
-    """Return a text as it is searched: without control sequences and invisible characters, each letter in one form, and each byte a character."""
+    """Return a text as it is searched: without control sequences and invisible characters, each letter in one form, and each byte a character.
+
+    What looks like a character of ASCII is that character, and accents are left out that are no part of a letter.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return unicodedata.normalize("NFC", _CONTROL.sub("", text.translate(_RAW_BYTES)))
+    return _ACCENTS.sub("", unicodedata.normalize("NFC", _CONTROL.sub("", text.translate(_ONE_FORM))))
+
+
+def has_look_alikes(text: str) -> bool:
+    """Return whether `plain` would show other characters than this text does, or leave an accent out."""
+    return not text.isascii() and bool(_LOOKS.search(text) or _ACCENTS.search(unicodedata.normalize("NFC", text)))
 
 
 def folded(text: str) -> str:
-    """Return a text of the same length in which letters are equal that differ only in case."""
+    """Return a text of the same length in which letters are equal that differ only in case or in accents."""
     return text.lower() if text.isascii() else "".join(map(_folded, text))
 
 
 @lru_cache(1 << 12)
 def _folded(char: str) -> str:
-    """Return a letter in lower case, unless that takes two characters."""
-    return next((form for form in (char.casefold(), char.lower()) if len(form) == 1), char)
+    """Return a letter without accents and in lower case, unless that takes two characters."""
+    parts = unicodedata.normalize("NFD", char)
+    letter = parts[0] if len(parts) == 1 or _ACCENTS.fullmatch(parts, 1) else char
+    return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 
 class HarmlessTokens:

@@ -31,7 +31,7 @@ TIMES = ("before", "after")
 _LOCAL_REFERENCE = "7F7F0101"  # chronyc's name for a clock that follows none
 _CHRONY_FIELDS = 14
 _LINE = re.compile(r"(?P<host>[A-Za-z][\w-]{0,63}) (?P<when>before|after) (?P<tool>address|chronyc|pmc) (?P<text>.*)", re.ASCII)
-_NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 class NoWitness(Exception):

@@ -121,4 +121,4 @@ def limit_words(limits: Limits) -> str:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else None
+    return float(text) if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", text) else None

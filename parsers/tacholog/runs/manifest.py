@@ -25,6 +25,8 @@ from tacholog.schema.records import Side, Status
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
 HOSTS_FOLDER = "hosts"
+RENAMES_FILE = "renames.toml"  # This and the next stand beside the runs.
+REQUIREMENTS_FILE = "requirements.toml"
 #: The perftest of the controls (`tacholog.campaign.floor`), in commands. It is not the build that is measured, which may be another perftest.
 FLOOR = "perftest-floor"
 

@@ -16,21 +16,23 @@ import pandas as pd
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
+from tacholog.compare.renames import find_renames, folder_of_renames
+from tacholog.compare.requirements.file import FILE as REQUIREMENTS
 from tacholog.dataset.complaints import FILE as COMPLAINTS
 from tacholog.dataset.complaints import complaints
 from tacholog.dataset.copies import with_copies
-from tacholog.dataset.frames import Dataset
+from tacholog.dataset.frames import Dataset, Row, frame
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import Progress
 from tacholog.dataset.saved import open_saved
 from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import is_there, read_evidence, read_small_evidence
+from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.garbage import give_back
 from tacholog.privacy.redact import redacted_with
-from tacholog.runs.problems import FORGOTTEN
+from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
-from tacholog.site.requirements import keep_requirements
+from tacholog.site.requirements import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
 
 _NAMED = 3  # problems named in one line; check lists them all
@@ -88,6 +90,9 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
         UnreadableInput: there is no run in the folders, or no run of a system that the settings name.
     """
     data = load(roots, settings.limits.limits, progress, work=reading)
+    with_renames, with_requirements, wrong = _beside_runs(roots)
+    if wrong:
+        data = msgspec.structs.replace(data, problems=pd.concat([data.problems, frame("problems", wrong)], ignore_index=True))
     give_back()
     complained = complaints(with_copies(data))
     if data.runs.empty:  # Pages without a run say nothing, and Sphinx refuses their empty lists.
@@ -100,10 +105,25 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
-    _save(data, work / "dataset", next((root for root in roots if is_there(root, RENAMES)), None))
+    _save(data, work / "dataset", with_renames)
     give_back()
-    keep_requirements(roots, work / "dataset", redactor)
+    keep_requirements(with_requirements, work / "dataset", redactor)
     return data
+
+
+def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[Row]]:
+    """Return the folders of runs whose renames and whose requirements are used, and a problem for each of the two files that cannot be used."""
+    renames, requirements, problems = None, None, list[Row]()
+    try:
+        find_renames(roots)
+        renames = folder_of_renames(roots)
+    except UnreadableInput as error:
+        problems.append(problem("", RENAMES, 0, UNREADABLE, "", str(error)))
+    try:
+        requirements = find_requirements(roots)
+    except UnreadableInput as error:
+        problems.append(problem("", REQUIREMENTS, 0, UNREADABLE, "", str(error)))
+    return renames, requirements, problems
 
 
 def _nothing(roots: Sequence[Path], unread: Sequence[str], *, has_bare_logs: bool) -> str:

@@ -32,6 +32,7 @@ from tacholog.view.numerals import by_version
 
 VERSIONS = "versions"
 _NOTES = "versions.json"
+_INDEX = "index.html"
 _OWNERS = (".git", "CNAME")  # these belong to the owner of the folder and stay in it
 _ALLOWED = (*_OWNERS, ".nojekyll", ".tacholog-publish.lock", ".tacholog-publish.new")
 _GIT_TIMEOUT_S = 600
@@ -65,7 +66,9 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
         refuse_foreign(target, _ALLOWED, ours=(target / VERSIONS / _NOTES).is_file())
         _refuse_links(target)
         version = target / VERSIONS / label
-        if os.path.lexists(version) and not replace:
+        if os.path.lexists(version) and (version.is_symlink() or not version.is_dir()):
+            raise UnreadableInput(f"{version}: this is no version but {'a link' if version.is_symlink() else 'a file'}; take another label")
+        if version.is_dir() and not replace:
             raise UnreadableInput(
                 f"{version}: this release was published already, and published pages are not changed (use --replace to publish it again)"
             )
@@ -86,6 +89,9 @@ def publish(site: Path, target: Path, label: str, *, replace: bool = False, inco
 def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     """Return the stamp of a site that may be published under this label."""
     check_release_name(label)
+    if label in (_INDEX, _NOTES):
+        taken = f"{VERSIONS}/{label} is a file of the site itself"
+        raise UnreadableInput(f"--release {label!r}: {taken}; take another label, of letters, digits and . _ + -")
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
@@ -195,7 +201,7 @@ def _keep_addresses(target: Path) -> None:
         for page in _pages(target / VERSIONS / label):
             if not (target / page).exists():
                 _keep_address(page, label, target)
-    _write(target / VERSIONS / "index.html", _index(labels))
+    _write(target / VERSIONS / _INDEX, _index(labels))
 
 
 def _keep_address(page: Path, label: str, target: Path) -> None:

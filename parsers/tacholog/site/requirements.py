@@ -25,25 +25,36 @@ LABELS = "label"
 _VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all but words of the schema
 
 
-def keep_requirements(roots: Sequence[Path], folder: Path, redactor: Redactor) -> None:
-    """Copy the requirements of the first folder of runs that has some beside the dataset, redacted as the dataset is.
-
-    A file that has not changed keeps its modification time.
+def find_requirements(roots: Sequence[Path]) -> Path | None:
+    """Return the first folder of runs that has a file of requirements; nothing if none has.
 
     Raises:
         UnreadableInput: the file cannot be used; the message names file, line and key.
     """
     root = next((root for root in roots if is_there(root, FILE)), None)
+    if root is not None:
+        _content(root)
+        read_requirements(root / FILE)
+    return root
+
+
+def _content(root: Path) -> bytes:
+    try:
+        return read_small_evidence(root, FILE)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / FILE}: {error}") from error
+
+
+def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
+    """Copy the requirements in a folder of runs beside the dataset, redacted as the dataset is. Without such a folder, none are kept.
+
+    A file that has not changed keeps its modification time.
+    """
     kept = folder / FILE
     if root is None:
         kept.unlink(missing_ok=True)
         return
-    try:
-        content = read_small_evidence(root, FILE)
-    except UnreadableInput as error:
-        raise UnreadableInput(f"{root / FILE}: {error}") from error
-    read_requirements(root / FILE)
-    content = _redacted(content, redactor)
+    content = _redacted(_content(root), redactor)
     if not kept.is_file() or kept.read_bytes() != content:
         kept.write_bytes(content)
 

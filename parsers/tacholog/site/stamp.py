@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -175,6 +176,17 @@ def finished(site: Path) -> Stamp:
             f"{site}: {changed[0]} {_what_happened(site, changed[0], stamp)} after the site was built; build it again (tacholog report)"
         )
     return stamp
+
+
+@contextmanager
+def former_site_named(site: Path) -> Iterator[None]:
+    """If a build is refused, say in its message that the finished site from before is still there. If there is none, the message stays as it is."""
+    try:
+        yield
+    except UnreadableInput as error:
+        if not ((site / STAMP).is_file() and (site / "index.html").is_file()):
+            raise
+        raise UnreadableInput(f"{error}. The site in {site} is still the one from before") from error
 
 
 def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:

@@ -173,7 +173,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def unread(self) -> list[ProblemRow]:
-        """The runs, hosts and folders that could not be read at all."""
+        """The runs, hosts, files and folders that could not be read at all."""
         return [problem for problem in self.problems if problem.run not in self.runs]
 
     @property

@@ -29,6 +29,7 @@ from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
 from tacholog.runs.moments import instant
+from tacholog.schema.metrics import METRICS
 
 if TYPE_CHECKING:
     from tacholog.dataset.frames import Dataset
@@ -98,7 +99,7 @@ def compare(
     report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
-    without = (*_without_figures(report), *_sizes_unstated(old, new, names))
+    without = (*_without_figures(report), *_without_direction(old, new), *_sizes_unstated(old, new, names))
     settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
     lost, lossless, counted = lossy(data, pairs, policy)
     found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
@@ -123,6 +124,14 @@ def compare(
 def _without_figures(report: Report) -> tuple[str, ...]:
     """The sides without any number: a report of nothing must not look like a report of no change."""
     return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+
+
+def _without_direction(old: Dataset, new: Dataset) -> tuple[str, ...]:
+    """The sides with numbers of which none can be better or worse, such as what a publisher offered, and their metrics."""
+    metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
+    found = [name for name, there in metrics.items() if there and all(METRICS[metric].better is None for metric in there)]
+    which = "" if not found else "both" if len(found) > 1 else found[0]
+    return (f"no_direction:{which}:{','.join({metric: None for name in found for metric in metrics[name]})}",) if which else ()
 
 
 def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ import msgspec
 from tacholog.compare.policy import RowFilter
 from tacholog.compare.requirements.units import SIZES, UNITS
 from tacholog.errors import UnreadableInput
-from tacholog.runs.manifest import LabelName, in_words, read_toml
+from tacholog.runs.manifest import REQUIREMENTS_FILE, LabelName, in_words, read_toml
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.statistics import is_statistic
 
-FILE = "requirements.toml"
+FILE = REQUIREMENTS_FILE
 CONFIDENCE = 0.95
 _TABLES = ("require", "gate")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")

@@ -93,22 +93,22 @@ STATES = {
     "throughput": States(always="transport data_path definition"),
 }
 
-_SAMPLE = re.compile(r"-?\d{1,15}")
-_ONLY_SAMPLES = re.compile(r"-?\d{1,15}(?:\r?\n-?\d{1,15})+(?:\r?\n-?)?\s*")
+_SAMPLE = re.compile(r"-?[0-9]{1,15}")
+_ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
 _SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
-    r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: \d|Messages sent {11}: \d"
-    r"|Message average roundtrip time \d|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
-    r"|\[ *\d+\.\d{3}\] \| cnt: |(?:pub|sub) +\d+: +\d+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
+    r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
+    r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
+    r"|\[ *[0-9]+\.[0-9]{3}\] \| cnt: |(?:pub|sub) +[0-9]+: +[0-9]+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
     r"|\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)"
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")
 _CHATTER = re.compile(
-    r"\[eCAL\]|Sent (?:buffer size|messages) +: \d|Press Enter to |Please start |Waiting for the service \.\.|"
-    r"Start measurement$| {2}(?:loop|snd|msg)_dt\(ms\) ?: |Number of write buffers: \d|Acknowledge timeout: \d"
+    r"\[eCAL\]|Sent (?:buffer size|messages) +: [0-9]|Press Enter to |Please start |Waiting for the service \.\.|"
+    r"Start measurement$| {2}(?:loop|snd|msg)_dt\(ms\) ?: |Number of write buffers: [0-9]|Acknowledge timeout: [0-9]"
 )
 _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
-_PYTHON_LOST = re.compile(r"Package lost after message \d{1,18} -> stop\.")
+_PYTHON_LOST = re.compile(r"Package lost after message [0-9]{1,18} -> stop\.")
 
 # Without the sign of a latency below zero, which two clocks make.
 BULK = (Bulk(rb"\d{1,15}+"),)

@@ -13,13 +13,13 @@ from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number,
 
 KILOBYTE = 1024
 MOST_WARM_UPS = 100
-COUNT = re.compile(r"\d{1,18}")
-_KILOBYTES = re.compile(r"\d{1,15} kB")
-_SIZE = re.compile(r"\d{1,15} k?B")
-TIME = re.compile(r"-?\d{1,15} us")
-PLACED_TIME = re.compile(r"-?\d{1,15} us @ \d{1,18}")
-_RATE = re.compile(r"-?\d{1,15}(?:\.\d\d)? ([kMG]B/s|k?[Mm]sg/s)")
-_RATE_BEGUN = re.compile(r"-?(?:\d{1,15}(?:\.\d{0,2})?(?: [kMmsg/]{1,6})?)?")
+COUNT = re.compile(r"[0-9]{1,18}")
+_KILOBYTES = re.compile(r"[0-9]{1,15} kB")
+_SIZE = re.compile(r"[0-9]{1,15} k?B")
+TIME = re.compile(r"-?[0-9]{1,15} us")
+PLACED_TIME = re.compile(r"-?[0-9]{1,15} us @ [0-9]{1,18}")
+_RATE = re.compile(r"-?[0-9]{1,15}(?:\.[0-9][0-9])? ([kMG]B/s|k?[Mm]sg/s)")
+_RATE_BEGUN = re.compile(r"-?(?:[0-9]{1,15}(?:\.[0-9]{0,2})?(?: [kMmsg/]{1,6})?)?")
 _RATE_BYTES = {"kB/s": 1 << 10, "MB/s": 1 << 20}
 _RATE_UNITS = (["kB/s", "MB/s", "Msg/s"], ["MB/s", "GB/s", "kMsg/s"])
 _PYTHON_UNITS = ["kB/s", "MB/s", "msg/s"]
@@ -169,7 +169,7 @@ PING_PONG = BlockForm(
     rows=(
         RowForm("runs", ("RUNS",), COUNT),
         RowForm("size", ("SIZE",), _KILOBYTES),
-        RowForm("lost", ("Packages lost after message",), re.compile(r"\d{1,18} -> stop\."), optional=True),
+        RowForm("lost", ("Packages lost after message",), re.compile(r"[0-9]{1,18} -> stop\."), optional=True),
         RowForm("mean", ("Message average roundtrip time",), TIME),
     ),
     read=_round_trip,
@@ -189,10 +189,10 @@ class Senders:
             rows=(
                 RowForm("runs", ("Runs",), COUNT),
                 RowForm("size", ("Message size",), _SIZE),
-                RowForm("delay", ("Message delay",), re.compile(r"\d{1,15} ms"), optional=True),
+                RowForm("delay", ("Message delay",), re.compile(r"[0-9]{1,15} ms"), optional=True),
                 RowForm("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
                 RowForm("buffers", ("Memory buffer",), COUNT, optional=True),
-                RowForm("frequency", ("Frequency",), re.compile(r"as fast as possible|\d{1,9}(?:\.\d{1,9})? Hz"), optional=True),
+                RowForm("frequency", ("Frequency",), re.compile(r"as fast as possible|[0-9]{1,9}(?:\.[0-9]{1,9})? Hz"), optional=True),
                 RowForm("zero_copy", ("Zero copy",), re.compile(r"ON|OFF"), optional=True),
                 RowForm("sent", ("Messages sent",), COUNT),
             ),

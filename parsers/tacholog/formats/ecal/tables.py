@@ -17,13 +17,13 @@ _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
 _HEADER = re.compile(r"\| *Payload Size(?: \(kB\))? *\|.*\|")
-_SIZE = re.compile(r"(\d{1,9})(?: (kB|MB))?")
-_VALUE = re.compile(r"\d{1,9}")
+_SIZE = re.compile(r"([0-9]{1,9})(?: (kB|MB))?")
+_VALUE = re.compile(r"[0-9]{1,9}")
 _UNIT = re.compile(r"\((?:[\u00b5\u03bc]|u)s\)")
 _LAYER = re.compile(r"(?:(?:eCAL|[Ii]ceoryx) ?)?(?:(?:SHM|UDP|TCP)(?: ZC)?)?")
 _IN_MICROSECONDS = re.compile(r"latency in [\u00b5\u03bc]s\b")
-_SAMPLES = re.compile(r"\((\d{1,12}) samples(?: 1kB - (\d{1,9})kB / (\d{1,12}) samples > (\d{1,9}) kB)?, zero drops\)")
-_RUNS = re.compile(r"\bruns = (\d{1,12}), message buffer = (\d{1,6})\)")
+_SAMPLES = re.compile(r"\(([0-9]{1,12}) samples(?: 1kB - ([0-9]{1,9})kB / ([0-9]{1,12}) samples > ([0-9]{1,9}) kB)?, zero drops\)")
+_RUNS = re.compile(r"\bruns = ([0-9]{1,12}), message buffer = ([0-9]{1,6})\)")
 _HEAD_LINES = 8
 _SIZE_UNITS = {"kB": KILOBYTE, "MB": KILOBYTE * KILOBYTE}
 

@@ -14,9 +14,9 @@ from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
 from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Found, Line, Number, Record, Side, counted, printed, unit_of_last_place
 
 _MEGABYTE = KILOBYTE * KILOBYTE
-_STREAMED = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?")
-_WHOLE_MEGABYTES = re.compile(r"\d{1,18} MB")
-_LOST = re.compile(rf"\d{{1,20}} bytes \(\d{{1,20}} MB, {_STREAMED.pattern} %\)")
+_STREAMED = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?")
+_WHOLE_MEGABYTES = re.compile(r"[0-9]{1,18} MB")
+_LOST = re.compile(rf"[0-9]{{1,20}} bytes \([0-9]{{1,20}} MB, {_STREAMED.pattern} %\)")
 _MILLISECOND = 1e6
 
 
@@ -139,8 +139,8 @@ BLOCKS: Sequence[BlockForm] = (
             RowForm("sent", ("Sent",), _WHOLE_MEGABYTES),
             RowForm("received", ("Received",), _WHOLE_MEGABYTES),
             RowForm("lost", ("Lost",), _LOST),
-            RowForm("rate", ("Throughput",), re.compile(r"\d{1,15} MB/s")),
-            RowForm("rate2", ("Throughput",), re.compile(r"\d{1,15} GB/s")),
+            RowForm("rate", ("Throughput",), re.compile(r"[0-9]{1,15} MB/s")),
+            RowForm("rate2", ("Throughput",), re.compile(r"[0-9]{1,15} GB/s")),
         ),
         read=_in_one_process,
         ruled=1,
@@ -151,32 +151,33 @@ BLOCKS: Sequence[BlockForm] = (
             RowForm("mean", ("Service call average latency",), TIME),
             RowForm("min", ("Service call min latency",), PLACED_TIME),
             RowForm("max", ("Service call max latency",), PLACED_TIME),
-            RowForm("rate", ("Service throughput",), re.compile(r"\d{1,15} calls/s")),
+            RowForm("rate", ("Service throughput",), re.compile(r"[0-9]{1,15} calls/s")),
         ),
         read=_service,
     ),
     BlockForm(
         rows=(
-            RowForm("sum", ("Sum",), re.compile(r"\d{1,15} {1,2}Msg/s")),
-            RowForm("sum2", ("Sum",), re.compile(r"\d{1,15} kMsg/s")),
-            RowForm("sum3", ("Sum",), re.compile(r"\d{1,15} MMsg/s")),
+            RowForm("sum", ("Sum",), re.compile(r"[0-9]{1,15} {1,2}Msg/s")),
+            RowForm("sum2", ("Sum",), re.compile(r"[0-9]{1,15} kMsg/s")),
+            RowForm("sum3", ("Sum",), re.compile(r"[0-9]{1,15} MMsg/s")),
         ),
         read=_sum,
     ),
 )
 
-_TIME = r"\d{1,9}\.\d{3}"
+_TIME = r"[0-9]{1,9}\.[0-9]{3}"
 _STATISTICS = rf" mean: *({_TIME}) \[ *({_TIME}), *({_TIME})\]"
-_TOPIC = re.compile(r"(pub|sub) {1,4}(\d{1,9}): {1,10}(\d{1,15}) Msg/s")
-_PERFTOOL = re.compile(r"\[ *\d{1,12}\.\d{3}\] \| cnt:")
+_TOPIC = re.compile(r"(pub|sub) {1,4}([0-9]{1,9}): {1,10}([0-9]{1,15}) Msg/s")
+_PERFTOOL = re.compile(r"\[ *[0-9]{1,12}\.[0-9]{3}\] \| cnt:")
 _PUBLISHED = re.compile(
-    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| loop_dt\(ms\){_STATISTICS} \| loop_freq\(Hz\): *(\d{{1,12}}\.\d) \| snd_dt\(ms\){_STATISTICS}"
+    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| loop_dt\(ms\){_STATISTICS} \| loop_freq\(Hz\): *([0-9]{{1,12}}\.[0-9]) \| snd_dt\(ms\){_STATISTICS}"
 )
 _SUBSCRIBED = re.compile(
-    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| lost: *(\d{{1,18}}|\?\?\?) \| msg_dt\(ms\){_STATISTICS} \| msg_freq\(Hz\): *(\d{{1,12}}\.\d)"
+    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| lost: *([0-9]{{1,18}}|\?\?\?) \| msg_dt\(ms\){_STATISTICS} \| msg_freq\(Hz\): *([0-9]{{1,12}}\.[0-9])"
 )
 _EARLY = re.compile(
-    rf"\[[ \d.]+\] \| cnt: *(\d{{1,15}}) \| mean_loop_dt \(ms\): *({_TIME}) \| loop_freq \(Hz\): *(\d{{1,12}}\.\d) \| mean_snd_dt \(ms\): *({_TIME})"
+    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| mean_loop_dt \(ms\): *({_TIME}) \| loop_freq \(Hz\): *([0-9]{{1,12}}\.[0-9])"
+    rf" \| mean_snd_dt \(ms\): *({_TIME})"
 )
 
 

@@ -91,28 +91,28 @@ STATES = {
 _HEADER_OF_BOTH = re.compile(r"\[[ \t]*Bytes,[ \t]*Demand[],]")
 _SIGNS = LineStart(
     r"size, nsamples, Mbit/s, |[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
-    r"|Bytes,Samples,Max,Min,Mean,|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of \d+ samples \("
-    r"|\"\d+ samples of \d+ bytes \(us\)\""
-    r"|\"\d+ bytes; demand \d+ \(|Test of size \d+ and demand \d+ ends\.|FAST-RTPS THROUGHPUT TEST"
+    r"|Bytes,Samples,Max,Min,Mean,|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of [0-9]+ samples \("
+    r"|\"[0-9]+ samples of [0-9]+ bytes \(us\)\""
+    r"|\"[0-9]+ bytes; demand [0-9]+ \(|Test of size [0-9]+ and demand [0-9]+ ends\.|FAST-RTPS THROUGHPUT TEST"
     r"|Starting throughput test (?:publisher|subscriber) agent\s*$|Performing test with this payloads/demands:"
     r"|Statistics for video test|[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
     r"|Printing round-trip times in us, statistics for "
 )
-_BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = (\d{1,9})\s*")
-_ROW = re.compile(r"\d{1,20},.*,.*,.*,")
-_ORPHAN = re.compile(r"\d{1,20}(?:,[\d.]{1,40}){7,19}")
+_BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = ([0-9]{1,9})\s*")
+_ROW = re.compile(r"[0-9]{1,20},.*,.*,.*,")
+_ORPHAN = re.compile(r"[0-9]{1,20}(?:,[0-9.]{1,40}){7,19}")
 _RULE = re.compile(r"[\[\]\-,]{9,}")
 _TITLE = re.compile(r"\[{1,2}TEST\]\[[A-Z]{5,12}\]\[[A-Z]{5,12}\]")
-_ASKED = re.compile(r"Performing test with (\d{1,9}) subscribers and \d{1,12} samples")
-_SAMPLES = re.compile(r"Printing round-trip times in us, statistics for (\d{1,12}) samples")
-_OVERHEAD = re.compile(r"(?:Overhead|(?:Publisher|Subscriber)'s clock access overhead:) (\d{1,9}(?:\.\d{1,12})?) [nu]s")
+_ASKED = re.compile(r"Performing test with ([0-9]{1,9}) subscribers and [0-9]{1,12} samples")
+_SAMPLES = re.compile(r"Printing round-trip times in us, statistics for ([0-9]{1,12}) samples")
+_OVERHEAD = re.compile(r"(?:Overhead|(?:Publisher|Subscriber)'s clock access overhead:) ([0-9]{1,9}(?:\.[0-9]{1,12})?) [nu]s")
 _STOPPED = "EVERYTHING STOPPED FINE"
 _FAILED = re.compile(r"The test expected results, stopping|PROBLEM READING RESULTS;|Error in test")
 _STARTS = re.compile(r"Starting [Tt]hroughput [Tt]est|Reading (?:[Ff]ile|demands file): |Performing test with this payloads/demands:")
 _CHATTER = re.compile(
-    r"\s*$|\*{20,}$|-{71}$|Payload: +\d|Recovery times: |ALL_STOPS Not acked! in |"
-    r"DISCOVERY COMPLETE|REMOVING (?:PUBLISHER|SUBSCRIBER)|Command: [A-Z_]+$|R?COMMAND: \d+$|Publisher has new test ready\.\.\.|Sending results|"
-    r"TEST OF SIZE: \d+ ENDS|TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
+    r"\s*$|\*{20,}$|-{71}$|Payload: +[0-9]|Recovery times: |ALL_STOPS Not acked! in |"
+    r"DISCOVERY COMPLETE|REMOVING (?:PUBLISHER|SUBSCRIBER)|Command: [A-Z_]+$|R?COMMAND: [0-9]+$|Publisher has new test ready\.\.\.|Sending results|"
+    r"TEST OF SIZE: [0-9]+ ENDS|TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
     r"(?:Pub: |Sub:? )?(?:Waiting for (?:command|data) discovery|Discovery (?:command|data) complete)|Waiting clean state|"
     r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
@@ -246,14 +246,14 @@ class _FastRtpsOutput:
 
 
 _LINES = (
-    ("last", re.compile(r"Last Received Sample: (\d{1,20})")),
-    ("lost", re.compile(r"Lost Samples: (\d{1,20})")),
-    ("received", re.compile(r"Received Samples: (\d{1,20})")),
-    ("rate", re.compile(r"Samples per second: (\d{1,20}(?:\.\d{1,9})?(?:e[+-]\d\d)?|-?nan|-?inf)")),
-    ("test", re.compile(r"Test of size (\d{1,18} and demand \d{1,18}) ends\.")),
+    ("last", re.compile(r"Last Received Sample: ([0-9]{1,20})")),
+    ("lost", re.compile(r"Lost Samples: ([0-9]{1,20})")),
+    ("received", re.compile(r"Received Samples: ([0-9]{1,20})")),
+    ("rate", re.compile(r"Samples per second: ([0-9]{1,20}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?|-?nan|-?inf)")),
+    ("test", re.compile(r"Test of size ([0-9]{1,18} and demand [0-9]{1,18}) ends\.")),
 )
 _NEXT = {"": ("last",), "last": ("lost",), "lost": ("received", "rate"), "received": ("rate",), "rate": ("test",)}
-_SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Samples|Samples per second): |(Test of size) \d")
+_SUBSCRIBERS_WORDS = re.compile(r"(Last Received Sample|Lost Samples|Received Samples|Samples per second): |(Test of size) [0-9]")
 
 
 class _Subscriber:

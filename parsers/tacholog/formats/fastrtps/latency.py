@@ -29,8 +29,8 @@ from tacholog.formats.kit import (
 )
 
 _BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
-_CELL = r"-?\d{{1,15}}\.\d{{{0}}}|-?nan"
-_COUNT = r"\d{1,18}"
+_CELL = r"-?[0-9]{{1,15}}\.[0-9]{{{0}}}|-?nan"
+_COUNT = r"[0-9]{1,18}"
 _COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
 
 
@@ -138,11 +138,11 @@ class DecimalCommas:
         return Broken(_COMMAS)
 
 
-_VALUE = r"\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d\d)?"
-_OF_ONE_SIZE = re.compile(r'"Minimum of (\d{1,12}) samples \((reliable|besteffort)\)","Average of \1 samples \(\2\)"')
-_OF_ALL_SIZES = re.compile(r'"\d{1,12} samples of \d{1,12} bytes \(us\)"(?:,"\d{1,12} samples of \d{1,12} bytes \(us\)"){0,99},?')
-_OF_DEMANDS = re.compile(r'"\d{1,12} bytes; demand \d{1,12} \(\S{1,20}\)"(?:,"\d{1,12} bytes; demand \d{1,12} \(\S{1,20}\)"){0,999},?')
-_DEMAND = re.compile(r'"(\d{1,12}) bytes; demand (\d{1,12}) \((\S{1,20})\)"')
+_VALUE = r"[0-9]{1,15}(?:\.[0-9]{1,15})?(?:e[+-][0-9][0-9])?"
+_OF_ONE_SIZE = re.compile(r'"Minimum of ([0-9]{1,12}) samples \((reliable|besteffort)\)","Average of \1 samples \(\2\)"')
+_OF_ALL_SIZES = re.compile(r'"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"(?:,"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"){0,99},?')
+_OF_DEMANDS = re.compile(r'"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"(?:,"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"){0,999},?')
+_DEMAND = re.compile(r'"([0-9]{1,12}) bytes; demand ([0-9]{1,12}) \((\S{1,20})\)"')
 _PAIR = re.compile(rf'"({_VALUE})","({_VALUE})"')
 _VALUES = re.compile(rf'"{_VALUE}"(?:,"{_VALUE}"){{0,999}},?')
 _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort": "best-effort"}

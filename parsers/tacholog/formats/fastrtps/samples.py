@@ -25,7 +25,7 @@ from tacholog.formats.kit import (
 )
 
 HEADER = "Sample,Payload[Bytes],Latency[us]"
-_SAMPLE = re.compile(r"(\d{1,15}),(\d{1,15}),(\d{1,12}(?:\.\d{1,12})?(?:e[+-]\d\d)?)")
+_SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
 _UNITS_PER_MICROSECOND = 10**6  # Kept to the picosecond: six digits of a microsecond.
 _NS_PER_UNIT = 1e-3
 # At most six digits behind the point, and no exponent: all others are rounded, one by one.

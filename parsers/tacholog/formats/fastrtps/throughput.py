@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MILLISECOND = 1_000_000
-_COUNT = r"\d{1,20}"
-_THREE = r"\d{1,24}\.\d{3}"
-_ROW_ENDS = r"(?:[^\d.,].*)?"  # Text of a page that stuck to the last row of its table.
+_COUNT = r"[0-9]{1,20}"
+_THREE = r"[0-9]{1,24}\.[0-9]{3}"
+_ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
 ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
 _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
 
@@ -67,7 +67,7 @@ _T2 = "bytes demand sent sent_time sent_rate sent_mbit received lost received_ti
 _T3 = _T2.replace("demand ", "demand recovery ")
 _PUBLISHER, _SUBSCRIBER = "[SentSamples,SendTime(us),{}MBits/sec]", "[RecSamples,LostSamples,RecTime(us),{}MBits/sec]"
 _SIDES = _PUBLISHER + _SUBSCRIBER
-_LOOSE = r"\d{1,18}(?:\.\d{1,9})?(?:e[+-]\d\d)?"
+_LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> DemandForm:
@@ -220,7 +220,7 @@ def _losses(sent: int, received: int | None, lost: int | None) -> Iterator[Numbe
 
 
 def _time(metric: str, microseconds: str) -> Number:
-    whole_or_thousandths = re.fullmatch(rf"{_COUNT}(?:\.\d{{3}})?", microseconds)
+    whole_or_thousandths = re.fullmatch(rf"{_COUNT}(?:\.[0-9]{{3}})?", microseconds)
     last_place = 10.0 ** -len(microseconds.partition(".")[2]) if whole_or_thousandths else unit_of_last_place(float(microseconds))
     return printed(metric, "total", round(float(microseconds) * MICROSECOND, 3), last_place * MICROSECOND)
 

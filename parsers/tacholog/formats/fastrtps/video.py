@@ -15,8 +15,8 @@ from tacholog.formats.kit import Broken, Conditions, Line, Number, Record, impos
 
 DEFINITION = "fastrtps-video"
 _RATE, _LOST = "message_rate", "messages_lost"
-_COUNT, _CELL = r"[1-9]\d{0,9}", r"-?\d{1,12}\.\d\d|-?nan"
-_LOOSE_CELL = r"-?\d{1,12}(?:\.\d{1,9})?(?:e[+-]\d\d)?|-?nan"
+_COUNT, _CELL = r"[1-9][0-9]{0,9}", r"-?[0-9]{1,12}\.[0-9][0-9]|-?nan"
+_LOOSE_CELL = r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?|-?nan"
 
 
 class VideoForm(NamedTuple):

@@ -63,22 +63,22 @@ STATES = {
 
 _PIECE = (
     r"Started Ponger, press ctrl-c to stop|Started Pinger with the first ?|"
-    r"\d{1,9} values ignored\(x\)(?:, good\(\.\), congested\(C\))?, press ctrl-c to get results"
+    r"[0-9]{1,9} values ignored\(x\)(?:, good\(\.\), congested\(C\))?, press ctrl-c to get results"
 )
 _STARTED = re.compile(rf"(?:{_PIECE}){{1,8}}")
 _PROGRESS = re.compile(r"[x.C]+")
-_LOGGED = re.compile(r"\d{14}\.\d{9} [A-Z]{1,12} *: .*")
+_LOGGED = re.compile(r"[0-9]{14}\.[0-9]{9} [A-Z]{1,12} *: .*")
 _NOTHING = "Nothing comes back - multicast might be disabled (need to disable firewall)"
 _ONE_WAY = "if clock is synced, one way latency (sec):"
 _CRASH = re.compile(r"terminate called .*|  what\(\):  .*")
 
-_PINGS = re.compile(r"(?P<kind>Ping|PingGT1K|Ping0cpy) : msgSize=(?P<size>\d{1,18}) msgPerSec=(?P<rate>\d{1,10})")
+_PINGS = re.compile(r"(?P<kind>Ping|PingGT1K|Ping0cpy) : msgSize=(?P<size>[0-9]{1,18}) msgPerSec=(?P<rate>[0-9]{1,10})")
 _PINGS_MARK = re.compile(r"Ping\w{0,4} : msgSize=")
-_TIME = r"-?\d{1,9}\.\d{9}"
-_SPREAD = r"-?nan|\d{1,18}(?:\.\d{1,12})?(?:e[-+]\d{2})?"
-_MEASURED = rf"mean=(?P<mean>{_TIME}) std_dev=(?P<std>{_SPREAD}) min=(?P<min>{_TIME}) max=(?P<max>{_TIME}) sampleSize=(?P<samples>\d{{1,18}})"
+_TIME = r"-?[0-9]{1,9}\.[0-9]{9}"
+_SPREAD = r"-?nan|[0-9]{1,18}(?:\.[0-9]{1,12})?(?:e[-+][0-9]{2})?"
+_MEASURED = rf"mean=(?P<mean>{_TIME}) std_dev=(?P<std>{_SPREAD}) min=(?P<min>{_TIME}) max=(?P<max>{_TIME}) sampleSize=(?P<samples>[0-9]{{1,18}})"
 _STATISTICS = rf"(?:NA sampleSize=0|{_MEASURED})"
-_ROUND_TRIP = re.compile(rf"round trip time \(sec\):\((?P<received>\d{{1,18}})/(?P<sent>\d{{1,18}})\):{_STATISTICS}")
+_ROUND_TRIP = re.compile(rf"round trip time \(sec\):\((?P<received>[0-9]{{1,18}})/(?P<sent>[0-9]{{1,18}})\):{_STATISTICS}")
 _ONE_WAY_RESULT = re.compile(_STATISTICS)
 _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cpy": "zero-copy"}
 _LOGGED_BETWEEN = 100  # Lines of the logger that may come between a size and its result.

@@ -13,7 +13,7 @@ import shlex
 import msgspec
 
 _LOOP = re.compile(r"for (?P<name>[a-z]{1,8}) in (?P<values>[^;]{1,400}); do (?:a=\(\$(?P<split>[a-z]{1,8})\); )?(?P<command>[^;]{1,1500}); done")
-_VARIABLE = re.compile(r"\$(?:\{a\[(?P<index>\d)\]\}|(?P<name>[a-z]{1,8})\b)")
+_VARIABLE = re.compile(r"\$(?:\{a\[(?P<index>[0-9])\]\}|(?P<name>[a-z]{1,8})\b)")
 _OPTIONS = {"--msgSize": "payload_bytes", "-m": "payload_bytes", "--msgPerSec": "messages_per_s"}
 _SHELL = frozenset("$`;|&<>(){}")
 
@@ -46,7 +46,7 @@ def _holds_shell(word: str) -> bool:
 
 def _are_numbers(value: list[str], last: int) -> bool:
     """Whether what a loop runs over once has a number in each place up to the last."""
-    return len(value) > last and all(part.isdecimal() for part in value)
+    return len(value) > last and all(part.isascii() and part.isdecimal() for part in value)
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:

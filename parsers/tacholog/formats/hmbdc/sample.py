@@ -23,7 +23,7 @@ from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Facts, Fou
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
 
-_TITLE = re.compile(rf"\s*{TITLE} \(updated with release (?P<release>\d[\w.-]{{0,20}})\*?\)")
+_TITLE = re.compile(rf"\s*{TITLE} \(updated with release (?P<release>[0-9][\w.-]{{0,20}})\*?\)")
 _COLUMNS = re.compile(
     r"transport {2,}reliability/scalability {2,}"
     r"(?:1-way latency measured on following hardware/OS|latency performance measured on following hardware with (?P<system>\S.{0,40}))"
@@ -33,17 +33,17 @@ _RULER = re.compile(r"-{20,}")
 _NOTES, _RESULT = 20, 53
 _BLOCK_LINES = 64
 
-_VALUE = r"(?P<{0}>\d{{1,9}})(?P<{0}_unit>ns|us|ms|s)"
-_SIZES = r"\((?P<size>\d{1,12})(?P<size_unit>B|KB|MB|GB)-(?P<size_high>\d{1,12})(?P<size_high_unit>B|KB|MB|GB)\)"
+_VALUE = r"(?P<{0}>[0-9]{{1,9}})(?P<{0}_unit>ns|us|ms|s)"
+_SIZES = r"\((?P<size>[0-9]{1,12})(?P<size_unit>B|KB|MB|GB)-(?P<size_high>[0-9]{1,12})(?P<size_high_unit>B|KB|MB|GB)\)"
 _MESSAGES = rf"for (?:(?P<kind>loopback|network|0cpy|regular) )?messages {_SIZES}"
 _RANGE = re.compile(rf"{_VALUE.format('low')} - {_VALUE.format('high')} {_MESSAGES}")
 _BOUND = re.compile(rf"(?P<bound>~|less than ){_VALUE.format('value')} (?:{_MESSAGES}|\((?P<note>[a-z ]{{3,60}})\))")
 _HUNDREDS = re.compile(r"hundreds of nano seconds(?: for (?P<kind>0cpy|regular) messages| \((?P<note>[a-z ]{3,60})\))?")
 _PROSE = re.compile(r"slightly better than (?:tcpcast|rmcast|rnetmap)")
-_ROW = re.compile(r"(?P<block>\d)\.(?P<row>\d)\) (?P<text>\S.*)")
+_ROW = re.compile(r"(?P<block>[0-9])\.(?P<row>[0-9])\) (?P<text>\S.*)")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "B": 1, "KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 
-_SECTION = re.compile(r"(?P<row>\d\.\d)\)\s*")
+_SECTION = re.compile(r"(?P<row>[0-9]\.[0-9])\)\s*")
 _COMMAND = re.compile(r"(?P<letter>\[[a-z]\]) (?P<command>\S.{0,2000})")
 _COMMANDS_A_ROW = 8
 _COMMANDS_TITLE = "commands and notes when obtaining the above performance data"

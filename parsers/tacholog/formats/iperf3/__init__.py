@@ -52,9 +52,9 @@ STATES = {
 
 BULK = bulk.BULK
 _HEAD = LineStart(
-    rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port \d+\r?$|"
+    rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
-    rf"Server listening on \d+(?: \(test #\d+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
+    rf"Server listening on [0-9]+(?: \(test #[0-9]+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
     rf"\s*\"version\":\s*\"iperf 3\.|{SIGN.pattern}"
 )
 

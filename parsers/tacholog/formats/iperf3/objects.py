@@ -21,7 +21,7 @@ _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
 _ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
 _ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
-_VERSION = re.compile(r"(?:iperf )?(\d{1,3})\.(\d{1,3})(?!\d)")
+_VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
 _Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
 

@@ -19,13 +19,13 @@ _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
     r"(?:(?P<columns> {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams) *)?"
 )
-_ROW_MARK = re.compile(r"\[(?: *\d{1,5}|SUM)\](?:\[[TR]X-[CS]\])? {1,4}\d{1,6}\.\d\d-")
+_ROW_MARK = re.compile(r"\[(?: *[0-9]{1,5}|SUM)\](?:\[[TR]X-[CS]\])? {1,4}[0-9]{1,6}\.[0-9][0-9]-")
 _ROW = re.compile(
-    r"\[(?P<id> *\d{1,5}|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? {1,4}(?P<start>\d{1,6}\.\d\d)-(?P<end>\d{1,6}\.\d\d) {1,5}sec"
-    r" {1,4}(?P<transfer>\d{1,7}(?:\.\d{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
-    r" {1,4}(?P<rate>\d{1,9}(?:\.\d{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
-    r"(?: {2,24}(?P<count>\d{1,12})(?: {1,4}(?P<cwnd>\d{1,7}(?:\.\d{1,2})?) [KMGT]?Bytes)?"
-    r"| {2}(?P<jitter>\d{1,15}\.\d{3}) ms {2}(?P<lost>-?\d{1,12})/(?P<total>\d{1,12}) \((?:-?nan|[\d.]{1,9}(?:e[-+]\d\d)?)%\))?"
+    r"\[(?P<id> *[0-9]{1,5}|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? {1,4}(?P<start>[0-9]{1,6}\.[0-9][0-9])-(?P<end>[0-9]{1,6}\.[0-9][0-9]) {1,5}sec"
+    r" {1,4}(?P<transfer>[0-9]{1,7}(?:\.[0-9]{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
+    r" {1,4}(?P<rate>[0-9]{1,9}(?:\.[0-9]{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
+    r"(?: {2,24}(?P<count>[0-9]{1,12})(?: {1,4}(?P<cwnd>[0-9]{1,7}(?:\.[0-9]{1,2})?) [KMGT]?Bytes)?"
+    r"| {2}(?P<jitter>[0-9]{1,15}\.[0-9]{3}) ms {2}(?P<lost>-?[0-9]{1,12})/(?P<total>[0-9]{1,12}) \((?:-?nan|[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -38,27 +38,28 @@ _NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitte
 _BEFORE_A_SUMMARY = {"", _SUMMARY}
 _DASHES = "- " * 25
 
-_CLIENT = re.compile(r"Connecting to host \S{1,255}, port \d{1,5}")
-_ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port \d{1,5}")
+_CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
+_ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
-_STREAM = re.compile(r"\[(?P<id> {0,2}\d{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port \d{1,5} connected (?:to|with) \S{1,64} port \d{1,5}")
+_STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
-    r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>\d{1,4}) streams, (?P<block>\d{1,9}) byte blocks, "
-    r"omitting \d{1,6} seconds, (?:(?P<seconds>\d{1,6}) second test|\d{1,18} (?:bytes|blocks) to send), tos \d{1,3}(?:, target bitrate \S{1,20})?"
+    r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
+    r"omitting [0-9]{1,6} seconds, (?:(?P<seconds>[0-9]{1,6}) second test|[0-9]{1,18} (?:bytes|blocks) to send), "
+    r"tos [0-9]{1,3}(?:, target bitrate \S{1,20})?"
 )
 _PROCESSORS = re.compile(
     r"CPU Utilization: local/(?P<role>sender|receiver) (?P<local>{0})% \((?P<local_user>{0})%u/(?P<local_system>{0})%s\), "
-    r"remote/(?:sender|receiver) (?P<remote>{0})% \((?P<remote_user>{0})%u/(?P<remote_system>{0})%s\)".replace("{0}", r"\d{1,5}\.\d")
+    r"remote/(?:sender|receiver) (?P<remote>{0})% \((?P<remote_user>{0})%u/(?P<remote_system>{0})%s\)".replace("{0}", r"[0-9]{1,5}\.[0-9]")
 )
 _TIME = re.compile(r"Time: (?P<date>.{1,60})")
-_VERSION = re.compile(r"iperf (?P<version>3\.\d[\w.+-]{0,20})")
+_VERSION = re.compile(r"iperf (?P<version>3\.[0-9][\w.+-]{0,20})")
 _STOPPED = re.compile(r"iperf3: (?P<reason>(?:interrupt - )?the (?:client|server) has (?:terminated|unexpectedly closed the connection))")
 _FAILED = re.compile(r"iperf3: (?:error - )?(?P<reason>.{1,300})")
 _CHATTER = re.compile(
     r"Reverse mode, remote host \S{1,255} is sending|"
-    r"-{20,80}|Server listening on \S{1,10}(?: \(test #\d{1,9}\))?|Control connection MSS \d{1,6}|"
+    r"-{20,80}|Server listening on \S{1,10}(?: \(test #[0-9]{1,9}\))?|Control connection MSS [0-9]{1,6}|"
     r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
-    r"\[ {0,2}\d{1,5}\] Sent \d{1,12} datagrams|"
+    r"\[ {0,2}[0-9]{1,5}\] Sent [0-9]{1,12} datagrams|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}"
 )

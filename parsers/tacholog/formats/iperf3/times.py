@@ -12,9 +12,13 @@ from email.utils import format_datetime, parsedate_to_datetime
 
 from tacholog.formats.kit import Line
 
-STAMP = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?) "
+_TWO = "[0-9]{2}"
+STAMP = (
+    rf"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{{2}} [ 0-9][0-9] {_TWO}:{_TWO}:{_TWO} [0-9]{{4}}"
+    rf"|[0-9]{{4}}-{_TWO}-{_TWO}[T ]{_TWO}:{_TWO}:{_TWO}(?:Z|[+-]{_TWO}:?{_TWO})?) "
+)
 _STAMP = re.compile(STAMP)
-_ISO = re.compile(r"\d{4}-")
+_ISO = re.compile(r"[0-9]{4}-")
 # By strptime the names would depend on the locale of whoever reads the log.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LATEST = 2**34

@@ -89,7 +89,7 @@ class Bulk(NamedTuple):
     r"""A shape of line of which a log has thousands in a row.
 
     ``line`` is a pattern that matches one such line without its end: ASCII, always with the same count of numbers, none of more than 15 digits,
-    none with a sign. It must not backtrack: end each repetition with ``+``, as in ``\d{1,15}+``.
+    none with a sign. It must not backtrack: end each repetition with ``+``, as in ``[0-9]{1,15}+``.
 
     With ``read``, each line of a run is one record like that of the run's first line, and shares its conditions. ``parse`` reads the first and the
     last line as ever, and ``read`` those between: it takes the numbers (an array with a row for each line) and the first line's record, and returns

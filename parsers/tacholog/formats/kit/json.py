@@ -22,7 +22,7 @@ JsonScalar = str | int | float | bool | None
 JsonResult = Record | Facts | Broken | None
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?\d{1,20}(?:\.\d{1,25})?(?:[eE][-+]?\d{1,3})?)(?![\w.])|"
+    r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}

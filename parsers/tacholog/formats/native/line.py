@@ -88,7 +88,7 @@ def count(fields: Fields, key: str) -> int:
 def decimal(fields: Fields, key: str) -> float:
     """The number under a key; it raises what `count` does."""
     text = fields[key]
-    if re.fullmatch(r"\d{1,19}(\.\d+)?", text) is None:
+    if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
         raise ValueError(f"{key}={text} is no number")
     return float(text)
 

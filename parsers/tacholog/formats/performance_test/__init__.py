@@ -75,7 +75,7 @@ _ENDINGS = {
     "Caught signal. Exiting.": Facts(status="truncated", reason="Caught signal. Exiting."),
 }
 _HEADER = re.compile(r"T_experiment,\s*T_loop,\s*received,")
-_ROW = re.compile(r"-?\d{1,12}\.\d{1,9},\s*-?\d{1,12}\.\d{1,9},")
+_ROW = re.compile(r"-?[0-9]{1,12}\.[0-9]{1,9},\s*-?[0-9]{1,12}\.[0-9]{1,9},")
 _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
 _TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
 _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
@@ -261,9 +261,9 @@ def _type_as_topic(topic: str) -> str | None:
 
 
 def _positive(text: str | None) -> float | None:
-    value = float(text) if text and re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text) else 0.0
+    value = float(text) if text and re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", text) else 0.0
     return value if value > 0 and isfinite(value) else None
 
 
 def _count(text: str | None) -> int | None:
-    return int(text) if text and re.fullmatch(r"\d{1,9}", text) else None
+    return int(text) if text and re.fullmatch(r"[0-9]{1,9}", text) else None

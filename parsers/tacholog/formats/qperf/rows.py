@@ -75,8 +75,8 @@ _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait"
 
 _ROW = re.compile(r" {4}(?P<name>[a-z][a-z_]{0,30}) {2,32}= {2}(?P<value> {0,40}\S.{0,200})")
 _VALUE = re.compile(
-    r" *(?P<number>(?:\d{1,3}(?:,\d{3}){1,5}|\d{1,18})(?:\.\d{1,15})?) (?P<unit>|[A-Za-z/]{1,9}|% cpus)"
-    r"(?: \((?P<exact>\d{1,3}(?:,\d{3}){0,5})\))?"
+    r" *(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?) (?P<unit>|[A-Za-z/]{1,9}|% cpus)"
+    r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"
 )
 
 

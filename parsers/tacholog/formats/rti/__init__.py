@@ -82,13 +82,13 @@ _SIGNS = (
 )
 # Each pattern begins with a letter: looking for one of several words takes ten times as long.
 _WITHIN = (
-    re.compile(r"Length: +\d+ +Latency: +Ave"),
-    re.compile(r"One[ -][wW]ay Latency: +\d+ [un\u03bc\u00b5]s"),
+    re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
+    re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),
     re.compile(r"Length \(Bytes\), (?:Ave|Latency|Total Samples)"),
     re.compile(r"Sample Size \(Bytes\), (?:Ave|Latency|Total Samples)"),
 )
 _STARTS = LineStart(
-    r"RTI Perftest (?:Master|Develop|\d)|"
+    r"RTI Perftest (?:Master|Develop|[0-9])|"
     r"Subscribers\s+(?:Min|Sample Size \(Bytes\))\b|Total Samples(?: \|)?\s+A(?:ve|vg) Samples/s(?: \|)?$|"
     r"(?:Length|Bytes|Size \(Bytes\))[\s|]{1,5}(?:A(?:ve|vg) \([u\u03bc\u00b5]s\)[\s|]{1,5}Std\b|Packets[\s|]{1,5}Packets/s\b)"
 )

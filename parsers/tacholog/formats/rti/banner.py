@@ -14,8 +14,8 @@ import msgspec
 from tacholog.formats.kit import Conditions, Facts, Found, Line
 
 _VERSION = re.compile(
-    r"RTI Perftest (?P<version>Master|Develop|\d+(?:\.\d+)+)\S*(?: (?P<commit>[0-9a-f]{6,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
-    r"(?: \(RTI Connext[A-Za-z ]{0,40} (?P<system>\d[\w.]*)\))?\s*"
+    r"RTI Perftest (?P<version>Master|Develop|[0-9]+(?:\.[0-9]+)+)\S*(?: (?P<commit>[0-9a-f]{6,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
+    r"(?: \(RTI Connext[A-Za-z ]{0,40} (?P<system>[0-9][\w.]*)\))?\s*"
 )
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
 _KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
@@ -24,9 +24,9 @@ _ENVIRONMENT = (
     *("XML File", "Nic", "Use Multicast", "Turbo Mode", "AutoThrottle", "TCP LAN/WAN mode", "Kind"),
 )
 _CHATTER = re.compile(
-    r"\s*$|\s*\(Use \"-latencyTest\"|Setting timeout to \d+ seconds|Sending \d+ initialization pings|Finishing test|"
+    r"\s*$|\s*\(Use \"-latencyTest\"|Setting timeout to [0-9]+ seconds|Sending [0-9]+ initialization pings|Finishing test|"
     r"Waiting for subscribers announcement|\[IMPORTANT\]|nohup: ignoring input|"
-    r"RTI Connext .*[Ll]icense|Expires on |Pulled samples: +\d|Samples (?:Ping|Pong) (?:Reader|Writer) Queue|"
+    r"RTI Connext .*[Ll]icense|Expires on |Pulled samples: +[0-9]|Samples (?:Ping|Pong) (?:Reader|Writer) Queue|"
     r"ProcessMessage: message content no valid|Latency results are only shown|"
     r"(?:If you are interested in latency results|increase the Pong frequency|Alternatively you can increase the number|"
     r"\(-numIter\) or the time for the test|are sending large data, make sure|in the Subscriber side\.)|"
@@ -37,15 +37,15 @@ _FAILURE = re.compile(
     r"terminate called after throwing )"
 )
 _NO_LATENCY = re.compile(r"No Pong samples have been received")
-_DISCOVERY = re.compile(r"Waiting to discover (?P<count>\d{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
+_DISCOVERY = re.compile(r"Waiting to discover (?P<count>[0-9]{1,6}) (?P<whom>publishers|subscribers) ?\.\.\.")
 _STARTED = re.compile(r"(?:Waiting for|Publishing|Sending) data ?\.\.\.")
 _ENDED = re.compile(r".{0,32}Test ended\.\s*")  # Runs over TLS print stray bytes in front.
 _CUSTOM_TYPE = re.compile(r"Custom Type provided: '(?P<type>[^']{1,200})'")
 _MODE = re.compile(r"Mode: (?P<mode>LATENCY|THROUGHPUT) TEST")
-_SKEW = re.compile(r"Clock skew suspected: received time -?\d{1,20} usec, sent time -?\d{1,20} usec")
-_SKEWED = re.compile(r"The following latency result may not be accurate because clock skew happens \d+ times")
+_SKEW = re.compile(r"Clock skew suspected: received time -?[0-9]{1,20} usec, sent time -?[0-9]{1,20} usec")
+_SKEWED = re.compile(r"The following latency result may not be accurate because clock skew happens [0-9]+ times")
 _PONGS = re.compile(r"Too many latency pongs received\.")
-_LATENCY_COUNT = re.compile(r"1 latency sample every (\d{1,12}) samples")
+_LATENCY_COUNT = re.compile(r"1 latency sample every ([0-9]{1,12}) samples")
 _YES = {"Yes": True, "No": False}
 
 
@@ -159,18 +159,18 @@ def _reliability(value: str) -> Conditions:
 
 
 def _batching(value: str) -> Conditions:
-    size = re.match(r"(\d{1,12}) Bytes", value)
+    size = re.match(r"([0-9]{1,12}) Bytes", value)
     return Conditions(batch_bytes=int(size[1]) if size else 0 if value.startswith(("No", "Disabled")) else None)
 
 
 def _rate(value: str) -> Conditions:
-    if rate := re.match(r"(\d{1,12}) Samples/s", value):
+    if rate := re.match(r"([0-9]{1,12}) Samples/s", value):
         return Conditions(load_mode="paced", offered_rate_per_s=float(rate[1]) or None)
-    return Conditions(load_mode="paced" if re.match(r"\d{1,18} bps", value) else None)
+    return Conditions(load_mode="paced" if re.match(r"[0-9]{1,18} bps", value) else None)
 
 
 def _duration(value: str) -> Conditions:
-    seconds = re.fullmatch(r"(\d{1,9}) seconds", value)
+    seconds = re.fullmatch(r"([0-9]{1,9}) seconds", value)
     return Conditions(planned_duration_s=float(seconds[1]) or None if seconds else None)
 
 

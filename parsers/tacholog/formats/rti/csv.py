@@ -21,7 +21,7 @@ from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, UNIT, PrintStyle, Ra
 
 Kind = Literal["running latency", "latency", "running throughput", "throughput"]
 
-_TITLE = re.compile(r"(?:Intervals One-[wW]ay Latency|Intervals? Throughput) for \d{1,19} Bytes:|One-[wW]ay Latency Summary:|Throughput Summary:")
+_TITLE = re.compile(r"(?:Intervals One-[wW]ay Latency|Intervals? Throughput) for [0-9]{1,19} Bytes:|One-[wW]ay Latency Summary:|Throughput Summary:")
 _CPU_HEAD = r"(?P<cpu>, CPU \(%{1,2}\))?"
 _LOSS_HEAD = r", Lost Samples, Lost Samples \(%{1,2}\)" + _CPU_HEAD
 _SIZE_HEAD = r"(?:Length|Sample Size) \(Bytes\)"
@@ -39,7 +39,7 @@ _HEADS: dict[Kind, re.Pattern[str]] = {
 }
 _HEAD_START = re.compile(r"\s*(?:Length|Sample Size) \(Bytes\),")
 _BARE_CPU_HEAD = re.compile(r", CPU \(%{1,2}\)")  # C# prints it on a line of its own where it leaves out the rest of the head.
-_ROW = re.compile(r"\s*\d{1,40}\s*,%?\s*\d{1,40}\s*[,.]")
+_ROW = re.compile(r"\s*[0-9]{1,40}\s*,%?\s*[0-9]{1,40}\s*[,.]")
 _DECIMALS: dict[Kind, tuple[int, ...]] = {
     "running latency": (0, 0, 0, 1, 0, 0),
     "latency": (0, 0, 1, 0, 0, 0, 0, 0, 0, 0),
@@ -68,7 +68,7 @@ def _row(kind: Kind, decimals: Sequence[int], point: str, closed: _Head | None =
     comma = r"\s*,\s*" if point == r"\." else r",\s+"
 
     def cell(places: int, most: int = 40) -> str:
-        return rf"\d{{1,{most}}}{point}\d{{{places}}}" if places else rf"\d{{1,{most}}}"
+        return rf"[0-9]{{1,{most}}}{point}[0-9]{{{places}}}" if places else rf"[0-9]{{1,{most}}}"
 
     gaps = ["", *([comma] * (len(decimals) - 1))]
     if kind == "latency":
@@ -163,7 +163,7 @@ class CsvTable:
         # A comma that separates cells has a blank behind it; a decimal comma of Java has none.
         point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (r"\.", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
-        has_decimals = re.search(rf"{point}\d+\s*\Z", line.text)  # Which they are, the patterns say.
+        has_decimals = re.search(rf"{point}[0-9]+\s*\Z", line.text)  # Which they are, the patterns say.
         for text in (line.text.strip(), closed) if has_decimals else (closed,):
             for pattern in _closed_rows(self._head, point):
                 if found := pattern.fullmatch(text):
@@ -219,7 +219,7 @@ class CsvTable:
 
 
 def _fits(cell: str, places: int) -> bool:
-    return re.fullmatch(rf"-?\d{{1,40}}(?:\.\d{{1,{places}}})?" if places else r"\d{1,40}", cell) is not None
+    return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{places}}})?" if places else r"[0-9]{1,40}", cell) is not None
 
 
 def _filled(cell: str, places: int) -> str:

@@ -214,8 +214,8 @@ def _loss(received: int, lost: int, percent: str | None) -> tuple[Number, ...] |
 def cpu(text: str, statistic: str = "mean", factor: float = 1.0) -> Number:
     """Processor time of the process, of which 100 % is the whole machine."""
     plain = re.sub("[\u00a0\u202f]", "", text)
-    if re.search(r"[.,]\d{3}[.,]", plain):
-        plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain)
+    if re.search(r"[.,][0-9]{3}[.,]", plain):
+        plain = re.sub(r"[.,](?=[0-9]{3}(?:\D|$))", "", plain)
     place = unit_of_last_decimal(plain) * factor
     return printed("cpu_of_machine", statistic, round(to_float(plain) * factor, 6), place)
 

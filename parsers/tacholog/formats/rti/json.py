@@ -14,9 +14,9 @@ from tacholog.formats.kit import Broken, Found, Line, Number, Record, found_on
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.figures import PrintStyle, Rates, cpu, extremes, latency, running_latency, serialization, throughput
 
-_LENGTH = re.compile(r'\s*"length":(?P<size>\d{1,40}),\s*')  # No blank: that is in an interval.
+_LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # No blank: that is in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
-_FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?\d{1,40}(?:[.,]\d{1,3})?)(?P<comma>,?)\s*')
+_FIELD = re.compile(r'\s*"(?P<key>[a-zA-Z0-9_./]{1,20})": (?P<value>-?[0-9]{1,40}(?:[.,][0-9]{1,3})?)(?P<comma>,?)\s*')
 _DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
 _STRUCTURE = re.compile(r"(?P<signs>[\s{}\[\],]*[{}\[\],])(?P<rest>.*)")
 MISSING = Broken("keys of this object are missing or out of place")

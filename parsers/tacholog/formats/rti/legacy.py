@@ -12,19 +12,19 @@ from tacholog.formats.kit import Broken, Conditions, Found, Line, Number, Record
 from tacholog.formats.rti import figures
 from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns
 
-_WHOLE = r"\d{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
-_REAL = r"\d{1,40}(?:[.,]\d{1,3})?"
-_PERCENT = r"\((?P<percent>\d{1,3}[.,]\d{1,2})\s?(?:%|\(%\))\)"
-_PERCENTAGE = r"(?P<cpu>\d{1,12}(?:[.,\u00a0\u202f]\d{3}){0,3}(?:[.,]\d{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
+_WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
+_REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
+_PERCENT = r"\((?P<percent>[0-9]{1,3}[.,][0-9]{1,2})\s?(?:%|\(%\))\)"
+_PERCENTAGE = r"(?P<cpu>[0-9]{1,12}(?:[.,\u00a0\u202f][0-9]{3}){0,3}(?:[.,][0-9]{1,15})?)[\s\u00a0\u202f]?(?P<sign>%|percent|\(%\))"
 _CPU = rf"(?:\s+CPU(?:(?P<colon>:)\s*| ){_PERCENTAGE})?\s*"
 _LOSS = rf"\s+Lost:\s*(?P<lost>{_WHOLE})(?:\s+{_PERCENT})?{_CPU}"
 _THROUGHPUT = re.compile(
-    rf"\s*Length:\s*(?P<size>\d+)\s+Packets:\s*(?P<received>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
-    rf"\s+Mbps\(ave\):\s*(?P<mbit>\d{{1,40}}[.,]\d){_LOSS}"
+    rf"\s*Length:\s*(?P<size>[0-9]+)\s+Packets:\s*(?P<received>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
+    rf"\s+Mbps\(ave\):\s*(?P<mbit>[0-9]{{1,40}}[.,][0-9]){_LOSS}"
 )
 _RUNNING_THROUGHPUT = re.compile(
     rf"\s*Packets:\s*(?P<received>{_WHOLE})\s+Packets/s:\s*(?P<last_rate>{_WHOLE})\s+Packets/s\(ave\):\s*(?P<rate>{_WHOLE})"
-    rf"\s+Mbps:\s*(?P<last_mbit>\d{{1,40}}[.,]\d)\s+Mbps\(ave\):\s*(?P<mbit>\d{{1,40}}[.,]\d){_LOSS}"
+    rf"\s+Mbps:\s*(?P<last_mbit>[0-9]{{1,40}}[.,][0-9])\s+Mbps\(ave\):\s*(?P<mbit>[0-9]{{1,40}}[.,][0-9]){_LOSS}"
 )
 
 
@@ -34,7 +34,7 @@ def _statistic(name: str, number: int) -> str:
 
 _LAST_STATISTIC = _statistic(r"99\.9999%", 8)  # Not in the first version.
 _LATENCY = re.compile(
-    rf"\s*Length:\s*(?P<size>\d+)\s+Latency:\s+Ave\s+(?P<c0>{_REAL}) (?P<unit>{UNIT})"
+    rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<c0>{_REAL}) (?P<unit>{UNIT})"
     + "".join(_statistic(name, at) for at, name in enumerate(("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%"), start=1))
     + f"(?:{_LAST_STATISTIC})?{_CPU}"
 )
@@ -42,9 +42,12 @@ _RUNNING_LATENCY = re.compile(
     rf"\s*One[ -][wW]ay Latency:\s+(?P<c0>{_REAL}) (?P<unit>{UNIT}){_statistic('Ave', 1)}{_statistic('Std', 2)}{_statistic('Min', 3)}"
     rf"\s+Max\s+(?P<c4>{_REAL})(?: (?P=unit))?{_CPU}"
 )
-_HEAD = re.compile(r"\s*\*{10} New data length is (?P<size>\d+)\s*")
-_SERIALIZATION = re.compile(r"\s*Serialization/Deserialization: (-?\d{1,12}\.\d{3}) us / (-?\d{1,12}\.\d{3}) us / TOTAL: (-?\d{1,12}\.\d{3}) us\s*")
-_LOW_RESOLUTION = re.compile(r"\s*Average Latency time = (?P<mean>\d{1,18}) \(us\)\s*")
+_HEAD = re.compile(r"\s*\*{10} New data length is (?P<size>[0-9]+)\s*")
+_SERIALIZATION = re.compile(
+    r"\s*Serialization/Deserialization: (-?[0-9]{1,12}\.[0-9]{3}) us / (-?[0-9]{1,12}\.[0-9]{3})"
+    r" us / TOTAL: (-?[0-9]{1,12}\.[0-9]{3}) us\s*"
+)
+_LOW_RESOLUTION = re.compile(r"\s*Average Latency time = (?P<mean>[0-9]{1,18}) \(us\)\s*")
 _GARBLED = Broken("summary line is cut short or garbled")
 _GARBLED_INTERVAL = Broken("interval line is cut short or garbled")
 _HEADLESS = Broken("no head says of which size this interval is")
@@ -168,7 +171,7 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
 
 
 def _cells(found: re.Match[str]) -> list[str]:
-    return [cell for name, cell in found.groupdict().items() if re.fullmatch(r"c\d", name) and cell is not None]
+    return [cell for name, cell in found.groupdict().items() if re.fullmatch(r"c[0-9]", name) and cell is not None]
 
 
 def _rates(found: re.Match[str], size: str) -> Rates:

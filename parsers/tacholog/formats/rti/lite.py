@@ -15,7 +15,7 @@ import msgspec
 from tacholog.formats.kit import Broken, Conditions, Facts, Found, Line, Number, Record, printed
 from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, too_large
 
-_COUNT = r"\d{1,18}"
+_COUNT = r"[0-9]{1,18}"
 _HEADS = {
     "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": "latency csv",
     "size_bytes,total_samples,lost_samples,avg_throughput_mbps,elapsed_us": "throughput csv",
@@ -26,16 +26,16 @@ _HEADS = {
 }
 _ROWS = {
     "latency csv": re.compile(",".join([f"({_COUNT})"] * 9)),
-    "throughput csv": re.compile(rf"({_COUNT}),({_COUNT}),({_COUNT}),(\d{{1,15}}\.\d{{6}}),({_COUNT})"),
+    "throughput csv": re.compile(rf"({_COUNT}),({_COUNT}),({_COUNT}),([0-9]{{1,15}}\.[0-9]{{6}}),({_COUNT})"),
     "latency table": re.compile(" +".join([f"({_COUNT})"] * 8)),
-    "throughput table": re.compile(rf"({_COUNT}) +({_COUNT}) +({_COUNT}) +(\d{{1,15}}\.\d\d)"),
+    "throughput table": re.compile(rf"({_COUNT}) +({_COUNT}) +({_COUNT}) +([0-9]{{1,15}}\.[0-9][0-9])"),
     "running latency": re.compile(rf"({_COUNT}) +({_COUNT}) +({_COUNT}) +({_COUNT}) +({_COUNT})/({_COUNT})"),
-    "running throughput": re.compile(rf"({_COUNT}) +({_COUNT}) +(\d{{1,15}}\.\d) +(\d{{1,15}}\.\d) +({_COUNT})"),
+    "running throughput": re.compile(rf"({_COUNT}) +({_COUNT}) +([0-9]{{1,15}}\.[0-9]) +([0-9]{{1,15}}\.[0-9]) +({_COUNT})"),
 }
 _TITLE = re.compile(r"=== Perftest Lite (?:Final Results|Configuration|Round Final) ===")
-_LATENCY = re.compile(r"\[LAT\] \d{1,18},(?P<value>\d{1,15})")
-_START = re.compile(r"\[pub\] starting size=(?P<size>\d{1,18}) bytes for (?P<seconds>\d{1,9}) s")
-_DONE = re.compile(r"\[(?:pub|sub)\] size=\d{1,18} done:")
+_LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<value>[0-9]{1,15})")
+_START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
+_DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
 _PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; the subscriber's are defaults that mean nothing.
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
@@ -221,7 +221,7 @@ _READERS: Mapping[str, Callable[..., Record | Broken]] = {
 _CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
     "Transport": lambda value: Conditions(transport=value or None, data_path="zero-copy" if value == "ZeroCopy" else None),
     "Reliability": lambda value: Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None),
-    "Exec time": lambda value: Conditions(planned_duration_s=float(value[:-2]) or None if re.fullmatch(r"\d{1,9} s", value) else None),
+    "Exec time": lambda value: Conditions(planned_duration_s=float(value[:-2]) or None if re.fullmatch(r"[0-9]{1,9} s", value) else None),
     "Pubrate": _rate,
     "Latency test": _test,
 }

@@ -22,14 +22,14 @@ _SLIPPED = "the table ends within this row"
 _RELIABILITY = {"Best Effort": Conditions(reliability="best-effort"), "Reliable": Conditions(reliability="reliable")}
 _TRANSPORT = r"(?P<transport>UDPv4_WAN|UDPv4|UDPv6|SHMEM|TCP|TLS|DTLS)\b"
 _TITLES = (
-    re.compile(rf"(?:\d[\d.]{{0,20}} )?(?P<keyed>Unkeyed|Keyed), {_TRANSPORT}(?:[^\n]* C\+\+\S*|(?: \d+ ?Gbps)?(?: Network)?)"),
-    re.compile(rf"\d[\d.]{{1,20}} {_TRANSPORT}(?: \d+ ?Gbps)?(?: Network)?"),
+    re.compile(rf"(?:[0-9][0-9.]{{0,20}} )?(?P<keyed>Unkeyed|Keyed), {_TRANSPORT}(?:[^\n]* C\+\+\S*|(?: [0-9]+ ?Gbps)?(?: Network)?)"),
+    re.compile(rf"[0-9][0-9.]{{1,20}} {_TRANSPORT}(?: [0-9]+ ?Gbps)?(?: Network)?"),
     re.compile(
-        rf"(?:Table )?(?:\d[\d.]{{0,20}} )?(?:Latency |Throughput )?C\+\+ (?:(?P<memory>Shared Memory) |(?:{_TRANSPORT} (?:\d+ ?Gbps )?))?"
-        r"(?P<reliability>Best Effort|Reliable) (?P<keyed>[Kk]eyed|[Uu]nkeyed)(?: \d+ ?Gbps)?"
+        rf"(?:Table )?(?:[0-9][0-9.]{{0,20}} )?(?:Latency |Throughput )?C\+\+ (?:(?P<memory>Shared Memory) |(?:{_TRANSPORT} (?:[0-9]+ ?Gbps )?))?"
+        r"(?P<reliability>Best Effort|Reliable) (?P<keyed>[Kk]eyed|[Uu]nkeyed)(?: [0-9]+ ?Gbps)?"
     ),
 )
-_CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
+_CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BATCH = 1000
 SAMPLES = Bulk(rb"\d{1,15}+, *+\d{1,15}+ *+")
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
-_ROW = re.compile(r"\s*(?P<number>\d{1,15}), *(?P<value>\d{1,15})\s*")
+_ROW = re.compile(r"\s*(?P<number>[0-9]{1,15}), *(?P<value>[0-9]{1,15})\s*")
 _VALUES = 1 << 16  # Different values that are counted; a run has some thousands of microseconds at the most.
 _MISSING = "samples are missing from these: there can be no statistics of them"
 _PERCENTILES = (("p50", 5000), ("p90", 9000), ("p99", 9900), ("p99.99", 9999))

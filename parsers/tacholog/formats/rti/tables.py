@@ -25,7 +25,7 @@ _RATES = (
     ("loss", "total"),
 )
 _SPREAD = (None, *(("goodput", statistic) for statistic in ("min", "p50", "p90", "max")))
-PERCENT_CELL = re.compile(r"\d{1,3}\.\d\d")
+PERCENT_CELL = re.compile(r"[0-9]{1,3}\.[0-9][0-9]")
 
 
 class TableForm(NamedTuple):
@@ -151,7 +151,7 @@ _TABLES = (
     ),
 )
 # One look that says of nearly every line that it is no heading.
-HEADING = re.compile("|".join({*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)}))
+HEADING = re.compile("|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)))))
 
 
 def bare(text: str) -> str:
@@ -194,8 +194,8 @@ class LineTable:
         return table.read(cells)
 
 
-_CELL = re.compile(r"\d{1,18}(?:\.\d{1,3})?")
-_ROW = re.compile(r"\d[\d. ]{1,200}|[|\d][\d.| ]{1,200}|-{3}[-|: ]{1,200}")
+_CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
+_ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple((table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.columns) + r" *\|?")) for table in _TABLES)
 HEADS_BEGIN = ("|", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
 

@@ -53,23 +53,24 @@ STATES = {
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
 _VERSION = re.compile(r"== version #(?P<version>\S{1,64}) == ?")
-_SOCKET = re.compile(r"\[ ?\d{1,4}\] IP = \S{1,64} +PORT = +\d{1,5} # (?P<transport>UDP|TCP)")
+_SOCKET = re.compile(r"\[ ?[0-9]{1,4}\] IP = \S{1,64} +PORT = +[0-9]{1,5} # (?P<transport>UDP|TCP)")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (?P<all>--.{1,2000})")
-_PARAMETER = re.compile(r"--(msg-size|time|mps|reply-every)=(\d{1,9})(?= |$)")
+_PARAMETER = re.compile(r"--(msg-size|time|mps|reply-every)=([0-9]{1,9})(?= |$)")
 _RULER = "-" * 30
 _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
 # The signals that end a test are handled beside the printing, so this line can stand anywhere, also among those of a result.
-_INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal \d{1,3})\)")
+_INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal [0-9]{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
-    r"(?:\[tid \d{1,10}\] )?using \w{1,20}\(\) to block on socket\(s\)|"
+    r"(?:\[tid [0-9]{1,10}\] )?using \w{1,20}\(\) to block on socket\(s\)|"
     r"Warmup stage \(sending a few dummy messages\)\.\.\.|Starting test\.\.\.|Test ended|"
-    r"\[Total Run\] RunTime=\d{1,9}\.\d{3} sec; (?:Warm up (?:time=\d{1,9} msec|packets=\d{1,18}); )?SentMessages=\d{1,18}; ReceivedMessages=\d{1,18}"
-    r"(?:; SkippedMessages=\d{1,18})?|Total \d{1,18} messages received and handled|cleanupAfterLoop\(\) exit|"
-    r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?\d{1,9}-\d{1,9} *#*(?: \(outliers\))?|"
+    r"\[Total Run\] RunTime=[0-9]{1,9}\.[0-9]{3} sec; (?:Warm up (?:time=[0-9]{1,9} msec|packets=[0-9]{1,18}); )?"
+    r"SentMessages=[0-9]{1,18}; ReceivedMessages=[0-9]{1,18}"
+    r"(?:; SkippedMessages=[0-9]{1,18})?|Total [0-9]{1,18} messages received and handled|cleanupAfterLoop\(\) exit|"
+    r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?[0-9]{1,9}-[0-9]{1,9} *#*(?: \(outliers\))?|"
     r"histogram was built using the following parameters: .{1,200}|bin \(usec\) +frequency"
 )
 _HEAD = LineStart(r"(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)")

@@ -15,8 +15,8 @@ from tacholog.formats.kit import MICROSECOND, Basis, Broken, Conditions, Found, 
 
 MIB = 1 << 20
 _LAST_PLACE_NS = 1.0  # of microseconds with three decimals
-_US = r"\d{1,12}\.\d{3}"
-_COUNT = r"\d{1,18}"
+_US = r"[0-9]{1,12}\.[0-9]{3}"
+_COUNT = r"[0-9]{1,18}"
 
 
 class TestParameters(msgspec.Struct, frozen=True):
@@ -91,19 +91,19 @@ def _step(starts: str, rest: str, *then: str) -> Step:
 
 
 _EXTRA = rf"(?:, mean-ad=(?P<mean_ad>{_US}), median-ad=(?P<median_ad>{_US}), siqr=(?P<siqr>{_US}), cv={_US}, std-error=(?P<std_error>{_US})"
-_EXTRA += rf", \d{{1,3}}\.\d% ci=\[-?{_US}, {_US}\])?"
+_EXTRA += rf", [0-9]{{1,3}}\.[0-9]% ci=\[-?{_US}, {_US}\])?"
 _ERRORS = rf" = (?P<lost>{_COUNT}); # duplicated messages = (?P<duplicated>{_COUNT}); # out-of-order messages = (?P<reordered>{_COUNT})"
 STATISTICS: Mapping[str, Step] = {
-    "server": _step("========= Printing statistics for Server No: ", r"(?P<server>\d{1,4})", "valid"),
+    "server": _step("========= Printing statistics for Server No: ", r"(?P<server>[0-9]{1,4})", "valid"),
     "valid": _step(
         r"\[Valid Duration\] ", rf"RunTime=(?P<s>{_US}) sec; SentMessages=(?P<sent>{_COUNT}); ReceivedMessages=(?P<received>{_COUNT})", "average"
     ),
     "average": _step("====> avg-", rf"(?P<of>latency|lat|rtt)= *(?P<mean>{_US}) \(std-dev=(?P<std>{_US}){_EXTRA}\)", "errors"),
     "errors": _step("# dropped messages", _ERRORS, "summary", "total"),
-    "summary": _step("Summary: (?:Latency|Round trip) ", rf"(?:of burst of (?P<burst>\d{{1,9}}) messages )?is (?P<mean>{_US}) usec", "total"),
-    "total": _step(rf"Total {_COUNT} observations", r"; each percentile contains (?P<hundredth>\d{1,18}\.\d\d) observations", "max"),
+    "summary": _step("Summary: (?:Latency|Round trip) ", rf"(?:of burst of (?P<burst>[0-9]{{1,9}}) messages )?is (?P<mean>{_US}) usec", "total"),
+    "total": _step(rf"Total {_COUNT} observations", r"; each percentile contains (?P<hundredth>[0-9]{1,18}\.[0-9][0-9]) observations", "max"),
     "max": _step("---> (?:<MAX>|MAX) observation", rf" = +(?P<us>{_US})", "percentile", "min"),
-    "percentile": _step("---> percentile", rf" {{1,2}}(?P<percent>\d\d\.\d{{2,3}}) = +(?P<us>{_US})", "percentile", "min"),
+    "percentile": _step("---> percentile", rf" {{1,2}}(?P<percent>[0-9][0-9]\.[0-9]{{2,3}}) = +(?P<us>{_US})", "percentile", "min"),
     "min": _step("---> (?:<MIN>|MIN) observation", rf" = +(?P<us>{_US})"),
 }
 _PERCENTILES = {
@@ -204,13 +204,17 @@ def _latency(statistic: str, us: str) -> Number:
     return Number(metric="latency", statistic=statistic, value=value, resolution=_LAST_PLACE_NS)
 
 
-_SIZE = r"(?:msg-size=(?P<size>\d{1,9})|average msg-size=(?P<middle>\d{1,9}) \(\+/-(?P<range>\d{1,9})\))"
-_PACKETS = r"(?:, Packet Rate is about -?\d{1,10} \[pkt/sec\] \(\d{1,9} ip frags / msg\))?"
-_BANDWIDTH = r"(?P<bytes>\d{1,12}\.(?:\d{3}|\d{9})) (?P<unit>[MG])Bps \((?P<bits>\d{1,12}\.(?:\d{3}|\d{9})) (?P=unit)bps\)"
+_SIZE = r"(?:msg-size=(?P<size>[0-9]{1,9})|average msg-size=(?P<middle>[0-9]{1,9}) \(\+/-(?P<range>[0-9]{1,9})\))"
+_PACKETS = r"(?:, Packet Rate is about -?[0-9]{1,10} \[pkt/sec\] \([0-9]{1,9} ip frags / msg\))?"
+_BANDWIDTH = r"(?P<bytes>[0-9]{1,12}\.(?:[0-9]{3}|[0-9]{9})) (?P<unit>[MG])Bps \((?P<bits>[0-9]{1,12}\.(?:[0-9]{3}|[0-9]{9})) (?P=unit)bps\)"
 THROUGHPUT: Mapping[str, Step] = {
     "total": _step(rf"Total of {_COUNT} messages sent", rf" in (?P<s>{_US}) sec(?: \({_COUNT} messages skipped\))?", "note", "rate"),
-    "note": _step("NOTE: test was performed, using ", rf"{_SIZE}(?:, mps=(?P<mps>\d{{1,9}}))?\. For getting maximum throughput .{{1,100}}", "rate"),
-    "rate": _step("Summary: Message Rate ", rf"is (?P<rate>\d{{1,10}}) \[msg/sec\]{_PACKETS}", "bandwidth"),
+    "note": _step(
+        "NOTE: test was performed, using ",
+        rf"{_SIZE}(?:, mps=(?P<mps>[0-9]{{1,9}}))?\. For getting maximum throughput .{{1,100}}",
+        "rate",
+    ),
+    "rate": _step("Summary: Message Rate ", rf"is (?P<rate>[0-9]{{1,10}}) \[msg/sec\]{_PACKETS}", "bandwidth"),
     "bandwidth": _step("Summary: BandWidth ", rf"is {_BANDWIDTH}"),
 }
 _SIZE_WITHOUT_NOTE = 1472  # The note on how to send faster is left out at the size that it recommends.

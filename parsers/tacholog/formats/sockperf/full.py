@@ -14,8 +14,8 @@ from collections import Counter
 from tacholog.formats.kit import Broken, Bulk, Facts, Found, FoundMany, Histogram, Line, Lines, Record, Taken, first_false
 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?:latency|rtt)\(usec\)")
-_ROW_MARK = re.compile(r"\d{1,18}, ")
-_ROW = re.compile(r"(?P<packet>\d{1,12}), (?P<tx>\d{1,9}\.\d{9}), (?P<rx>\d{1,9}\.\d{9}), (?P<us>\d{1,9}\.\d{3})")
+_ROW_MARK = re.compile(r"[0-9]{1,18}, ")
+_ROW = re.compile(r"(?P<packet>[0-9]{1,12}), (?P<tx>[0-9]{1,9}\.[0-9]{9}), (?P<rx>[0-9]{1,9}\.[0-9]{9}), (?P<us>[0-9]{1,9}\.[0-9]{3})")
 # Times of fewer digits before the point, so that they are exact as floating point; logs begin at zero.
 PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 _KEPT_DIGITS = 11  # Binary digits: bins are at most 1/1024 of their value wide.

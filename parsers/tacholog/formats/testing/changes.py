@@ -16,6 +16,7 @@ NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
 NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte not in b"%/"]
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
+_DIGIT = re.compile(rb"[0-9]")
 _ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
 # What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
@@ -39,6 +40,16 @@ ODD_NUMBERS = [
     b"1_0",
 ]
 ODD_NUMBERS += ["\u0663".encode(), "\u00b2".encode(), b"0x10", b"007", b""]  # An Arabic digit is a digit to Python, and a superscript to str.isdigit.
+
+
+def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
+    """Write a number of some lines in Arabic digits, each of them a seven. `int`, `float` and patterns of text take them for digits."""
+
+    def foreign(line: bytes) -> bytes:
+        number = chance.choice([*_DIGITS.finditer(line)])
+        return line[: number.start()] + _DIGIT.sub("\u0667".encode(), number[0]) + line[number.end() :]
+
+    return [foreign(line) if chance.random() < SHARE and _DIGIT.search(line) else line for line in lines]
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:

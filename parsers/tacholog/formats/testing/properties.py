@@ -157,6 +157,16 @@ class FormatUnderTest:
                 "has other numbers than its lines", unknown_numbers(untouched, true, self.allow), ChangedLog(b"".join(garbled), events, true)
             )
 
+    def check_foreign_digits(self, seed: int) -> None:
+        """Check that digits of other scripts are no numbers: no tool prints them, and the bulk path reads bytes, where they are none."""
+        chance = random.Random(seed)  # noqa: S311
+        log = chance.choice(self.small)
+        foreign = b"".join(changes.foreign_digits(_lines(log), chance))
+        with _shown(foreign, f"digits of another script in some lines, seed {seed}"):
+            events, true = self.events(foreign), self.true(log)
+            found = unknown_numbers([record for _, record in _results(events)], true, self.allow)
+            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", found, ChangedLog(foreign, events, true))
+
     def check_flipped(self, seed: int) -> None:
         """Check that bytes that flip outside of numbers invent no record."""
         chance = random.Random(seed)  # noqa: S311
@@ -262,6 +272,7 @@ def format_tests(
     tests: dict[str, Callable[[object], None]] = {
         "test_any_bytes_are_accounted_for": test(subject.check_any_bytes, st.one_of(st.binary(max_size=2000), words), 5 * _EXAMPLES),
         "test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold": test(subject.check_cut_anywhere, st.floats(0, 1)),
+        "test_digits_of_another_script_are_no_number": test(subject.check_foreign_digits, seeds, 2 * _EXAMPLES),
         "test_bytes_that_flip_outside_of_numbers_invent_nothing": test(subject.check_flipped, seeds),
         "test_bytes_that_flip_anywhere_are_survived": test(subject.check_flipped_anywhere, seeds),
     }

@@ -15,6 +15,7 @@ from tacholog.compare.result import Controls, Difference, InputProblem, Report, 
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.names import option_title
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
@@ -189,9 +190,17 @@ def _warning(code: str) -> str:
         return f"Rows with different labels are not compared: {', '.join(map(title_of, values.split(',')))}. To compare them, add {options}."
     if name == "sizes_unstated":
         return _sizes_unstated(*values.split(":", 1))
+    if name == "no_direction":
+        return _no_direction(*values.split(":"))
     if name == "unverified":
         return _unverified(*values.split(":"))
     return WARNINGS.get(name, code).format(*values.split(":"))
+
+
+def _no_direction(side: str, metrics: str) -> str:
+    words = "; ".join(METRICS[metric].words for metric in metrics.split(","))
+    which = "No side has" if side == "both" else f"The {side} side does not have"
+    return f"{which} a figure that could be better or worse, so nothing is compared. There is only: {words}."
 
 
 def _sizes_unstated(count: str, folder: str) -> str:

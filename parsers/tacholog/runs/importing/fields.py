@@ -13,13 +13,17 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.patterns import DIGITS, ROLE
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
+from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
 
 #: Fields of the manifest that hold a text.
-TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign")
+TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
 #: Fields that say which log of a run it is. They do not set runs apart.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
+START = "start_time"
+#: Fields that set repetitions of a run apart, and not runs of different things.
+OF_REPETITION = (REPETITION, START)
 LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
 _PLAIN = (*TEXTS, "published", REPETITION, *OF_LOG)
 _OPTION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -55,8 +59,6 @@ def full_name(name: str, where: str) -> str:
         return name
     if name.startswith(OPTION) and _OPTION_NAME.fullmatch(name.removeprefix(OPTION)):
         return name
-    if name == "start_time":
-        raise UnreadableInput(f"{where}: {name} comes from the log; if the log states none, write {name} into the run.toml of each imported run")
     raise UnreadableInput(f"{where}: there is no field {name!r}{_near(name)}")
 
 
@@ -108,6 +110,8 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
             raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters") from None
     if not value.strip() or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
+    if name == START and not is_moment(value):
+        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"')
     if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
     return value

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tacholog.runs.host import stated_host
-from tacholog.runs.importing.fields import CONDITION, REPETITION, Values, manifest_fields
+from tacholog.runs.importing.fields import CONDITION, OF_REPETITION, REPETITION, START, Values, manifest_fields
 from tacholog.runs.importing.names import log_names, variant_folder, with_hash
 from tacholog.runs.importing.rules import Stated
 from tacholog.runs.importing.survey import Problem, SurveyedLog
@@ -87,7 +87,7 @@ def group(logs: Iterable[StatedLog]) -> Grouped:
     """Make runs of logs."""
     variants: dict[str, list[StatedLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: natural(log.path)):
-        variants[_key(log.stated.values, without=(REPETITION,))].append(log)
+        variants[_key(log.stated.values, without=OF_REPETITION)].append(log)
     found = Grouped([], [], {})
     for key, members in variants.items():
         _add_variant(key, members, found)
@@ -113,7 +113,7 @@ def _add_variant(key: str, logs: Sequence[StatedLog], found: Grouped) -> None:
         numbers[log.stated.values.get(REPETITION)].append(log)
     several = _several(logs)
     for number, members in numbers.items():
-        parts = _runs_of(members) if number is None else [members] if _is_one_run(members) else None
+        parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
         if parts is None:
             found.problems.extend(_unclear(members))
             continue
@@ -130,6 +130,15 @@ def _add_variant(key: str, logs: Sequence[StatedLog], found: Grouped) -> None:
 
 def _is_one_run(logs: Sequence[StatedLog]) -> bool:
     return len({log.place for log in logs}) == len(logs)
+
+
+def _runs_by_start(logs: Sequence[StatedLog]) -> list[Sequence[StatedLog]] | None:
+    """Return the logs of each run as `_runs_of` does. Logs for which different start times are stated are never of one run."""
+    starts: dict[str | None, list[StatedLog]] = defaultdict(list)
+    for log in logs:
+        starts[log.stated.values.get(START)].append(log)
+    parts = [_runs_of(members) for members in starts.values()]
+    return None if None in parts else [run for part in parts for run in part or ()]
 
 
 def _runs_of(logs: Sequence[StatedLog]) -> list[Sequence[StatedLog]] | None:
@@ -162,11 +171,16 @@ def _several(logs: Sequence[StatedLog]) -> set[str | None]:
 
 def _ordered(parts: Sequence[Sequence[StatedLog]]) -> tuple[Sequence[Sequence[StatedLog]], str]:
     """Return runs in the order in which they started, if each has a log that says it, else as they are; and what they are ordered by."""
-    starts = [min(filter(None, (_moment(log.survey.facts.start_time) for log in part)), default=None) for part in parts]
+    starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
     places = sorted(range(len(parts)), key=lambda place: (starts[place] or datetime.max.replace(tzinfo=UTC), place))
     return [parts[place] for place in places], "start time"
+
+
+def _start_of(log: StatedLog) -> str | None:
+    """Return when a log began: as it says, else as is stated of it."""
+    return log.survey.facts.start_time or log.stated.values.get(START)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -197,11 +211,17 @@ def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: 
 
 
 def _without_overruled(logs: Sequence[StatedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without those conditions of ``--set`` that a log of the run states differently, and a sentence on each of these.
+    """Return the fields of a run without those that a log of the run knows better, and a sentence on each of these that differs.
 
-    ``--set`` fills what is not stated. What is particular to a run, such as its log, knows better.
+    These are the start time, and conditions of ``--set``: it fills what is not stated.
     """
     values, overruled = dict(logs[0].stated.values), []
+    if stated_start := min(filter(None, (log.stated.values.get(START) for log in logs)), default=None):
+        values[START] = stated_start
+        if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
+            del values[START]
+            if start != stated_start:
+                overruled.append(f"{START}={stated_start} was left out where logs state {start}")
     for name in logs[0].stated.of_defaults:
         stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
         kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []

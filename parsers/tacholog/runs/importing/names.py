@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from tacholog.runs.importing.fields import LABEL, OPTION, REPETITION, Values
+from tacholog.runs.importing.fields import LABEL, OF_REPETITION, OPTION, Values
 from tacholog.runs.manifest import HOSTS_FOLDER
 from tacholog.slugs import slug
 
@@ -33,7 +33,7 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
     """
     first = [name for name in _ALWAYS if name in values and name not in of_path]
     last = [name for name in values if name.startswith(LABEL) and name not in of_path]
-    names = [name for name in (*first, *of_path, *last) if name != REPETITION]
+    names = [name for name in (*first, *of_path, *last) if name not in OF_REPETITION]
     return "/".join(_part(name, str(values[name])) for name in names) or slug(tool)
 
 

@@ -13,10 +13,10 @@ TOOL = "pingbench"
 DIALECTS = (Dialect("2", "2.0 and later", "from source only"),)
 DEFINITIONS = {"pingbench-rtt": "Round trip of a ping-pong with one message outstanding, printed to 0.01 us."}
 
-_BANNER = re.compile(r"pingbench (?P<version>\d{1,4}\.\d{1,4}) over (?P<transport>tcp|udp)")
+_BANNER = re.compile(r"pingbench (?P<version>[0-9]{1,4}\.[0-9]{1,4}) over (?P<transport>tcp|udp)")
 _RESULT = re.compile(
-    r"(?P<size>[1-9]\d{0,11}) B: rtt p50 (?P<p50>\d{1,9}\.\d\d) us, p99 (?P<p99>\d{1,9}\.\d\d) us "
-    r"\((?P<samples>\d{1,15}) samples\)"
+    r"(?P<size>[1-9][0-9]{0,11}) B: rtt p50 (?P<p50>[0-9]{1,9}\.[0-9][0-9]) us, p99 (?P<p99>[0-9]{1,9}\.[0-9][0-9]) us "
+    r"\((?P<samples>[0-9]{1,15}) samples\)"
 )
 _NS_PER_US = 1000
 
