@@ -10,7 +10,8 @@ A line opens with the process and the seconds since its start::
 Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
 run cannot be had from those of its seconds, and the summary says so. A peer is named by its role, ``peer 1`` and so on in the order in which the
 process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
-by ten in the first ten seconds too and are not read.
+by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
+seconds count as nothing received. A report may come late, and is then of all the time since the one before.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -55,7 +56,7 @@ DEFINITIONS = {
     "second; a ping may have to wait behind data.",
     "ddsperf-one-way": "From the source timestamp of a sample to its receipt, on two clocks: good only if they are synchronised or the same.",
     "ddsperf-subscriber": "Samples that a subscriber received from all publishers in one second, bytes including the topic's fixed part "
-    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds.",
+    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds, those between them without any sample too.",
     "ddsperf-publisher": "Samples that a publisher wrote in one second, received or not. The size is not printed.",
     "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to a percent; "
     "largest resident set so far.",
@@ -109,6 +110,8 @@ _HEAD = LineStart(
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
 _REASONS = 5
+_LATE = 1.5  # Seconds between two reports, from which on one was late, or nothing came for a while: they are a second apart, give or take little.
+_RATE_ROUNDING = 5.0  # Of messages a second, printed as thousands with two places.
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
@@ -156,7 +159,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
         return
     pid = stamp["pid"]
     if isinstance(result, Broken) and pid in processes:
-        processes[pid].partial = True
+        processes[pid].damaged()
     if not isinstance(result, Record):
         yield Found(line, result if isinstance(result, Broken) else None)
         return
@@ -280,6 +283,7 @@ class _Process:
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
+        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series since whose latest interval everybody was there.
         self._roles: dict[str, str] = {}
         self.partial = False  #: whether a line of it was broken: what the others come to is not all
 
@@ -292,6 +296,12 @@ class _Process:
     def disturbed(self) -> None:
         """A participant came or went: the next interval is not whole."""
         self._quiet = False
+        self._undisturbed.clear()
+
+    def damaged(self) -> None:
+        """A line was broken: what there was in its second is not known."""
+        self.partial = True
+        self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Found]:
         """Count an interval in; one of a time gone by was there before, or stands where it does not belong."""
@@ -306,7 +316,9 @@ class _Process:
             if len(self._series) >= _SERIES:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
-        self._series[key].add(line, record, stamp=time, whole=self._whole)
+        lasted, silent = _times(record, time - self._series[key].stamp) if key in self._undisturbed else (1.0, 0.0)
+        self._series[key].add(line, record, stamp=time, whole=self._whole, lasted=lasted, silent=silent)
+        self._undisturbed.add(key)
         self._intervals[key] += 1
         self._totals = totals or self._totals
 
@@ -323,6 +335,7 @@ class _Process:
             if summary := tally.found((*used, *totals, *self._percentiles(key, tally.first)), partial=self.partial):
                 yield summary
         self._series.clear()
+        self._undisturbed.clear()
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:
@@ -332,3 +345,18 @@ class _Process:
                 yield number
             elif number.statistic in _PERCENTILES:
                 yield Number(metric=number.metric, statistic=number.statistic, value=None, marks=("intervals_only",))
+
+
+def _times(record: Record, since: float) -> tuple[float, float]:
+    """How long an interval lasted that ended so many seconds after the one before it, and for how long nothing came before it began.
+
+    A publisher reports each second. A subscriber's report is of as long as its samples take at its rate: of one second, or longer if it was late.
+    """
+    if since < _LATE or record.side is None:
+        return 1.0, 0.0
+    rate, received = record.number("message_rate", "mean"), record.number("messages_received", "total")
+    if rate is None or received is None or not rate.value or not received.value:
+        return (1.0, since - 1) if record.side == "subscriber" else (since, 0.0)
+    shortest, longest = (received.value / max(rate.value + rounding, 1e-9) for rounding in (_RATE_ROUNDING, -_RATE_ROUNDING))
+    lasted = 1.0 if shortest <= 1 <= longest else min(received.value / rate.value, since)
+    return lasted, since - lasted
