@@ -112,6 +112,7 @@ _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more wo
 _REASONS = 5
 _LATE = 1.5  # Seconds between two reports, from which on one was late, or nothing came for a while: they are a second apart, give or take little.
 _RATE_ROUNDING = 5.0  # Of messages a second, printed as thousands with two places.
+_RECEIVED = (("message_rate", "mean"), ("messages_received", "total"))
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
@@ -316,11 +317,29 @@ class _Process:
             if len(self._series) >= _SERIES:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
-        lasted, silent = _times(record, time - self._series[key].stamp) if key in self._undisturbed else (1.0, 0.0)
+        lasted, silent = self._times(record, time - self._series[key].stamp, totals) if key in self._undisturbed else (1.0, 0.0)
         self._series[key].add(line, record, stamp=time, whole=self._whole, lasted=lasted, silent=silent)
         self._undisturbed.add(key)
         self._intervals[key] += 1
         self._totals = totals or self._totals
+
+    def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
+        """How long an interval lasted that ended so many seconds after the one before it, and for how long nothing came before it began.
+
+        A publisher reports each second. A subscriber's report is of as long as its samples take at its rate: of one second, or longer if it was
+        late. That nothing came before it is known only if its samples are all that its counter grew by: else, lines are missing.
+        """
+        if since < _LATE or record.side is None:
+            return 1.0, 0.0
+        if record.side == "publisher":
+            return since, 0.0
+        rate, received = (number.value if number else None for number in (record.number(*name) for name in _RECEIVED))
+        all_received, before = (counts[0].value if counts else None for counts in (totals, self._totals))
+        if not rate or not received or all_received is None or before is None or all_received - before != received:
+            return 1.0, 0.0
+        shortest, longest = received / (rate + _RATE_ROUNDING), received / max(rate - _RATE_ROUNDING, 1e-9)
+        lasted = 1.0 if shortest <= 1 <= longest else min(received / rate, since)
+        return lasted, since - lasted
 
     def summaries(self) -> Iterator[Found]:
         """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
@@ -345,18 +364,3 @@ class _Process:
                 yield number
             elif number.statistic in _PERCENTILES:
                 yield Number(metric=number.metric, statistic=number.statistic, value=None, marks=("intervals_only",))
-
-
-def _times(record: Record, since: float) -> tuple[float, float]:
-    """How long an interval lasted that ended so many seconds after the one before it, and for how long nothing came before it began.
-
-    A publisher reports each second. A subscriber's report is of as long as its samples take at its rate: of one second, or longer if it was late.
-    """
-    if since < _LATE or record.side is None:
-        return 1.0, 0.0
-    rate, received = record.number("message_rate", "mean"), record.number("messages_received", "total")
-    if rate is None or received is None or not rate.value or not received.value:
-        return (1.0, since - 1) if record.side == "subscriber" else (since, 0.0)
-    shortest, longest = (received.value / max(rate.value + rounding, 1e-9) for rounding in (_RATE_ROUNDING, -_RATE_ROUNDING))
-    lasted = 1.0 if shortest <= 1 <= longest else min(received.value / rate.value, since)
-    return lasted, since - lasted
