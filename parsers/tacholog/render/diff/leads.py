@@ -9,7 +9,7 @@ from typing import Literal
 from tacholog.compare.comparable import as_text
 from tacholog.compare.result import DiffRow, Loss, Report, RowKey
 from tacholog.render.tables.tables import Links
-from tacholog.runs.labels import is_label, labels_of
+from tacholog.runs.labels import CONTROL, is_label, labels_of
 from tacholog.view.page_index import PageIndex
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.views import View
@@ -54,11 +54,12 @@ def leads_to(report: Report, sides: Mapping[Which, View], links: Links, pages: P
     wanted = {"old": {_setting(key, names) for key in (*(row.key for row in report.rows), *(loss.key for loss in report.losses))}}
     wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in report.rows if row.new_key}
     numbers = {which: _numbers(side, wanted[which], names) for which, side in sides.items()} if links.logs is not None else {}
+    controls = {id(row) for row in report.controls.rows} if report.controls else set()
 
     def line(row: DiffRow | Loss, which: Which) -> str | None:
         key = row.new_key if isinstance(row, DiffRow) and which == "new" and row.new_key else row.key
         value = _value(row, which)
-        there = numbers.get(which, {}).get(_setting(key, names), ())
+        there = [one for one in numbers.get(which, {}).get(_setting(key, names), ()) if _is_of_control(one) == (id(row) in controls)]
         return None if value is None else next((link for one in _of(there, key.apart, value) if (link := links.to_line(one))), None)
 
     return Leads(line, pages, is_linked=bool(numbers))
@@ -71,6 +72,11 @@ def _value(row: DiffRow | Loss, which: Which) -> float | None:
         return lost.most if lost else None
     side = row.old if which == "old" else row.new
     return side.median if side else None
+
+
+def _is_of_control(one: ResultRow) -> bool:
+    """Whether a number is of a control, which has the key of what it stands beside: an equal value of a control is no evidence either."""
+    return CONTROL in labels_of(one.run.labels)
 
 
 def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
