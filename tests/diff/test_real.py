@@ -159,7 +159,10 @@ def test_a_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
 
 
 def test_a_value_leads_to_the_run_that_it_is_of_and_not_to_a_control_with_an_equal_value(checkout: Path) -> None:
-    old, new = (load([checkout / "data"], wanted=lambda one, release=release: one.release == release) for release in ("0.3.0", "0.4.0"))
+    old, new = (
+        load([checkout / "data"], wanted=lambda one: one.release == "0.3.0"),
+        load([checkout / "data"], wanted=lambda one: one.release == "0.4.0"),
+    )
     report = compare(old, new, Policy(transports=("tcp",)))
     found = row(report, "latency", 4096, statistic="p99.9")
 
