@@ -10,7 +10,12 @@ from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import DiffRow, Report
 from tacholog.compare.sides import find
+from tacholog.dataset.load import load
+from tacholog.render.diff.leads import leads_to
 from tacholog.render.diff.summary import unstated_words
+from tacholog.render.tables.tables import Links
+from tacholog.view.page_index import PageIndex
+from tacholog.view.views import view_of
 
 FORMATS = Path(__file__).parent.parent / "formats"
 
@@ -151,3 +156,19 @@ def test_a_log_without_a_host_line_states_no_machine(tmp_path: Path) -> None:
 
     assert report.old.hosts == ()
     assert "cpu_model" in report.rows[0].unverified
+
+
+def test_a_value_leads_to_the_run_that_it_is_of_and_not_to_a_control_with_an_equal_value(checkout: Path) -> None:
+    old, new = (
+        load([checkout / "data"], wanted=lambda one: one.release == "0.3.0"),
+        load([checkout / "data"], wanted=lambda one: one.release == "0.4.0"),
+    )
+    report = compare(old, new, Policy(transports=("tcp",)))
+    found = row(report, "latency", 4096, statistic="p99.9")
+
+    leads = leads_to(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
+
+    # Of 4 KiB, run 01 of version 0.3.0 says p99.9_ns=42079, and so does the ninth control beside 0.4.0, on another machine.
+    assert found.old is not None
+    assert found.old.median == 42_079
+    assert leads.line(found, "old") == "doc:logs/perftest/0.3.0/latency-tcp/01/perftest.log#L20:latency.p99.9"

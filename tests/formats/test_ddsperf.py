@@ -67,6 +67,33 @@ def test_a_second_in_which_the_publisher_left_is_in_no_mean() -> None:
     assert values(summary, "messages_received") == {"total": 320056}
 
 
+def test_seconds_in_which_nothing_came_count_as_nothing_though_the_tool_prints_no_line_of_them() -> None:
+    (summary,) = summaries(read(LOGS / "sub-publisher-stopped.log"))
+
+    # 5.00, 5.00, 5.00, 2.50, 17.43 and 5.00 kS/s, and 1.982 s between 5.018 and 8.000 of which the tool says nothing
+    assert values(summary, "message_rate") == {"mean": pytest.approx(39_930 / 7.982)}
+    # 40.97, 40.95, 40.98, 20.48, 142.81 and 40.98 Mb/s
+    assert values(summary, "goodput") == {"mean": pytest.approx(327.17e6 / 7.982)}
+    assert values(summary, "messages_received") == {"total": 44979}
+
+
+def test_a_publishers_report_that_came_late_counts_for_as_long_as_it_is_of() -> None:
+    (summary,) = summaries(read(LOGS / "pub-stopped.log"))
+
+    # 5, 4.99 and 21.5 k/s of a second each, and 1.06 k/s from 3.029 to 7.216
+    assert values(summary, "offered_rate") == {"mean": pytest.approx((5000 + 4990 + 21_500 + 1060 * 4.187) / 7.187)}
+
+
+def test_a_pause_between_two_publishers_is_in_no_mean() -> None:
+    text = "".join((SUB.format(time, time * 1000, 0, 1000, 0, "1.00", "8.19")) for time in (1, 2, 3))
+    text += "[1] participant vm:7: gone\n[1] participant vm:8: new\n"
+    text += "".join((SUB.format(time, time * 1000, 0, 1000, 0, "1.00", "8.19")) for time in (9, 10))
+
+    (summary,) = summaries(read_text(text, "ddsperf"))
+
+    assert values(summary, "message_rate") == {"mean": 1000}
+
+
 def test_a_pings_second_is_half_of_a_round_trip_to_one_peer() -> None:
     first = intervals(read(LOGS / "ping.log"), "ddsperf-ping")[0]
 

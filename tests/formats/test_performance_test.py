@@ -178,6 +178,33 @@ def test_latencies_between_hosts_without_a_common_clock_are_unknown_and_their_ro
     assert values(counts)["loss"] == pytest.approx(87 / 240)
 
 
+def test_a_second_in_which_nothing_came_lowers_the_rate_of_the_run() -> None:
+    (counts,) = rows(read(LOGS / "57791ae-two-hosts.log"), "throughput", "summary")
+
+    # 50 in 1.003882 s, 53 in 1.089199 s and none in 1.004381 s; the bytes of the third are those of a message that is not counted.
+    assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(103 / 3.097462)
+    assert values(counts)["goodput_mean_bit_per_s"] == pytest.approx(8 * (3_082_678 + 3_304_264 + 56_444) / 3.097462)
+
+
+def test_seconds_without_any_message_count_only_between_others() -> None:
+    silent, first, second, third = [line for line in SUBSCRIBER.splitlines() if line[:1].isdigit()]
+    moved = [
+        first,
+        silent.replace("1.000312", "3.000700").replace("1.000204", "1.000000"),
+        silent.replace("1.000312", "4.000800").replace("1.000204", "1.000000"),
+        second.replace("3.000871", "5.000971"),
+        third.replace("4.001100", "6.001200"),
+        silent.replace("1.000312", "7.001300"),
+    ]
+    text = SUBSCRIBER.replace(f"{first}\n{second}\n{third}", "\n".join(moved))
+    (counts,) = rows(read_text(text, "performance_test"), "throughput", "summary")
+
+    # 97 in a first second, then none for two seconds, 100 in 1.000171 s and 99 in 1.00015 s. The second behind them is no part of the run.
+    assert values(counts)["message_rate_mean_messages_per_s"] == pytest.approx(199 / 4.000321)
+    assert values(counts)["messages_received"] == 296
+    assert values(counts)["duration_ns"] == pytest.approx(1e9 * (1.000188 + 2 + 1.000171 + 1.00015))
+
+
 def test_latencies_of_version_036a5f5_are_those_since_the_start() -> None:
     log = read(LOGS / "036a5f5-cumulative.json")
     parts = rows(log, "latency")

@@ -135,15 +135,40 @@ def test_processor_time_and_switches_are_those_that_the_kernel_counted_for_both_
 
     cost = costs(run.series()[0], resources_of(run.results))[64]
 
-    # 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms; 8454 round trips in 400.003411 ms; 10,878 and 10,858 switches
+    # 174.167 ms in 511.622654 ms and 198.135 ms in 511.195998 ms; 8454 round trips, and 2423 of the warm-up; 10,878 and 10,858 switches
     assert cost.processors is not None
     assert cost.processors.value == pytest.approx(0.728012, rel=1e-5)
     assert cost.cpu_ns is not None
-    assert cost.cpu_ns.value == pytest.approx(17223.0, rel=1e-4)
+    assert cost.cpu_ns.value == pytest.approx((174_167_000 + 198_135_000) / (2 * (8454 + 2423)))
     assert cost.switches is not None
-    assert cost.switches.value == pytest.approx(1.00550, rel=1e-4)
+    assert cost.switches.value == pytest.approx((10_878 + 10_858) / (2 * (8454 + 2423)))
     assert cost.memory_bytes is not None
     assert cost.memory_bytes.value == 57647104
+
+
+def test_a_message_does_not_cost_less_because_the_kernel_counted_on_while_nothing_was_sent() -> None:
+    view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "mosquitto"))
+    run = view.only(Selection(run="middleware/2026-11-23/latency-mosquitto-block/01", test="latency"))
+
+    cost = costs(run.series()[0], resources_of(run.results))[1024]
+
+    # 107.725 ms and 105.095 ms of processor time and 4,500 and 4,479 switches, counted for 0.91 s; 135 and 3,910 round trips in 0.5 s of these.
+    assert cost.cpu_ns is not None
+    assert cost.cpu_ns.value == pytest.approx((107_725_000 + 105_095_000) / (2 * (135 + 3910)))
+    assert cost.switches is not None
+    assert cost.switches.value == pytest.approx((4500 + 4479) / (2 * (135 + 3910)))
+
+
+def test_switches_of_a_stream_are_shared_by_all_messages_that_arrived_while_they_were_counted() -> None:
+    view = view_of(load([DATA], wanted=lambda manifest: transport(manifest) == "zeromq-tcp"))
+    run = view.only(Selection(run="middleware/2026-11-23/throughput-zeromq-tcp-block/01", test="throughput"))
+    (received,) = (series for series in run.series() if series.cells("message_rate", "mean"))
+
+    cost = costs(received, resources_of(run.results))[1024]
+
+    # 13,669 and 12,873, 16,656 and 9,786 switches; "cost ... messages=96098"
+    assert cost.switches is not None
+    assert cost.switches.value == pytest.approx((13_669 + 12_873 + 16_656 + 9_786) / 96_098)
 
 
 def test_a_count_that_one_side_lacks_is_unknown_and_not_none(shm: View) -> None:
@@ -179,9 +204,9 @@ def test_of_a_transport_that_polls_the_table_says_that_there_are_almost_no_conte
 
     table = cost_table(run.series(), run.results)
 
-    # 64 B: 68 and 20 switches during millions of round trips; 64 KiB: more
-    assert '<td class="stat-cost" data-v="1.57737414215e-05">&lt;0.001</td>' in table
-    assert '<td class="stat-cost" data-v="0.00686060235781">0.00686</td>' in table
+    # 64 B: 68 and 20 switches during 553,417 and 2,180,567 round trips; 64 KiB: 230 and 206 during 9,206 and 24,588
+    assert f'<td class="stat-cost" data-v="{88 / 5_467_968:.12g}">&lt;0.001</td>' in table
+    assert f'<td class="stat-cost" data-v="{436 / 67_588:.12g}">0.00645</td>' in table
 
 
 def test_a_run_of_which_a_side_is_not_counted_has_no_cost(shm: View) -> None:

@@ -10,7 +10,8 @@ A line opens with the process and the seconds since its start::
 Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
 run cannot be had from those of its seconds, and the summary says so. A peer is named by its role, ``peer 1`` and so on in the order in which the
 process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
-by ten in the first ten seconds too and are not read.
+by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
+seconds count as nothing received. A report may come late, and is then of all the time since the one before.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -55,7 +56,7 @@ DEFINITIONS = {
     "second; a ping may have to wait behind data.",
     "ddsperf-one-way": "From the source timestamp of a sample to its receipt, on two clocks: good only if they are synchronised or the same.",
     "ddsperf-subscriber": "Samples that a subscriber received from all publishers in one second, bytes including the topic's fixed part "
-    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds.",
+    "(12 bytes or more); lost ones by sequence number. A summary is the mean of whole seconds, those between them without any sample too.",
     "ddsperf-publisher": "Samples that a publisher wrote in one second, received or not. The size is not printed.",
     "ddsperf-process": "Processor time in user and system mode of all threads that the tool lists, each rounded to a percent; "
     "largest resident set so far.",
@@ -112,6 +113,9 @@ _HEAD = LineStart(
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.
 _REASONS = 5
+_LATE = 1.5  # Seconds between two reports, from which on one was late, or nothing came for a while: they are a second apart, give or take little.
+_RATE_ROUNDING = 5.0  # Of messages a second, printed as thousands with two places.
+_RECEIVED = (("message_rate", "mean"), ("messages_received", "total"))
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
@@ -159,7 +163,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
         return
     pid = stamp["pid"]
     if isinstance(result, Broken) and pid in processes:
-        processes[pid].partial = True
+        processes[pid].damaged()
     if not isinstance(result, Record):
         yield Found(line, result if isinstance(result, Broken) else None)
         return
@@ -283,6 +287,7 @@ class _Process:
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
         self._intervals: Counter[tuple[str | None, ...]] = Counter()
+        self._undisturbed: set[tuple[str | None, ...]] = set()  # The series since whose latest interval everybody was there.
         self._roles: dict[str, str] = {}
         self.partial = False  #: whether a line of it was broken: what the others come to is not all
 
@@ -295,6 +300,12 @@ class _Process:
     def disturbed(self) -> None:
         """A participant came or went: the next interval is not whole."""
         self._quiet = False
+        self._undisturbed.clear()
+
+    def damaged(self) -> None:
+        """A line was broken: what there was in its second is not known."""
+        self.partial = True
+        self._undisturbed.clear()
 
     def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Found]:
         """Count an interval in; one of a time gone by was there before, or stands where it does not belong."""
@@ -309,9 +320,29 @@ class _Process:
             if len(self._series) >= _SERIES:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
-        self._series[key].add(line, record, stamp=time, whole=self._whole)
+        lasted, silent = self._times(record, time - self._series[key].stamp, totals) if key in self._undisturbed else (1.0, 0.0)
+        self._series[key].add(line, record, stamp=time, whole=self._whole, lasted=lasted, silent=silent)
+        self._undisturbed.add(key)
         self._intervals[key] += 1
         self._totals = totals or self._totals
+
+    def _times(self, record: Record, since: float, totals: tuple[Number, ...]) -> tuple[float, float]:
+        """How long an interval lasted that ended so many seconds after the one before it, and for how long nothing came before it began.
+
+        A publisher reports each second. A subscriber's report is of as long as its samples take at its rate: of one second, or longer if it was
+        late. That nothing came before it is known only if its samples are all that its counter grew by: else, lines are missing.
+        """
+        if since < _LATE or record.side is None:
+            return 1.0, 0.0
+        if record.side == "publisher":
+            return since, 0.0
+        rate, received = (number.value if number else None for number in (record.number(*name) for name in _RECEIVED))
+        all_received, before = (counts[0].value if counts else None for counts in (totals, self._totals))
+        if not rate or not received or all_received is None or before is None or all_received - before != received:
+            return 1.0, 0.0
+        shortest, longest = received / (rate + _RATE_ROUNDING), received / max(rate - _RATE_ROUNDING, 1e-9)
+        lasted = 1.0 if shortest <= 1 <= longest else min(received / rate, since)
+        return lasted, since - lasted
 
     def summaries(self) -> Iterator[Found]:
         """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
@@ -326,6 +357,7 @@ class _Process:
             if summary := tally.found((*used, *totals, *self._percentiles(key, tally.first)), partial=self.partial):
                 yield summary
         self._series.clear()
+        self._undisturbed.clear()
         self._intervals.clear()
 
     def _percentiles(self, key: tuple[str | None, ...], first: Record) -> Iterator[Number]:

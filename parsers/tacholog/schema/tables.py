@@ -135,7 +135,7 @@ _WHERE_FROM = {
 _NUMBER = {
     "payload_bytes": _integer("The payload of a message in bytes, as requested from the tool.", at_least=1, unit="bytes"),
     "payload_bytes_high": _integer("The largest payload, if one number is for a range of sizes.", at_least=1, unit="bytes"),
-    "samples": _integer("How many samples a latency was computed from, or how many messages a rate."),
+    "samples": _integer("How many samples a latency was computed from, or how many messages a rate or a use of resources."),
     "metric": _text("public", "What was measured; the list of metrics gives its unit.", allowed=tuple(METRICS)),
     "statistic": _text("public", "`mean`, `min`, `max`, `p99.9` (a percentile), `total`, `range-low`, ..."),
     "value": SchemaColumn(

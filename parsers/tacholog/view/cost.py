@@ -1,8 +1,9 @@
 """What messages cost: processor time, context switches and memory, from what the kernel counted for each side of a run.
 
-The kernel counts for a whole size, with its warm-up, and the log does not say how many messages were sent while it warmed up. So the processor time
-for a message is the share of processors in use, times the time for a message while it was measured. Where a log states the processor time for each
-message itself, as perftest does of throughput, that number is used.
+The kernel counts for a whole size, with its warm-up and the time before and behind it in which nothing is sent. Where a log says how many messages
+that was for, as perftest's does, processor time and context switches are divided by their number; where it states the processor time for each message
+itself, that number is used. Else they are the share of processors in use, or the switches in a unit of time, times the time for a message while it
+was measured: too little where a side slept through much of the counted time.
 """
 
 from __future__ import annotations
@@ -116,17 +117,28 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
         return {}
     found: dict[str, float] = {}
     processors, switches = _for_each_ns(counted, "cpu_time"), _for_each_ns(counted, "context_switches")
-    rate = _rate_per_ns(numbers, test)
+    rate, messages = _rate_per_ns(numbers, test), _messages(numbers, counted, test)
     if processors is not None:
         found["processors"] = processors
-        if rate:
+        if messages:
+            found["cpu_ns"] = sum(_values(counted, "cpu_time")) / messages
+        elif rate:
             found["cpu_ns"] = processors / rate
-    if switches is not None and rate:
-        found["switches"] = switches / rate
+    if switches is not None and (messages or rate):
+        found["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     if memory := _values(counted, "peak_memory"):
         found["memory_bytes"] = max(memory)
     stated = _values(numbers, "cpu_per_message")
     return found | ({"cpu_ns": stated[0]} if stated else {})
+
+
+def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
+    """Return how many messages the kernel's counts are for, warm-up included, if the log says so: of a stream, those of its own cost."""
+    if test == "latency":
+        trips = _first(counted, lambda result: result.samples)
+        return int(trips) * _MESSAGES[test][1] if trips else None
+    stated = _first(numbers, lambda result: result.samples if result.metric == "cpu_per_message" else None)
+    return int(stated) if stated else None
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:

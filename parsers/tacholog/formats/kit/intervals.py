@@ -2,7 +2,8 @@
 
 The smallest minimum and the largest maximum are those of the whole run. The mean latency is weighted by samples: a mean of means would count a
 second of ten samples like one of ten thousand. Percentiles of a whole cannot be had from those of its parts and are left out. Rates and
-processor time are means over whole intervals: one that a start or an end falls into says little.
+processor time are means over whole intervals, each weighted by how long it lasted: one that a start or an end falls into says little. A time between
+two intervals in which nothing came, and of which a tool prints no line, counts as a rate of zero.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ DERIVED = "derived"
 PARTIAL = "partial"
 _LATENCY = ("latency", "jitter")
 _EXTREMES = {"min": min, "max": max}
+_RATES = ("message_rate", "goodput", "offered_rate", "offered_goodput")
 _SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_received", "duration")
 
 
@@ -32,14 +34,17 @@ class Tally:
         self.first = record  #: the first interval
         self._samples = 0
         self._sums: dict[tuple[str, str], Fraction] = {}
-        self._weights: dict[tuple[str, str], int] = {}
+        self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
         self._unknown: set[tuple[str, str]] = set()  # What an interval did not say: then nothing is known of its sum.
         self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
 
-    def add(self, line: Line, record: Record, *, stamp: float, whole: bool) -> None:
-        """Count an interval in. ``whole`` is false where a start or an end falls into it."""
+    def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
+        """Count an interval in. ``whole`` is false where a start or an end falls into it.
+
+        ``lasted`` is how long it was, in whatever unit, and ``silent`` for how long nothing at all came before it.
+        """
         self._last, self.stamp = line, stamp
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
             self._samples += record.samples or 0
@@ -47,25 +52,30 @@ class Tally:
             if number.value is None:
                 self._unknown.add((number.metric, number.statistic))
             else:
-                self._count(number, number.value, record.samples or 0, whole=whole)
+                self._count(number, number.value, record.samples or 0, lasted if whole else None)
+                if silent and number.metric in _RATES:
+                    self._weigh((number.metric, number.statistic), 0.0, Fraction(silent))
 
-    def _count(self, number: Number, value: float, samples: int, *, whole: bool) -> None:
+    def _count(self, number: Number, value: float, samples: int, lasted: float | None) -> None:
+        """Count a number in; ``lasted`` is ``None`` of an interval that is not whole."""
         key = (number.metric, number.statistic)
         if number.metric == "peak_memory":
             self._extremes[key] = max(value, self._extremes.get(key, value))
         elif number.metric in _LATENCY and number.statistic in _EXTREMES:
             self._extremes[key] = _EXTREMES[number.statistic](value, self._extremes.get(key, value))
         elif number.metric in _LATENCY and number.statistic == "mean":
-            self._weigh(key, value, samples)
-        elif number.metric in _SUMMED or (number.statistic == "mean" and number.metric not in _LATENCY and whole):
-            self._weigh(key, value, 1)
+            self._weigh(key, value, Fraction(samples))
+        elif number.metric in _SUMMED:
+            self._weigh(key, value, Fraction(1))
+        elif number.statistic == "mean" and number.metric not in _LATENCY and lasted:
+            self._weigh(key, value, Fraction(lasted))
         else:
             return
         self._resolutions[key] = number.resolution
 
-    def _weigh(self, key: tuple[str, str], value: float, weight: int) -> None:
+    def _weigh(self, key: tuple[str, str], value: float, weight: Fraction) -> None:
         self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
-        self._weights[key] = self._weights.get(key, 0) + weight
+        self._weights[key] = self._weights.get(key, Fraction(0)) + weight
 
     def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Found | None:
         """The summary, standing on the first and the last line of the series; ``None`` where nothing can be said of the whole.

@@ -131,6 +131,7 @@ _COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "
 _BASES: tuple[Basis, ...] = get_args(Basis)
 _TESTS: tuple[Test, ...] = get_args(Test)
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
+_MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
 # Versions whose log has no `reach` had these transports.
 _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
@@ -182,7 +183,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
-    warmups: dict[str, str] = {}
+    phase = _Phase()
     search = _TrialsInOrder()
     kinds = _KINDS
     ended = False
@@ -201,9 +202,36 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             continue
         ended = ended or kind[0] == "end"
         found = search.check(kind[0], fields, _read(read, fields, kind[0]))
-        yield Found(line, _with_warmup(found, fields, kind[0], warmups))
+        yield Found(line, phase.said_of(found, fields, kind[0]))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+class _Phase:
+    """The size that is measured: what its warm-up says of its results. Sizes are run one after another, and only the last is kept."""
+
+    def __init__(self) -> None:
+        self._size: str | None = None
+        self._outcome = ""
+        self._warmed: int | None = None  # How many messages the warm-up had,
+        self._measured: int | None = None  # and how many round trips were measured behind it.
+
+    def said_of(self, found: _Read, fields: Fields, kind: str) -> _Read:
+        """Return a finding with the outcome of its size's warm-up, and the use of resources with the number of round trips that it was for."""
+        size = fields.get("payload_bytes", "")
+        if kind == "warmup":
+            outcome = fields.get("outcome", "")
+            self._size, self._outcome, self._measured = size, outcome if outcome in _OUTCOMES else "", None
+            self._warmed = int(messages[0]) if (messages := _MESSAGES.fullmatch(fields.get("messages", ""))) else None
+        if not isinstance(found, Record) or size != self._size:
+            return found
+        if kind == "latency":
+            self._measured = found.samples
+        elif kind == "resources" and found.test == "latency" and self._warmed is not None and self._measured is not None:
+            found = msgspec.structs.replace(found, samples=self._warmed + self._measured)
+        if not self._outcome:
+            return found
+        return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=self._outcome))
 
 
 class _TrialsInOrder:
@@ -400,6 +428,7 @@ def _cost(fields: Fields) -> Record:
         test=one_of(_TESTS, fields, "test"),
         payload_bytes=payload_bytes(fields),
         numbers=(Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages),),
+        samples=messages,
         side="both" if "demand" in fields else "subscriber",
         conditions=conditions,
     )
@@ -560,17 +589,3 @@ _KINDS: Mapping[str, Reader] = {
 }
 
 _KINDS_OF_TOOLS: Mapping[str, Reader] = {**of_tools.KINDS, "note": _facts_of("note"), "error": _error, "end": _end}
-
-
-def _with_warmup(
-    found: Record | Facts | Histogram | Broken | None, fields: Fields, kind: str, warmups: dict[str, str]
-) -> Record | Facts | Histogram | Broken | None:
-    """Note the outcome of each size's warm-up, and put it on the results of that size."""
-    size = fields.get("payload_bytes", "")
-    if kind == "warmup":
-        warmups.clear()  # Sizes are run one after another: keeping more than the last would let a hostile log fill the memory.
-        outcome = fields.get("outcome", "")
-        warmups[size] = outcome if outcome in _OUTCOMES else ""
-    if isinstance(found, Record) and warmups.get(size):
-        return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=warmups[size]))
-    return found

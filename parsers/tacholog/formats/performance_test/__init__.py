@@ -16,6 +16,7 @@ Source: performance_test/src/experiment_execution and src/outputs of performance
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
@@ -126,6 +127,8 @@ class _Experiment:
         self._stated: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
+        self._before_silence: dict[str, Tally] | None = None  # The tallies, without the rows since in which nothing happened.
+        self._flowing: frozenset[str] = frozenset()  # The counts that were above zero in some row.
         self._time = -1.0
         self._partial = False  # Whether rows are missing from what the summaries are computed of.
         self._sizes: set[int | None] = set()  # Of the messages, as far as rows tell: a run has messages of one type, and so of one size.
@@ -176,13 +179,15 @@ class _Experiment:
             self._partial = True
             yield Found(line, row)
             return
+        row = row._replace(flowing=self._flowing)
+        self._flowing |= row.active
         own = self._own(line, row) if accumulates else row
         if own.received:
             self._sizes.add(own.payload_bytes)
         records = own.records(self._conditions, self._meaning, self._size if own.received else None)
         for record in records:
             yield Found(line, record)
-        if row.time > self._time and not row.idle:
+        if row.time > self._time and (self._tallies or not row.idle):
             whole, self._time = self._time >= 0, row.time
             self._count(line, row, records if not accumulates else records[-1:], whole=whole)
 
@@ -203,17 +208,23 @@ class _Experiment:
         return _MEANINGS.get(_mode(self._stated), Conditions())
 
     def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, whole: bool) -> None:
+        """Count a row in. One in which nothing happened counts if something happens later: what is behind the last message is no part of the run."""
+        if not row.idle:
+            self._before_silence = None
+        elif self._before_silence is None:
+            self._before_silence = copy.deepcopy(self._tallies)
         for record in records:
-            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole)
+            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole, lasted=row.lasted)
 
     def summaries(self) -> Iterator[Found]:
         """What the rows come to."""
         if self._so_far and (whole := self._whole_run(*self._so_far)):
             yield whole
-        for tally in self._tallies.values():
+        for tally in (self._before_silence or self._tallies).values():
             if summary := tally.found(partial=self._partial):
                 yield _of_size(summary, self._size)
         self._tallies.clear()
+        self._before_silence = None
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Found | None:

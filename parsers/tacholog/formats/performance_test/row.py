@@ -36,7 +36,8 @@ class ExperimentRow(NamedTuple):
     """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
 
     ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
-    latencies were computed from those of longer times.
+    latencies were computed from those of longer times. ``flowing`` names the counts that were above zero before: a zero of theirs is a rate of zero,
+    and not that of a process that has no such side.
     """
 
     time: float
@@ -44,6 +45,7 @@ class ExperimentRow(NamedTuple):
     digits: int | None = _DIGITS
     impossible: frozenset[str] = frozenset()
     derived: bool = False
+    flowing: frozenset[str] = frozenset()
 
     def records(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the counts. ``meaning`` says what a latency is of."""
@@ -81,6 +83,16 @@ class ExperimentRow(NamedTuple):
         """Whether nothing happened."""
         return not any(self._count(name) for name in COUNTS)
 
+    @property
+    def active(self) -> frozenset[str]:
+        """The counts that are above zero."""
+        return frozenset(name for name in COUNTS if self._count(name))
+
+    @property
+    def lasted(self) -> float:
+        """How many seconds the row is of; 1 where that cannot be known."""
+        return 1.0 if "T_loop" in self.impossible else float(self.cells["T_loop"])
+
     def _count(self, name: str) -> int:
         return 0 if name in self.impossible else int(self.cells.get(name, "0"))
 
@@ -109,20 +121,20 @@ class ExperimentRow(NamedTuple):
                 yield impossible(f"messages_{name}")
             elif name in self.cells:
                 yield Number(metric=f"messages_{name}", statistic="total", value=float(self._count(name)))
-        received, sent, lost = (self._count(name) for name in ("received", "sent", "lost"))
+        received, lost = self._count("received"), self._count("lost")
         if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
             yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
         if "T_loop" in self.impossible:
             yield impossible("duration")
         else:
-            yield from self._rates(received, sent)
+            yield from self._rates()
         yield from self._process()
 
-    def _rates(self, received: int, sent: int) -> Iterator[Number]:
+    def _rates(self) -> Iterator[Number]:
         seconds = float(self.cells["T_loop"])
-        rates = (("message_rate", received), ("offered_rate", sent), ("goodput", 8 * self._count("data_received")))
-        for metric, count in rates:
-            if count:
+        for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
+            count = bits * self._count(name)
+            if count or (name in self.flowing and name in self.cells and name not in self.impossible):
                 yield Number(metric=metric, statistic="mean", value=count / seconds, marks=(DERIVED,))
         resolution = 1e3 if self.digits else None
         yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from tacholog.compare.comparable import as_text
-from tacholog.compare.result import DiffRow, Loss, Report, RowKey
+from tacholog.compare.result import DiffRow, Loss, Report, RowKey, Side
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.view.page_index import PageIndex
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.views import View
+from tacholog.view.whose_value import is_of_control, of_these_runs
 
 Which = Literal["old", "new"]
 _OF_RUN = frozenset(RunRow.__struct_fields__)
@@ -54,12 +54,16 @@ def leads_to(report: Report, sides: Mapping[Which, View], links: Links, pages: P
     wanted = {"old": {_setting(key, names) for key in (*(row.key for row in report.rows), *(loss.key for loss in report.losses))}}
     wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in report.rows if row.new_key}
     numbers = {which: _numbers(side, wanted[which], names) for which, side in sides.items()} if links.logs is not None else {}
+    controls = {id(row) for row in report.controls.rows} if report.controls else set()
 
     def line(row: DiffRow | Loss, which: Which) -> str | None:
         key = row.new_key if isinstance(row, DiffRow) and which == "new" and row.new_key else row.key
         value = _value(row, which)
-        there = numbers.get(which, {}).get(_setting(key, names), ())
-        return None if value is None else next((link for one in _of(there, key.apart, value) if (link := links.to_line(one))), None)
+        if value is None:
+            return None
+        there = [one for one in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(one) == (id(row) in controls)]
+        found = of_these_runs(_of(there, key.apart), value, _values(row, which))
+        return next((link for one in found if (link := links.to_line(one))), None)
 
     return Leads(line, pages, is_linked=bool(numbers))
 
@@ -71,6 +75,12 @@ def _value(row: DiffRow | Loss, which: Which) -> float | None:
         return lost.most if lost else None
     side = row.old if which == "old" else row.new
     return side.median if side else None
+
+
+def _values(row: DiffRow | Loss, which: Which) -> Sequence[float]:
+    """The values of the runs that a side rests on, where they are known."""
+    side = row.old if which == "old" else row.new
+    return side.values if isinstance(side, Side) else ()
 
 
 def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
@@ -93,11 +103,9 @@ def _of_number(one: ResultRow, name: str) -> object:
     return getattr(one.conditions if name in CONDITIONS else one, name)
 
 
-def _of(there: Iterable[ResultRow], apart: Sequence[tuple[str, str | None]], value: float) -> Iterator[ResultRow]:
-    """Yield the numbers that have this value and everything that tells the row from others: an equal value of another row is no evidence."""
-    for one in there:
-        if one.value is not None and math.isclose(one.value, value) and all(_has(one, name, text) for name, text in apart):
-            yield one
+def _of(there: Iterable[ResultRow], apart: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
+    """Return the numbers that have everything that tells the row from others: an equal value of another row is no evidence."""
+    return [one for one in there if all(_has(one, name, text) for name, text in apart)]
 
 
 def _has(one: ResultRow, name: str, text: str | None) -> bool:

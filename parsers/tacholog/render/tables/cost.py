@@ -19,8 +19,9 @@ _TO = "\u2013"  # an en dash
 _MOST_IN_WORDS = 4  # series
 _LEAST_SHOWN = 0.001  # of context switches for a message: fewer are none, and how few is chance
 _HOW = (
-    "The kernel counted processor time, context switches and memory of both sides. Where the log does not state the processor time of a message, "
-    "it is the processors in use times the time for a message. A side that polls keeps a processor in use, whether messages come or not. "
+    "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
+    "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
+    "A side that polls keeps a processor in use, whether messages come or not. "
     "A round trip is two messages. Memory is that of the larger side. A range is that of all runs."
 )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.result import DiffRow, RowKey, Verdict
@@ -22,8 +24,8 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.row_names import row_name
 from tacholog.view.series import Series
 from tacholog.view.views import View
+from tacholog.view.whose_value import is_of_control, of_these_runs
 
-Find = Callable[[str, str, RowKey, float], str | None]  # the link to a value of a release of a system
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
 _SHORT: Mapping[Verdict, str] = {
     "worse": "worse",
@@ -45,9 +47,17 @@ _WIDTH, _HEIGHT, _ROOM = 140, 34, 6
 _LEAST_SHOWN = 0.001  # a probability below it is shown as less than this
 
 
+class Find(Protocol):
+    """The link to a value of a release of a system; ``runs`` are the values of the runs that the row rests on."""
+
+    def __call__(self, system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = (), /) -> str | None:
+        """Return the link; nothing where no run has the value."""
+
+
 def finder(view: View, links: Links) -> Find:
     """Say where values stand: the line of the run of that release which has that value; nothing where a value is none of a run.
 
+    Of several runs that have it, it is one of those that the row rests on, and one of a control only if no other one has it.
     Series have their numbers by row already. To put all numbers of all releases in such an order again took longer than to show the histories.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
@@ -55,17 +65,18 @@ def finder(view: View, links: Links) -> Find:
         series.setdefault((one.system, one.transport, dict(one.series.key)["release"]), []).append(one.series)
     places = {run: place for place, run in enumerate(view.runs)}
 
-    def find(system: str, release: str, key: RowKey, value: float) -> str | None:
-        there = (
+    def find(system: str, release: str, key: RowKey, value: float, runs: Sequence[float] = ()) -> str | None:
+        labels = [(field, label) for field, label in key.apart if is_label(field)]
+        whose = (system, key.transport)
+        there = [
             result
             for member in series.get((system, key.transport or NOT_STATED, release), ())
             for cell in [member.cells(key.metric, key.statistic).get(key.payload_bytes)]
             for result in (cell.results if cell else ())
-            if result.value is not None and math.isclose(result.value, value)
-        )
-        labels = [(field, label) for field, label in key.apart if is_label(field)]
-        whose = (system, key.transport)
-        found = [result for result in there if (result.run.system, result.conditions.transport) == whose and _has_labels(result, labels)]
+            if (result.run.system, result.conditions.transport) == whose and _has_labels(result, labels)
+        ]
+        found = of_these_runs(there, value, runs)
+        found = [one for one in found if not is_of_control(one)] or found
         return links.to_line(_first(found, places, view)) if found else None
 
     return find
@@ -83,7 +94,7 @@ def _has_labels(result: ResultRow, labels: Iterable[tuple[str, str | None]]) -> 
     return all(given.get(field) == label for field, label in labels)
 
 
-def _nowhere(_system: str, _release: str, _key: RowKey, _value: float) -> None:
+def _nowhere(_system: str, _release: str, _key: RowKey, _value: float, _runs: Sequence[float] = (), /) -> None:
     """Find nothing, where there are no pages of logs."""
 
 
@@ -137,7 +148,7 @@ def _bodies(system: str, found: SystemHistory, find: Find) -> Iterator[Html]:
         lines.setdefault(why_it_begins(line), []).append(line)
     for reason, members in lines.items():
         rows = [
-            _row(line, names, lambda release, key, value: find(system, release, key, value), [one for one in found.changes if one.line is line])
+            _row(line, names, functools.partial(_place, find, system, line.key), [one for one in found.changes if one.line is line])
             for line in members
         ]
         if reason:
@@ -147,10 +158,14 @@ def _bodies(system: str, found: SystemHistory, find: Find) -> Iterator[Html]:
             yield tag("tbody", *rows)
 
 
-def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, RowKey, float], str | None], changes: Sequence[HistoryChange]) -> Html:
+def _place(find: Find, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
+    return find(system, release, key, point.value, point.runs)
+
+
+def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> Html:
     at = {point.release: point for point in line.points}
     name = tag("th", row_name(line.key).partition(", ")[2], scope="row")  # the page says which metric
-    links = {release: find(names[release], line.key, point.value) for release, point in at.items()}
+    links = {release: find(names[release], point) for release, point in at.items()}
     cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
     return tag("tr", name, tag("td", _trend(line, len(names), changes)), *cells)
 
