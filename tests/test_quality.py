@@ -180,6 +180,16 @@ def test_more_than_one_percent_lost_is_marked() -> None:
     assert marked(throughput(received=989, lost=11))["loss"] == ("loss",)
 
 
+@pytest.mark.parametrize("statistic", ["mean", "sum", "min"])
+def test_with_a_loss_every_rate_of_the_same_line_is_marked_also_those_of_all_subscribers(statistic: str) -> None:
+    counts = throughput(received=711, lost=289)
+    rates = tuple(Number(metric=metric, statistic=statistic, value=5.0) for metric in ("goodput", "message_rate"))
+    aggregate = Record(test="throughput", payload_bytes=64, numbers=(*rates, *counts.numbers[1:]))
+
+    found = marked(aggregate)
+    assert (found["goodput"], found["message_rate"]) == (("loss",), ("loss",))
+
+
 def test_an_offered_load_beyond_what_the_run_ever_delivered_is_marked() -> None:
     best = [throughput(goodput=9.9e9)]
 

@@ -273,7 +273,10 @@ def _by_reference(conditions: Conditions) -> bool:
 
 
 def _losses(table: _Table) -> None:
-    table.mark("loss", table.value("loss", "total") > LOSS_LIMIT, (("loss", "total"), ("goodput", "mean"), ("message_rate", "mean")))
+    """Mark a share that is lost, and all rates beside it: those of one subscriber, and those over all of them."""
+    lost = table.value("loss", "total") > LOSS_LIMIT
+    table.mark("loss", lost, (("loss", "total"),))
+    table.mark_metrics("loss", lost, ("goodput", "message_rate"))
 
 
 def _overload(table: _Table) -> None:
