@@ -19,7 +19,7 @@ from tacholog.dataset.marking.quality import SAMPLES_BEYOND
 from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
-from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, with_each_label, words
+from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
@@ -374,8 +374,8 @@ def _labels(keys: Sequence[SeriesKey], named: Sequence[str] = ()) -> list[str]:
     rows = [dict(key) for key in keys]
     common = _common_labels(rows, named)
     if len(rows) == 1:
-        return [joined([*common, *((name, rows[0][name]) for name in _SAYS_MOST)]) or "all runs"]
-    return made_different([joined([*common, *parts]) or "no further conditions stated" for parts in told_apart(rows)], rows)
+        return [joined_or_unstated([*common, *((name, rows[0][name]) for name in _SAYS_MOST)]) or "all runs"]
+    return made_different([joined_or_unstated([*common, *parts]) or "no further conditions stated" for parts in told_apart(rows)], rows)
 
 
 def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -> list[tuple[str, object]]:
