@@ -36,6 +36,25 @@ HIDDEN = """(elements) => elements.filter((element) => {
     return !element.checkVisibility({visibilityProperty: true}) || box.width * box.height === 0;
 }).map((element) => element.outerHTML.slice(0, 300))"""
 INK = "rgb(27, 39, 51)"
+# Texts below 12 pixels, as large as they are drawn.
+TOO_SMALL = """() => {
+    const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
+    while (words.nextNode()) {
+        const element = words.currentNode.parentElement, drawing = element.closest('svg');
+        if (!words.currentNode.data.trim() || element.closest('title, desc, script, style, option')) continue;
+        if (!element.checkVisibility({visibilityProperty: true})) continue;
+        const scale = drawing?.viewBox.baseVal?.width ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
+        if (parseFloat(getComputedStyle(element).fontSize) * scale < 11.9) found.push(element.outerHTML.slice(0, 100));
+    }
+    return found.slice(0, 5);
+}"""
+# Names of lines that reach into the next plot of their panel.
+BEYOND_PLOT = """() => [...document.querySelectorAll('.tl-panel svg')].flatMap((drawing) => {
+    const ticks = [...drawing.querySelectorAll('.tl-tick')].map((tick) => tick.getBBox().x);
+    return [...drawing.querySelectorAll('.tl-name')]
+        .filter((name) => { const box = name.getBBox(); return ticks.some((x) => x > box.x && x < box.x + box.width); })
+        .map((name) => name.textContent);
+})"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -126,6 +145,26 @@ def test_accessibility_rules_find_nothing_on_a_phone(opened: Opener) -> None:
             found += [f"{name}: {violation}" for violation in violations(page)]
 
     assert found == []
+
+
+@pytest.mark.parametrize("screen", ["light", "phone"])
+def test_no_text_is_too_small_to_read(opened: Opener, screen: str) -> None:
+    found = {}
+    for name in (*KINDS, "rankings.html", "tacholog-perftest/shm.html", "side-by-side.html"):
+        with opened(name, screen) as page:
+            open_folds(page)
+            found[name] = page.evaluate(TOO_SMALL)
+
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+@pytest.mark.parametrize("screen", ["light", "phone"])
+def test_no_name_of_a_line_lies_over_the_next_plot(opened: Opener, screen: str) -> None:
+    with opened("index.html", screen) as page:
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+
+        assert page.locator(".tl-panel .tl-name").count() > 10
+        assert page.evaluate(BEYOND_PLOT) == []
 
 
 @pytest.mark.parametrize("name", KINDS)

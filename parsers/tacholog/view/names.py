@@ -178,6 +178,13 @@ def option_title(name: str) -> tuple[str, str]:
     return words.replace("warmup", "warm-up"), f" {unit}" if known else ""
 
 
+def settings_words(text: str) -> str:
+    """Return settings in words: those of a JSON object, or of a series, where they stand one behind the other (``nagle off, warmup_s 0.1``)."""
+    found = settings_of(text)
+    pairs = [part.partition(" ")[::2] for part in found[""].split(", ")] if "" in found else found.items()
+    return ", ".join(f"{words} {value}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
+
+
 def _number(value: object) -> float:
     return float(str(value))
 
@@ -208,7 +215,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "release": lambda value: f"release {value}",
     "campaign": lambda value: f"campaign {value}",
     "options": lambda value: options_words(str(value), option_title),
-    "settings": lambda value: ", ".join(f"{name} {text}".strip() for name, text in settings_of(str(value)).items()),
+    "settings": lambda value: settings_words(str(value)),
     "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
