@@ -248,6 +248,17 @@ def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: 
         assert page.locator(".tl-live .xtick text").first.evaluate("element => getComputedStyle(element).fill") != light
 
 
+def test_the_name_of_a_row_of_a_history_stays_while_its_values_scroll(opened: Opener) -> None:
+    with opened("history/latency-p50.html", "phone") as page:
+        box = page.locator(".tl-diff .scroll").first
+        name = box.locator("th[scope=row]").first
+        before = name.bounding_box()
+        box.evaluate("box => { box.scrollLeft = 200; }")
+
+        assert box.evaluate("box => box.scrollLeft") == 200
+        assert name.bounding_box() == before
+
+
 def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> None:
     heights = "[...document.querySelectorAll('.tl-diff td.r:not(:empty)')].map((cell) => [cell.clientHeight, cell.clientWidth])"
     with opened("diffs/ecal-ecal-5.5.0-to-ecal-5.12.html", "phone") as page:
