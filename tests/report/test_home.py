@@ -280,6 +280,29 @@ def test_what_a_phone_folds_is_open_in_the_page(site_of_many: str) -> None:
     assert all(attributes.endswith(" open") for attributes, _ in folds if "tl-folds-on-phone" in attributes)
 
 
+def test_where_nothing_can_be_ranked_there_are_the_newest_results_of_each_system_with_their_numbers() -> None:
+    html = shown(
+        library("Old", "old", began="2025-01-01T00:00:00Z", host="shelf").latency(*SIX),
+        library("New", "new", began="2026-02-03T00:00:00Z").latency(*SIX),
+    )
+
+    assert "so nothing is ranked here" in html
+    rows = [words_of(row).strip() for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)]
+    assert [row.split()[0] for row in rows] == ["New", "Old"]
+    assert "703 ns" in rows[0]
+    assert rows[0].endswith("2026-02-03")
+    assert "tl-best" not in html
+
+
+def test_of_a_system_alone_the_transport_with_the_most_numbers_is_shown_and_the_others_are_links() -> None:
+    html = shown(
+        library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
+    )
+
+    (row,) = [words_of(row).strip() for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)]
+    assert row.startswith("Lib many also: few ")
+
+
 @pytest.fixture
 def site_of_many() -> str:
     """A machine with eight systems and two sizes."""
