@@ -167,6 +167,25 @@ def test_no_name_of_a_line_lies_over_the_next_plot(opened: Opener, screen: str) 
         assert page.evaluate(BEYOND_PLOT) == []
 
 
+@pytest.mark.parametrize(("name", "cells"), [("systems.html", ("system", "kind")), ("downloads.html", ("release",))])
+def test_short_cells_of_a_long_table_share_a_line_on_a_phone(opened: Opener, name: str, cells: tuple[str, ...]) -> None:
+    with opened(name, "phone") as page:
+        row = page.locator("table.tl-words tbody tr").first
+        first_line = "cell => { const line = cell.getClientRects()[0]; return line.y + line.height / 2; }"
+        middles = [row.locator(place).evaluate(first_line) for place in ("th", *(f"td[data-head='{cell}']" for cell in cells))]
+
+        assert max(middles) - min(middles) < 6
+
+
+@pytest.mark.parametrize(("screen", "is_open"), [("light", True), ("phone", False)])
+def test_only_a_phone_folds_the_meanings_of_the_columns(opened: Opener, screen: str, *, is_open: bool) -> None:
+    with opened("downloads.html", screen) as page:
+        fold = page.locator("details.tl-long")
+
+        assert fold.locator("table").is_visible() is is_open
+        assert fold.locator("summary").is_visible() is not is_open
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_page_says_everything_without_scripts(opened: Opener, name: str) -> None:
     with opened(name, "phone", scripts=False) as page:

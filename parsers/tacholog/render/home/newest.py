@@ -18,10 +18,8 @@ from tacholog.view.views import View
 
 _MOST_SYSTEMS = 12
 _MOST_LINKS = 6
-_WHY = (
-    "No machine measured two transports in the same way, so nothing is ranked here. These are the newest results of each system. "
-    "Do not compare one row with another: they were measured in different ways or on different machines."
-)
+_WHY = "No machine measured two transports in the same way, so nothing is ranked here. These are the newest results of each system."
+_APART = " Do not compare one row with another: they were measured in different ways or on different machines."
 
 
 def newest_results(view: View, everything: Sequence[Compared], links: Links) -> Html:
@@ -35,7 +33,7 @@ def newest_results(view: View, everything: Sequence[Compared], links: Links) -> 
     table = plain_table("Newest results", heads, [cells for _, cells in rows[:_MOST_SYSTEMS]])
     left = len(rows) - _MOST_SYSTEMS
     more = tag("p", count_of(left), f" more system{'s' if left > 1 else ''}: see all systems and transports.", class_="tl-note") if left > 0 else ""
-    return join([tag("p", _WHY), table, more])
+    return join([tag("p", _WHY, _APART if len(rows) > 1 else ""), table, more])
 
 
 def _row(view: View, system: str, members: Sequence[Compared], links: Links) -> tuple[tuple[str, int, str], list[object]]:
