@@ -252,6 +252,16 @@ def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == INK
 
 
+@pytest.mark.parametrize("screen", ["light", "dark"])
+def test_on_paper_a_badge_is_dark_letters_in_a_frame(opened: Opener, screen: str) -> None:
+    style = "badge => { const style = getComputedStyle(badge); return [style.color, style.backgroundColor, style.borderColor, style.borderStyle]; }"
+    with opened("systems.html", screen) as page:
+        page.emulate_media(media="print")
+
+        assert page.locator(".tl-own").first.evaluate(style) == [INK, "rgba(0, 0, 0, 0)", INK, "solid"]
+        assert page.locator(".tl-published").first.evaluate(style) == [INK, "rgba(0, 0, 0, 0)", INK, "dashed"]
+
+
 def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
