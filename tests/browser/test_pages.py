@@ -352,6 +352,24 @@ def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Open
         assert shaded.count() == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "excerpt"),
+    [
+        ("iceoryx/iceoryx.html", ["iceoryx", "latenc"], "block. Median round trip is 48.8\u00a0µs at 64\u00a0B and "),
+        ("methodology.html", ["divid", "tools"], "A round trip divided by two. Many tools print it as latency."),
+        ("quality.html", ["payload", "whatever"], "The latency of a reference, 36, Zero copy hands over a reference."),
+    ],
+)
+def test_the_search_shows_whole_sentences_of_a_page_and_no_text_of_its_figures(
+    opened: Opener, site: Path, name: str, words: list[str], excerpt: str
+) -> None:
+    with opened("search.html") as page:
+        made = "([html, words]) => Search.makeSearchSummary(html, new Set(words), '').textContent"
+        found = page.evaluate(made, [(site / name).read_text(encoding="utf-8"), words])
+
+        assert found.replace(" ", "\u00a0").startswith(excerpt.replace(" ", "\u00a0"))
+
+
 def test_a_number_leads_to_its_highlighted_line(opened: Opener) -> None:
     with opened("rti-connext-dds/shmem.html") as page:
         open_folds(page)
