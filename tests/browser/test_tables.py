@@ -421,7 +421,7 @@ def test_a_folded_size_of_systems_side_by_side_is_loaded_when_it_is_opened(opene
 
 
 def test_the_page_of_an_older_release_draws_its_figures_from_its_script(opened: Opener) -> None:
-    with opened(OLDER.replace(".html", "-release-0.1.0.html")) as page:
+    with opened(OLDER.replace(".html", "--release-0.1.0.html")) as page:
         assert page.locator("script.tl-spec").count() == 0
 
         page.locator("figure.tl-figure").first.scroll_into_view_if_needed()
