@@ -13,6 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent.parent / "data"
 WIDTH, HEIGHT = 1280, 1180
+HOME_HEIGHT = 1560  # the table below the panels begins to be seen
 PATIENCE_MS = 60_000
 
 
@@ -37,6 +38,7 @@ def main() -> None:
 
 def photograph(page: Page, shown: Path, picture: Path) -> None:
     """Photograph the top of a page once its figures there are drawn."""
+    page.set_viewport_size({"width": WIDTH, "height": HOME_HEIGHT if picture.stem == "home-page" else HEIGHT})
     page.goto(shown.as_uri())
     figures = page.locator(".tl-figure")
     if figures.count():

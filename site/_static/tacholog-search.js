@@ -1,4 +1,5 @@
-// Changes to the search page: it finds sizes, percentiles and versions as people write them, puts pages of raw logs last, and shows no summaries on a local disk.
+// Changes to the search page: it finds sizes, percentiles and versions as people write them, puts pages of raw logs last, and shows whole sentences of
+// the pages that it found, but nothing of them on a local disk.
 "use strict";
 
 (() => {
@@ -31,6 +32,42 @@
   }
   if (split) window.splitQuery = (query) => split(query.replace(VERSION, version).replace(PERCENTILE, percentile).replace(SIZE, found));
   if (window.Scorer) window.Scorer.score = ([name, , , , score]) => (name.startsWith("logs/") ? score - 1000 : score);
+
+  const MOST_LETTERS = 240;
+  const text = (element) => element.textContent.replace(/\s+/g, " ").trim();
+
+  // The texts of a page that can stand alone: the sentences on its results, else paragraphs, items and rows. Not figures, tools and remarks that many pages have.
+  function blocks(page, anchor) {
+    const leftOut = ".headerlink, script, style, svg, figure, sup, nav, .tl-tools, .tl-remarks, .tl-note, .tl-range, .tl-sign, .tl-mark";
+    page.querySelectorAll(leftOut).forEach((part) => part.remove());
+    page.querySelectorAll(".tl-label").forEach((label) => label.append(".")); // as the style sheet does
+    page.querySelectorAll("br, div, p, dd, li").forEach((block) => block.before(" "));
+    const main = (anchor && page.querySelector(`[role="main"] ${anchor}`)) || page.querySelector('[role="main"]') || page.body;
+    const answers = [...main.querySelectorAll(".tl-answer, .tl-answers > li")].map(text);
+    const sentences = [...main.querySelectorAll("p, li:not(:has(li)), dd")].map(text);
+    const rows = [...main.querySelectorAll("tr, .tl-log code")].map((row) => (row.cells ? [...row.cells].map(text).filter(Boolean).join(", ") : text(row)));
+    return { answers: answers.filter(Boolean), others: [...sentences, ...rows].filter(Boolean) };
+  }
+
+  // Cuts a long text between words, so that the first of the words searched for is in what is left.
+  function cut(found, keywords) {
+    if (found.length <= MOST_LETTERS) return found;
+    const places = keywords.map((word) => found.toLowerCase().indexOf(word)).filter((place) => place >= 0);
+    const near = Math.max(Math.min(...places, found.length) - MOST_LETTERS / 2, 0);
+    const start = places.length && near ? found.indexOf(" ", near) + 1 : 0;
+    const rest = found.slice(start);
+    return `${start ? "\u2026" : ""}${rest.length > MOST_LETTERS ? `${rest.slice(0, MOST_LETTERS).replace(/\s+\S*$/, "")}\u2026` : rest}`;
+  }
+
+  if (typeof Search !== "undefined") Search.makeSearchSummary = (html, words, anchor) => {
+    const { answers, others } = blocks(new DOMParser().parseFromString(html, "text/html"), anchor);
+    const keywords = [...words].map((word) => word.toLowerCase());
+    const worth = (block) => keywords.filter((word) => block.toLowerCase().includes(word)).length;
+    const best = answers[0] ?? others.reduce((before, block) => (worth(block) > worth(before) ? block : before), others[0] ?? "");
+    if (!best) return null;
+    return Object.assign(document.createElement("p"), { className: "context", textContent: cut(best, keywords) });
+  };
+
   // On a local disk, browsers do not let a page read other pages. So only titles can be shown.
   if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 })();

@@ -145,7 +145,8 @@
     }
 
     makeTools(tools) {
-      if (this.given.length >= FILTERED_FROM && !this.table.matches(".tl-beside")) { // nobody searches for a size
+      const isOfSizes = words(this.heads[0]) === "size" && !this.heads[1]?.matches(".tl-text"); // nobody searches for a size
+      if (this.given.length >= FILTERED_FROM && !isOfSizes) {
         addFilter(tools, `${this.key}.filter`, this.given.map((row) => ({ rows: [row], words: "" })), () => window.tachologKeys?.refresh(this.table));
       }
       const button = document.createElement("button");

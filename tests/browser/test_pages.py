@@ -36,6 +36,25 @@ HIDDEN = """(elements) => elements.filter((element) => {
     return !element.checkVisibility({visibilityProperty: true}) || box.width * box.height === 0;
 }).map((element) => element.outerHTML.slice(0, 300))"""
 INK = "rgb(27, 39, 51)"
+# Texts below 12 pixels, as large as they are drawn.
+TOO_SMALL = """() => {
+    const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
+    while (words.nextNode()) {
+        const element = words.currentNode.parentElement, drawing = element.closest('svg');
+        if (!words.currentNode.data.trim() || element.closest('title, desc, script, style, option')) continue;
+        if (!element.checkVisibility({visibilityProperty: true})) continue;
+        const scale = drawing?.viewBox.baseVal?.width ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
+        if (parseFloat(getComputedStyle(element).fontSize) * scale < 11.9) found.push(element.outerHTML.slice(0, 100));
+    }
+    return found.slice(0, 5);
+}"""
+# Names of lines that reach into the next plot of their panel.
+BEYOND_PLOT = """() => [...document.querySelectorAll('.tl-panel svg')].flatMap((drawing) => {
+    const ticks = [...drawing.querySelectorAll('.tl-tick')].map((tick) => tick.getBBox().x);
+    return [...drawing.querySelectorAll('.tl-name')]
+        .filter((name) => { const box = name.getBBox(); return ticks.some((x) => x > box.x && x < box.x + box.width); })
+        .map((name) => name.textContent);
+})"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -128,6 +147,45 @@ def test_accessibility_rules_find_nothing_on_a_phone(opened: Opener) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("screen", ["light", "phone"])
+def test_no_text_is_too_small_to_read(opened: Opener, screen: str) -> None:
+    found = {}
+    for name in (*KINDS, "rankings.html", "tacholog-perftest/shm.html", "side-by-side.html"):
+        with opened(name, screen) as page:
+            open_folds(page)
+            found[name] = page.evaluate(TOO_SMALL)
+
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+@pytest.mark.parametrize("screen", ["light", "phone"])
+def test_no_name_of_a_line_lies_over_the_next_plot(opened: Opener, screen: str) -> None:
+    with opened("index.html", screen) as page:
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+
+        assert page.locator(".tl-panel .tl-name").count() > 10
+        assert page.evaluate(BEYOND_PLOT) == []
+
+
+@pytest.mark.parametrize(("name", "cells"), [("systems.html", ("system", "kind")), ("downloads.html", ("release",))])
+def test_short_cells_of_a_long_table_share_a_line_on_a_phone(opened: Opener, name: str, cells: tuple[str, ...]) -> None:
+    with opened(name, "phone") as page:
+        row = page.locator("table.tl-words tbody tr").first
+        first_line = "cell => { const line = cell.getClientRects()[0]; return line.y + line.height / 2; }"
+        middles = [row.locator(place).evaluate(first_line) for place in ("th", *(f"td[data-head='{cell}']" for cell in cells))]
+
+        assert max(middles) - min(middles) < 6
+
+
+@pytest.mark.parametrize(("screen", "is_open"), [("light", True), ("phone", False)])
+def test_only_a_phone_folds_the_meanings_of_the_columns(opened: Opener, screen: str, *, is_open: bool) -> None:
+    with opened("downloads.html", screen) as page:
+        fold = page.locator("details.tl-long")
+
+        assert fold.locator("table").is_visible() is is_open
+        assert fold.locator("summary").is_visible() is not is_open
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_page_says_everything_without_scripts(opened: Opener, name: str) -> None:
     with opened(name, "phone", scripts=False) as page:
@@ -194,6 +252,16 @@ def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == INK
 
 
+@pytest.mark.parametrize("screen", ["light", "dark"])
+def test_on_paper_a_badge_is_dark_letters_in_a_frame(opened: Opener, screen: str) -> None:
+    style = "badge => { const style = getComputedStyle(badge); return [style.color, style.backgroundColor, style.borderColor, style.borderStyle]; }"
+    with opened("systems.html", screen) as page:
+        page.emulate_media(media="print")
+
+        assert page.locator(".tl-own").first.evaluate(style) == [INK, "rgba(0, 0, 0, 0)", INK, "solid"]
+        assert page.locator(".tl-published").first.evaluate(style) == [INK, "rgba(0, 0, 0, 0)", INK, "dashed"]
+
+
 def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: Opener) -> None:
     with opened("tacholog-perftest/udp.html") as page:
         scroll_through(page)
@@ -207,6 +275,17 @@ def test_a_live_figure_follows_the_theme_and_has_no_button_that_uploads(opened: 
         assert titles
         assert not any(word in title.lower() for title in titles for word in ("cloud", "share", "edit"))
         assert page.locator(".tl-live .xtick text").first.evaluate("element => getComputedStyle(element).fill") != light
+
+
+def test_the_name_of_a_row_of_a_history_stays_while_its_values_scroll(opened: Opener) -> None:
+    with opened("history/latency-p50.html", "phone") as page:
+        box = page.locator(".tl-diff .scroll").first
+        name = box.locator("th[scope=row]").first
+        before = name.bounding_box()
+        box.evaluate("box => { box.scrollLeft = 200; }")
+
+        assert box.evaluate("box => box.scrollLeft") == 200
+        assert name.bounding_box() == before
 
 
 def test_the_reasons_of_a_comparison_have_room_on_a_phone(opened: Opener) -> None:
@@ -271,6 +350,24 @@ def test_the_area_of_percentiles_is_shaded_once_two_series_are_left(opened: Open
 
         shaded.nth(1).wait_for(state="attached")
         assert shaded.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "excerpt"),
+    [
+        ("iceoryx/iceoryx.html", ["iceoryx", "latenc"], "block. Median round trip is 48.8\u00a0µs at 64\u00a0B and "),
+        ("methodology.html", ["divid", "tools"], "A round trip divided by two. Many tools print it as latency."),
+        ("quality.html", ["payload", "whatever"], "The latency of a reference, 36, Zero copy hands over a reference."),
+    ],
+)
+def test_the_search_shows_whole_sentences_of_a_page_and_no_text_of_its_figures(
+    opened: Opener, site: Path, name: str, words: list[str], excerpt: str
+) -> None:
+    with opened("search.html") as page:
+        made = "([html, words]) => Search.makeSearchSummary(html, new Set(words), '').textContent"
+        found = page.evaluate(made, [(site / name).read_text(encoding="utf-8"), words])
+
+        assert found.replace(" ", "\u00a0").startswith(excerpt.replace(" ", "\u00a0"))
 
 
 def test_a_number_leads_to_its_highlighted_line(opened: Opener) -> None:

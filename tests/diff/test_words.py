@@ -24,7 +24,7 @@ from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.moved import by_transport, moved_most
 from tacholog.render.diff.page import brief, html
 from tacholog.render.diff.sections import line_of, sections
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import conclusion, side_words
 from tacholog.render.diff.text import markdown, text
 from tacholog.runs.manifest import Host
 
@@ -203,6 +203,7 @@ def test_the_version_of_a_control_is_none_of_a_side(side: Side) -> None:
     report = compare(old, new, Policy())
 
     assert (report.old.versions, report.new.versions) == (("0.3.0",), ("0.4.0",))
+    assert "; with control runs; " in side_words(report.old)
 
 
 def both(*sides: Dataset) -> Dataset:

@@ -83,14 +83,14 @@ def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
 
-    shown, other = Page(site / "side-by-side.html"), Page(site / "side-by-side-1024.html")
+    shown, other = Page(site / "side-by-side.html"), Page(site / "side-by-side--1024.html")
     [anchor] = [found for found in shown.ids if found.endswith("-1024")]
     assert sum(tag == "table" for tag, _ in shown.tags) == 1
-    assert "side-by-side-1024.html" in shown.links
+    assert "side-by-side--1024.html" in shown.links
     assert anchor in other.ids  # old links to the size open it
     assert "Side by side: Messages of 1\u00a0KiB" in other.text
     assert "System 001" in other.text
-    assert "System 001" in pieces_of(site / "side-by-side-1024.js")[""]
+    assert "System 001" in pieces_of(site / "side-by-side--1024.js")[""]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert dead_links(site, pages) == []
     assert verify_site(site).findings == ()
@@ -101,7 +101,7 @@ def test_the_tables_are_taken_over_until_a_run_of_their_session_changes(tmp_path
     data, work = tmp_path / "data", tmp_path / "work"
     add_systems(data, 2)
     page = build_site([data], tmp_path / "site", work).parent / "side-by-side.html"
-    kept = work / "parts/side-by-side/side-by-side-1024.json"
+    kept = work / "parts/side-by-side/side-by-side--1024.json"
     before, made = page.read_bytes(), kept.stat()
 
     # Behind the others in order: all have the same log, and each that is named as copied is named with the first of them.
@@ -113,4 +113,4 @@ def test_the_tables_are_taken_over_until_a_run_of_their_session_changes(tmp_path
     add_run(data, "run-002", NATIVE.read_text(), Manifest(system="System 002", tool="perftest", host="desk", session="one campaign", logs=()))
     build_site([data], tmp_path / "site", work)
     assert "System 002" in Page(page).text
-    assert "System 002" in pieces_of(tmp_path / "site/side-by-side-1024.js")[""]
+    assert "System 002" in pieces_of(tmp_path / "site/side-by-side--1024.js")[""]

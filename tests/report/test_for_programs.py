@@ -362,24 +362,24 @@ def test_a_number_that_was_changed_on_a_page_is_named(built: Path, copied: Calla
 
 def test_a_number_that_was_changed_in_a_part_of_a_page_is_named(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
-    (script,) = site.glob("rti-connext-dds/shmem-release-1.0.js")
+    (script,) = site.glob("rti-connext-dds/shmem--release-1.0.js")
     pieces = {place: re.sub(r"(#L\d+:goodput\.mean\">)70\d<", r"\g<1>999<", text, count=1) for place, text in pieces_of(script.read_text()).items()}
     script.write_text(script_of(script.stem, pieces))
 
     found = {(one.place.partition(": ")[0], one.shown) for one in verify_site(site).findings}
 
-    assert ("rti-connext-dds/shmem-release-1.0.js", "999") in found
+    assert ("rti-connext-dds/shmem--release-1.0.js", "999") in found
 
 
 def test_a_part_of_a_page_that_cannot_be_read_is_named(built: Path, tmp_path: Path) -> None:
     site = shutil.copytree(built, tmp_path / "copy")
-    (script,) = site.glob("rti-connext-dds/shmem-release-1.0.js")
+    (script,) = site.glob("rti-connext-dds/shmem--release-1.0.js")
     text = script.read_text()
     script.write_text(text.replace(text[60:80], "A" * 20))
 
     places = {one.place: one.reason for one in verify_site(site).findings if "cannot be read" in one.reason}
 
-    assert list(places) == ["rti-connext-dds/shmem-release-1.0.js"]
+    assert list(places) == ["rti-connext-dds/shmem--release-1.0.js"]
 
 
 def test_a_number_that_was_changed_in_the_downloads_is_named(built: Path, tmp_path: Path) -> None:

@@ -274,16 +274,39 @@ def test_what_a_phone_folds_is_open_in_the_page(site_of_many: str) -> None:
     folds = re.findall(r"<details([^>]*)><summary[^>]*>(.*?)</summary>", site_of_many)
 
     assert [re.sub("<[^>]*>", "", words) for attributes, words in folds if "tl-folds-on-phone" in attributes] == [
-        "3 more panels",
+        "2 more panels",
         *("State, 1\u00a0KiB", "Tiles, 64\u00a0KiB", "Frames, 1\u00a0MiB", "Images, 4\u00a0MiB"),
     ]
     assert all(attributes.endswith(" open") for attributes, _ in folds if "tl-folds-on-phone" in attributes)
 
 
+def test_where_nothing_can_be_ranked_there_are_the_newest_results_of_each_system_with_their_numbers() -> None:
+    html = shown(
+        library("Old", "old", began="2025-01-01T00:00:00Z", host="shelf").latency(*SIX),
+        library("New", "new", began="2026-02-03T00:00:00Z").latency(*SIX),
+    )
+
+    assert "so nothing is ranked here" in html
+    rows = [words_of(row).strip() for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)]
+    assert [row.split()[0] for row in rows] == ["New", "Old"]
+    assert "703 ns" in rows[0]
+    assert rows[0].endswith("2026-02-03")
+    assert "tl-best" not in html
+
+
+def test_of_a_system_alone_the_transport_with_the_most_numbers_is_shown_and_the_others_are_links() -> None:
+    html = shown(
+        library("Lib", "few", host="a").latency(*SIX), library("Lib", "many", host="b").latency(*SIX), library("Lib", "many", host="b").rate(*SIX)
+    )
+
+    (row,) = [words_of(row).strip() for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)]
+    assert row.startswith("Lib many also: few ")
+
+
 @pytest.fixture
 def site_of_many() -> str:
-    """A machine with seven systems and two sizes."""
-    return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefg" for at in (64, 1024)))
+    """A machine with eight systems and two sizes."""
+    return shown(*(library(f"Lib {name}", name).latency(*SIX, size=at) for name in "abcdefgh" for at in (64, 1024)))
 
 
 def test_the_steadiest_has_the_lowest_99_percent_and_need_not_be_the_fastest() -> None:
@@ -528,6 +551,16 @@ def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None
     assert names(library("L", "l-ipc"), library("L", "l-udp")) == ["ipc", "udp"]
     assert names(library("L", "l-ipc"), library("L", "l-ipc", waiting="busy-poll")) == ["sleeps", "polls"]
     assert names(library("L", "l-ipc"), library("L", "l-ipc", waiting="busy-poll"), library("L", "l-udp")) == ["ipc sleeps", "ipc polls", "udp"]
+
+
+def test_a_name_beside_a_line_is_never_so_long_that_it_lies_over_the_next_plot() -> None:
+    def names(*measured: Measured) -> list[str]:
+        return line_names(compared(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
+
+    assert names(library("L", "l-multicast"), library("L", "l-multicast", waiting="spin-then-block"), library("L", "l-udp")) == [
+        *("multicast", "multicast", "udp"),
+    ]
+    assert names(library("L", "l-shared-memory-pool"), library("L", "l-udp")) == ["shared-memor\u2026", "udp"]
 
 
 def test_names_of_lines_that_end_together_do_not_lie_on_one_another() -> None:

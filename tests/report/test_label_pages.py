@@ -72,8 +72,25 @@ def test_runs_with_different_labels_are_different_series_that_name_their_labels(
         ("kernel 6.1, plugin flannel", 1),
         ("kernel 6.1, plugin calico", 1),
         ("kernel 6.10, plugin flannel", 1),
-        ("kernel 6.1, plugin not stated", 1),
+        ("kernel 6.1", 1),  # that it has no plugin says nothing: the others are named by theirs
     }
+
+
+def test_a_label_that_is_not_there_is_named_only_where_a_name_would_have_no_other_words(tmp_path: Path) -> None:
+    add(tmp_path, "calico", plugin="calico")
+    add(tmp_path, "bare")
+
+    assert {one.label for one in view_of(load([tmp_path])).series()} == {"plugin calico", "plugin not stated"}
+
+
+def test_a_label_that_says_yes_is_its_name_and_a_control_is_called_so(tmp_path: Path) -> None:
+    add(tmp_path / "controls", "old-build", control="yes")
+    add(tmp_path / "controls", "new-build")
+    add(tmp_path / "others", "pinned", pinned="yes", kernel="6.1")
+    add(tmp_path / "others", "free", kernel="6.10")
+
+    assert {one.label for one in view_of(load([tmp_path / "controls"])).series()} == {"control run", "no control run"}
+    assert {one.label for one in view_of(load([tmp_path / "others"])).series()} == {"kernel 6.1, pinned", "kernel 6.10"}
 
 
 def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_has_only_one(view: View) -> None:
@@ -101,7 +118,7 @@ def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view:
 def test_what_labels_keep_out_of_all_rankings_is_listed_with_them(view: View) -> None:
     names = [one.names for one in rankings_of(view, PageIndex()).unranked]
 
-    assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1, plugin not stated)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
+    assert sorted(names) == ["S 0.1.0 (udp with kernel 6.1)", "S 0.1.0 (udp with kernel 6.10, plugin flannel)"]
 
 
 def test_pages_are_for_each_system_and_transport_by_default(view: View) -> None:

@@ -8,12 +8,24 @@ from pathlib import Path
 
 from tacholog.dataset.load import load
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.output.parts import RUNS, part_of
 from tacholog.site.pages import plan
 from tacholog.site.result_pages import csv_names
+from tacholog.slugs import slug
 from tacholog.view.history import diff_documents
 from tacholog.view.views import view_of
 
 LOG = Path(__file__).resolve().parent.parent / "formats/native/latency-udp.log"
+
+
+def test_no_two_parts_of_pages_have_one_name_and_no_page_has_the_name_of_a_part() -> None:
+    pages = ("udp", "udp-more", "udp release 1", "udp--more", f"{'x' * 99} -- and more", f"{'x' * 99}-and-more")
+    words = ("runs", "more-runs", "release 1", "1-runs", "more release 1", "more series (2)")
+
+    names = [part_of(slug(page), slug(part)) for page in pages for part in words]
+    deeper = [part_of(name, RUNS) for name in names]
+
+    assert len({*names, *deeper, *map(slug, pages)}) == len(names) + len(deeper) + len({slug(page) for page in pages})
 
 
 def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_like_a_page_share_no_address(tmp_path: Path) -> None:

@@ -88,12 +88,12 @@ def test_of_many_runs_a_page_lists_the_first_and_the_others_are_a_page_and_a_scr
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
 
     name = "rti-connext-dds/udpv4"
-    shown, others, scripts = (Page(site / f"{name}{end}.html") for end in ("", "-more-runs", "-more-scripts"))
+    shown, others, scripts = (Page(site / f"{name}{end}.html") for end in ("", "--more-runs", "--more-scripts"))
     assert sum(link.endswith("/run.toml.txt") for link in shown.links) == RUNS_AT_ONCE
     assert sum(link.endswith("/run.toml.txt") for link in others.links) == 7
     assert "7 more runs" in shown.text
-    assert {"udpv4-more-runs.html", "udpv4-more-scripts.html"} <= set(shown.links)
-    assert "run-26/run.toml" in pieces_of(site / f"{name}-more-runs.js")[""]
+    assert {"udpv4--more-runs.html", "udpv4--more-scripts.html"} <= set(shown.links)
+    assert "run-26/run.toml" in pieces_of(site / f"{name}--more-runs.js")[""]
     assert shown.text.count("#!/bin/sh") == 10
     assert "Scripts of 17 more runs" in shown.text
     assert scripts.text.count("#!/bin/sh") == 17
@@ -124,7 +124,7 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
 
     name = "rti-connext-dds/udpv4"
-    shown, older = Page(site / f"{name}.html"), Page(site / f"{name}-release-1.html")
+    shown, older = Page(site / f"{name}.html"), Page(site / f"{name}--release-1.html")
     series = "tl-throughput-rti-connext-dds-udpv4-"
     assert "Release 2" in shown.text
     assert "1\u202f847\u202f052" not in older.text.replace("2\u202f594\u202f706", "")
@@ -133,7 +133,7 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp
     assert {f"{series}0", f"{series}1"} <= set(shown.ids)  # old links lead to the release
     assert f"{series}1" in older.ids
     assert "releases.html" in "".join(older.links)  # a page of its own has the menus of the site
-    assert "2\u202f594\u202f706" in pieces_of(site / f"{name}-release-1.js")[""]
+    assert "2\u202f594\u202f706" in pieces_of(site / f"{name}--release-1.js")[""]
     pages = {path.relative_to(site).as_posix(): Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert dead_links(site, pages) == []
 
@@ -145,10 +145,10 @@ def test_the_figures_of_an_older_release_take_their_data_from_its_script(tmp_pat
 
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
 
-    name = "rti-connext-dds/udpv4-release-1"
+    name = "rti-connext-dds/udpv4--release-1"
     page, script = (site / f"{name}.html").read_text(), pieces_of(site / f"{name}.js")[""]
     figure = "tl-goodput-rti-connext-dds-udpv4-throughput-1"
-    assert f'<figure data-part="udpv4-release-1.js" class="tl-figure" id="{figure}">' in page
+    assert f'<figure data-part="udpv4--release-1.js" class="tl-figure" id="{figure}">' in page
     assert "<svg" in page.partition(f'id="{figure}"')[2].partition("</figure>")[0]
     assert "tl-spec" not in page
     assert "tl-spec" in script.partition(f'id="{figure}"')[2].partition("</figure>")[0]
@@ -159,7 +159,7 @@ def test_the_page_of_a_release_that_is_gone_goes_too(tmp_path: Path) -> None:
     add(tmp_path / "data", "old", "1", FIRST)
     add(tmp_path / "data", "new", "2", SECOND)
     site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
-    assert (site / "rti-connext-dds/udpv4-release-1.js").is_file()
+    assert (site / "rti-connext-dds/udpv4--release-1.js").is_file()
     for file in (tmp_path / "data/old").iterdir():
         file.unlink()
     (tmp_path / "data/old").rmdir()

@@ -175,12 +175,15 @@ def test_a_release_on_another_machine_starts_a_new_line_and_says_so(tmp_path: Pa
 
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
-    assert heads == ["1.9", "1.10", "1.11"]
+    assert heads == ["1.9", "1.10", "1.11"] * 2  # of the history, and of what only one release has
     before, reason, after = page.partition("Another machine: CPU model: Intel(R) Xeon(R) Processor -&gt; Another CPU")
     assert reason
     assert (before.count('<th scope="row">'), after.count('<th scope="row">'), after.count('class="anew"')) == (7, 7, 0)
     assert page.count("alike, not proven</span>") == 7
     assert page.count('class="trend"') == 7
+    folded = page[page.index('<details class="alone">') : page.index("</details>", page.index('<details class="alone">'))]
+    assert re.sub("<[^>]*>", "", folded.partition("</summary>")[0]) == "7 rows of one release only"
+    assert "Another machine: CPU model" in folded
 
 
 def test_releases_stand_in_the_order_of_time_and_else_of_their_numbers(releases: Path) -> None:

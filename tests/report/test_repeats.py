@@ -54,9 +54,19 @@ def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
     cell = series.cells("latency", "p99.999")[64]
 
     assert cell.value is None
-    assert cell.stated == (1, 3)
+    assert cell.stated == (1, 3, 3)
     assert series.cells("latency", "p99")[64].value == 470.0
     assert "stated in 2 of 3 runs" in numbers([series], Links(), "t")
+
+
+def test_a_run_that_measured_twice_is_one_run_and_two_measurements() -> None:
+    twice = [*results_of("run-0", PRINTED[0], line=1), *results_of("run-0", PRINTED[1], line=2)]
+
+    (series,) = series_of([*twice, *results_of("run-1", PRINTED[2])])
+
+    html = numbers([series], Links(), "t")
+    assert "stated in 2 of 3 measurements in 2 runs: no median of all of them" in html
+    assert "of 3 runs" not in html
 
 
 def test_no_row_of_medians_is_out_of_order() -> None:

@@ -94,10 +94,26 @@ def test_sizes_have_ticks_at_powers_of_two_and_shares_start_at_zero() -> None:
     assert all(tick.is_integer() and int(tick).bit_count() == 1 for tick in size_axis([32, 31457280]).ticks[:-1])
 
 
-def test_an_axis_of_sizes_names_the_first_and_the_last_and_keeps_others_off_them() -> None:
-    axis = size_axis([28, 100_000])
+def test_an_axis_of_few_sizes_has_its_ticks_where_the_points_are() -> None:
+    assert size_axis([64, 1 << 10, 1 << 16, 1 << 20, 1 << 22]).ticks == (64, 1 << 10, 1 << 16, 1 << 20, 1 << 22)
 
-    assert (axis.ticks[0], axis.ticks[-1]) == (28, 100_000)
+
+def test_an_axis_of_many_sizes_has_even_ticks_with_1_kib_and_1_mib_among_them() -> None:
+    axis = size_axis([32, *(2.0**power for power in range(6, 24)), 20 << 20])
+
+    assert [label.replace("\u00a0", " ") for label in axis.labels] == ["32 B", "1 KiB", "32 KiB", "1 MiB", "20 MiB"]
+
+
+def test_no_tick_of_a_size_reads_as_a_long_number_of_bytes() -> None:
+    axis = size_axis([100, 10_000_000])
+
+    assert [label.replace("\u00a0", " ") for label in axis.labels] == ["100 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]
+
+
+def test_an_axis_of_sizes_names_the_first_and_the_last_and_keeps_others_off_them() -> None:
+    axis = size_axis([28, 100_000, 100 << 10])
+
+    assert (axis.ticks[0], axis.ticks[-1]) == (28, 100 << 10)
     assert 32 not in axis.ticks
     assert 65536 not in axis.ticks
     assert [size_axis([16, 1 << 20]).ticks[end] for end in (0, -1)] == [16, 1 << 20]

@@ -246,7 +246,7 @@ def download_links(view: View, system: str | None, transport: str | None, file: 
         ]
         for file in files
     ]
-    table = plain_table("Numbers by release", ("system", "release", "numbers", "file"), rows)
+    table = plain_table("Numbers by release", ("system", "release", "numbers", "file"), rows, class_="tl-compact")
     return join([tag("p", "All numbers of this site: ", whole, ".", class_="tl-download"), table])
 
 

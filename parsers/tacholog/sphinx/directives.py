@@ -38,7 +38,7 @@ from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import log_page
 from tacholog.site.offered import offered_log
 from tacholog.site.output.log_pages import linked_lines
-from tacholog.site.output.parts import Part
+from tacholog.site.output.parts import RUNS, Part
 from tacholog.site.script import shell_script
 from tacholog.sphinx.perf import OPTIONS, Perf, places_of
 from tacholog.sphinx.store import digests_of_runs, view
@@ -94,7 +94,7 @@ class PerfTable(Perf):
         """Return a table for each series, and one of its trials. What a page cannot hold is loaded when somebody asks for it."""
         series, trials = self.series(part, wanted, self.subject), part.trials()
         portion, anchor, rest = self.portion(wanted), self.anchor(wanted), self.rest(f"more-{self.subject}", "tl-release")
-        apart = self.apart(f"{Path(self.env.docname).name}-runs")
+        apart = self.apart(self.beside(RUNS))
 
         def each(some: Sequence[Series], *start: str) -> Html:
             return tables.numbers(some, self.links, anchor, apart, *start) + trials_tables(trials, some, self.links, anchor, apart)
@@ -379,8 +379,7 @@ class PerfBeside(PerfOverview):
             heading = tag("h2", of.title)
             if not self.config.tacholog_parts:
                 return folded(heading, content)
-            document = Path(self.env.docname).name
-            kept = Part(self.part_name(f"{document}-{of.name}"), {"": str(content)}, f"{self.title}: {of.title}")
+            kept = Part(self.part_name(of.name), {"": str(content)}, f"{self.title}: {of.title}")
             return self.folded(kept, heading, *places_of(content), class_="tl-fold")
 
         anchor = self.anchor(wanted) or "beside"
@@ -390,7 +389,7 @@ class PerfBeside(PerfOverview):
             runs = [digests[run] for run in of_session(part, session).runs] if session else []
             return [anchor, wanted, [[one.selection, one.document] for one in pages.parts], runs]
 
-        return self.taken_over(f"{anchor}-all", f"{Path(self.env.docname).name}-", made_of, lambda: beside(part, pages, self.links, anchor, fold))
+        return self.taken_over(f"{anchor}-all", self.beside(""), made_of, lambda: beside(part, pages, self.links, anchor, fold))
 
 
 class PerfCompare(PerfOverview):

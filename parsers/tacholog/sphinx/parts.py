@@ -12,7 +12,7 @@ from tacholog.render.portion import portion_html, portion_runs
 from tacholog.render.tables.logs import Rest
 from tacholog.site.offered import offered_log
 from tacholog.site.output.former_parts import forget_former, set_aside
-from tacholog.site.output.parts import Part
+from tacholog.site.output.parts import RUNS, Part, part_of
 from tacholog.slugs import slug
 from tacholog.sphinx.perf import Perf, places_of
 from tacholog.sphinx.store import digests_of_runs
@@ -36,20 +36,20 @@ class PerfReleases(Perf):
 
     def _item(self, part: View, portion: Portion, wanted: Selection, number: int) -> Html:
         words = f"release {portion.title}" if portion.is_release else portion.title
-        name = self.part_name(slug(f"{Path(self.env.docname).name} {words}"))
+        name = self.part_name(words)
 
         def make() -> Html:
             return self._made(part, portion, wanted, words, name, has_anchors=number < _WITH_ANCHORS)
 
         # Without a system, numbers of several systems may be in one series, so that it has runs that the portion does not name.
-        if wanted.system is None or f"{name}-runs" in self.taken:
+        if wanted.system is None or part_of(name, RUNS) in self.taken:
             return make()
         about = (self.subject, wanted, name, number < _WITH_ANCHORS)
-        parts_named = f"{Path(self.env.docname).name}-{slug(words)}"
+        parts_named = self.beside(slug(words))
         return self.taken_over(name, parts_named, lambda: [about, *self._made_of(part, portion)], make)
 
     def _made(self, part: View, portion: Portion, wanted: Selection, words: str, name: str, *, has_anchors: bool) -> Html:
-        content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(f"{name}-runs"))
+        content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(part_of(name, RUNS)))
         whole = join([content, portion_runs(part, portion, self.links, offered_log, self._more_runs(words))])
         kept = Part(name, {"": str(whole)}, f"{self.subject}, {words}")
         runs = len(portion.only(part).runs)

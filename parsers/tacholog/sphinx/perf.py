@@ -20,7 +20,8 @@ from tacholog.render.tables import tables
 from tacholog.render.tables.tables import Apart, Links
 from tacholog.runs.labels import labels_asked
 from tacholog.site.output.former_parts import taken_over
-from tacholog.site.output.parts import Part, add_to_part, names_of_parts
+from tacholog.site.output.parts import RUNS, Part, add_to_part, names_of_parts, part_of
+from tacholog.slugs import slug
 from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import first_portion, view
 from tacholog.view.portions import Portion
@@ -134,10 +135,8 @@ class Perf(SphinxDirective):
         """
         if not self.config.tacholog_made_by or not self.config.tacholog_parts:
             return make()
-        folder = self.env.docname.rpartition("/")[0]
-        beside = sorted(document for document in self.env.found_docs if document.rpartition("/")[0] == folder)  # names of parts must differ from them
         taken = sorted(found for found in self.taken if found.startswith(parts_named))
-        about = (self.config.tacholog_made_by, self.env.docname, self.title, beside, taken, self.links)
+        about = (self.config.tacholog_made_by, self.env.docname, self.title, taken, self.links)
         parts = Path(self.config.tacholog_parts)
         html = taken_over(parts, self.env.docname, name, digest([about, made_of()]), lambda: str(make()))
         return Html(html)  # noqa: S704 - it is what `make` made, in this build or in an earlier one
@@ -147,11 +146,19 @@ class Perf(SphinxDirective):
         """The names of the parts that the page has so far."""
         return names_of_parts(Path(self.config.tacholog_parts), self.env.docname) if self.config.tacholog_parts else set()
 
-    def part_name(self, name: str) -> str:
-        """Return a name for a part with a page of its own that no other page or part beside this page has."""
-        folder, taken = self.env.docname.rpartition("/")[0], self.taken
-        names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + len(self.env.found_docs) + 3)))
-        return next(found for found in names if found not in taken and f"{folder}/{found}".lstrip("/") not in self.env.found_docs)
+    def part_name(self, words: str) -> str:
+        """Return a name for a part with a page of its own that no other page, and no other part of any page, has.
+
+        No page has ``--`` in its name, because `slug` makes none. So the name depends on this page only. Of parts of this page that would have one
+        name, the second is numbered.
+        """
+        name, taken = self.beside(slug(words)), {*self.taken, self.beside(RUNS)}
+        names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+        return next(found for found in names if found not in taken)
+
+    def beside(self, name: str) -> str:
+        """Return the name of a part of this page."""
+        return part_of(Path(self.env.docname).name, name)
 
     def folded(self, part: Part, summary: Html, *places: Html, class_: str) -> Html:
         """Return a folded element that loads a part when somebody opens it, with a link to the page that the part is, too.
@@ -175,7 +182,7 @@ class Perf(SphinxDirective):
             return None
 
         def fold(words: str, content: Html) -> Html:
-            part = Part(self.part_name(f"{Path(self.env.docname).name}-{name}"), {"": str(content)}, f"{self.title}: {words}")
+            part = Part(self.part_name(name), {"": str(content)}, f"{self.title}: {words}")
             summary = tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label")
             return self.folded(part, summary, *places_of(content), class_=class_)
 

@@ -19,7 +19,7 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.view.history import in_order_of_time
-from tacholog.view.names import joined, made_different, told_apart
+from tacholog.view.names import joined_or_unstated, made_different, told_apart
 from tacholog.view.results import RunRow
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 
@@ -163,5 +163,6 @@ def _named(found: Sequence[Evidence]) -> list[Evidence]:
         alike = [one for one in found if one.age == age]
         rows = [{name: getattr(one, name) for name in _TOLD_BY} | {"system_version": one.version} for one in alike]
         told = [sorted(parts, key=lambda part: part[0] != _TOLD_BY[0]) for parts in told_apart(rows)] if len(alike) > 1 else []
-        names |= dict(zip((one.runs for one in alike), made_different([joined(parts) for parts in told], rows), strict=True)) if told else {}
+        called = made_different([joined_or_unstated(parts) for parts in told], rows) if told else []
+        names |= {one.runs: name for one, name in zip(alike, called, strict=False)}
     return [msgspec.structs.replace(one, name=names.get(one.runs, "")) for one in found]

@@ -12,7 +12,7 @@ import msgspec
 from tacholog.view.results import ResultRow
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.run_groups import RunGroup
-from tacholog.view.series import Cell, Measured, Series
+from tacholog.view.series import Cell, Measured, Series, Stated
 from tacholog.view.views import View
 
 _NAME = "known series"
@@ -31,7 +31,7 @@ class KeptGroup(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class KeptDetails(msgspec.Struct, frozen=True, array_like=True):
     """What few cells have: how many runs state the number, of how many; two groups of runs; marks."""
 
-    stated: tuple[int, int] | None
+    stated: Stated | None
     groups: list[KeptGroup]
     marks: list[str]
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.compare.comparable import settings_of
-from tacholog.runs.labels import is_label, label_fields, label_name, labels_of
+from tacholog.runs.labels import CONTROL, is_label, label_fields, label_name, labels_of
 from tacholog.runs.stated import options_words
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import title
@@ -29,6 +29,7 @@ _SYSTEM = re.compile(r"windows|win\s?\d|ubuntu|debian|linux|macos|freebsd|qnx", 
 SHOWN_CONDITIONS = frozenset(CONDITIONS) - {"reach", "settings"}
 
 _LABELS = "labels"
+_YES = " yes"  # the name of such a label says all
 Parts = Sequence[tuple[str, object]]
 
 
@@ -39,7 +40,7 @@ def row_names(rows: Sequence[Mapping[str, object]], but: str = "") -> list[str]:
         rows: what is known of each, by the names of conditions; all have the same names.
         but: a condition that stands elsewhere.
     """
-    return made_different([joined(parts) for parts in told_apart(rows, but)], rows)
+    return made_different([joined_or_unstated(parts) for parts in told_apart(rows, but)], rows)
 
 
 def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -> list[str]:
@@ -55,9 +56,9 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
                 found[place] = f"{found[place]} ({origin})".strip()
     for alike in _alike(found):
         apart = with_each_label([rows[place] for place in alike])
-        unsaid = [name for name in differing(apart) if not is_label(name) and any(row[name] is None for row in apart)]
+        unsaid = [name for name in differing(apart) if any(row[name] is None for row in apart)]
         for place, row in zip(alike, apart, strict=True):
-            found[place] = ", ".join(filter(None, [found[place], *(f"{title(name)} not stated" for name in unsaid if row[name] is None)]))
+            found[place] = ", ".join(filter(None, [found[place], *(unstated(name) for name in unsaid if row[name] is None)]))
     for alike in _alike(found):
         for number, place in enumerate(alike, start=1):
             found[place] = f"{found[place]} ({number} of {len(alike)})".strip()
@@ -107,8 +108,13 @@ def _spread(row: Mapping[str, object], labels: Mapping[str, object]) -> dict[str
 
 
 def joined(parts: Parts) -> str:
-    """Return conditions in words."""
+    """Return conditions in words; nothing of those that are unknown."""
     return ", ".join(filter(None, (words(name, value) for name, value in parts)))
+
+
+def joined_or_unstated(parts: Parts) -> str:
+    """Return conditions in words, as the whole name of something: if all are unknown, which labels it does not have."""
+    return joined(parts) or ", ".join(unstated(name) for name, _ in parts if is_label(name))
 
 
 def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
@@ -117,7 +123,7 @@ def _fewest(full: Sequence[Sequence[tuple[str, object]]]) -> set[str]:
     used = set(names)
     for name in (name for name in reversed(names) if name in (*_SHOWN_LAST, *_REPEATS_VERSION)):
         fewer = used - {name}
-        # What is unknown adds no words, so it cannot tell series apart either. Only of a label is it said.
+        # What is unknown adds no words, so it cannot tell series apart either. A label can: the others have its words.
         distinct = {tuple((n, v) for n, v in parts if n in fewer and (v is not None or is_label(n))) for parts in full}
         if len(distinct) == len(full):
             used = fewer
@@ -129,13 +135,18 @@ def _origin(row: Mapping[str, object]) -> str:
 
 
 def words(name: str, value: object) -> str:
-    """Return a condition as it reads in a label; nothing for what is unknown, except for a label of the user's own, which others have."""
-    if is_label(name):
-        return f"{label_name(name)} {NOT_STATED if value is None else value}"
+    """Return a condition as it reads in a name; nothing for what is unknown."""
     if value is None:
         return ""
+    if is_label(name):
+        return unstated(name) if value == NOT_STATED else "control run" if name == CONTROL else f"{label_name(name)} {value}".removesuffix(_YES)
     in_words = _WORDS.get(name)
     return in_words(value) if in_words else str(value)
+
+
+def unstated(name: str) -> str:
+    """Return in words that a condition is unknown, for a name that has no other words. Runs without the label of controls are none."""
+    return "no control run" if name == CONTROL else f"{label_name(name) if is_label(name) else title(name)} {NOT_STATED}"
 
 
 def condition_name(name: str) -> str:
@@ -165,6 +176,13 @@ def option_title(name: str) -> tuple[str, str]:
     known = unit in _OPTION_UNITS and bool(stem)
     words = (stem if known else name).replace("_", " ")
     return words.replace("warmup", "warm-up"), f" {unit}" if known else ""
+
+
+def settings_words(text: str) -> str:
+    """Return settings in words: those of a JSON object, or of a series, where they stand one behind the other (``nagle off, warmup_s 0.1``)."""
+    found = settings_of(text)
+    pairs = [part.partition(" ")[::2] for part in found[""].split(", ")] if "" in found else found.items()
+    return ", ".join(f"{words} {value}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
 
 
 def _number(value: object) -> float:
@@ -197,7 +215,7 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "release": lambda value: f"release {value}",
     "campaign": lambda value: f"campaign {value}",
     "options": lambda value: options_words(str(value), option_title),
-    "settings": lambda value: ", ".join(f"{name} {text}".strip() for name, text in settings_of(str(value)).items()),
+    "settings": lambda value: settings_words(str(value)),
     "build": lambda value: f"build {build_words(str(value))}",
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),

@@ -53,7 +53,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     @property
     def label_words(self) -> str:
-        """The labels that differ anywhere in the view: ``plugin flannel, kernel not stated``."""
+        """The labels that differ anywhere in the view, as far as it has them: ``plugin flannel``."""
         return joined(self.labels)
 
     @property

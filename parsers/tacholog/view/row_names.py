@@ -6,9 +6,8 @@ from collections.abc import Collection
 
 from tacholog.compare.result import RowKey
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.tables import title
 from tacholog.view import names
-from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.numerals import size
 
 _OF_LATENCY = ("latency", "jitter", "interval_per_message", "send_lateness", "send_call", "serialization", "deserialization")
 
@@ -46,7 +45,7 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 def apart_words(key: RowKey) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
     words = [word for field, value in key.apart if (word := names.words(field, value))]
-    return words or [f"{title(field)} {NOT_STATED}" for field, _ in key.apart]
+    return words or [names.unstated(field) for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:

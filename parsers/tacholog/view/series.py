@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +20,7 @@ from tacholog.dataset.marking.quality import SAMPLES_BEYOND
 from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
-from tacholog.view.names import SHOWN_CONDITIONS, joined, made_different, told_apart, with_each_label, words
+from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, natural, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
@@ -35,11 +36,19 @@ _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
 
+class Stated(NamedTuple):
+    """How many measurements state a number, of how many; ``of_runs`` is how many runs made them. A run may measure the same several times."""
+
+    times: int
+    wanted: int
+    of_runs: int
+
+
 class Cell(msgspec.Struct, frozen=True, gc=False):
     """One number of a series at one size, over its runs, in the schema's unit.
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
-    the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many runs state it, of how many.
+    the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many measurements state it, of how many.
     ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
     larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
     It is not what they are ranked by (`tacholog.view.standing`).
@@ -51,7 +60,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     high: float | None
     results: tuple[ResultRow, ...]
     shown: ResultRow
-    stated: tuple[int, int] | None = None
+    stated: Stated | None = None
     groups: tuple[RunGroup, ...] = ()
     marks: tuple[str, ...] = ()
 
@@ -154,8 +163,11 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def _most_stated(self) -> Mapping[tuple[str, int | None], int]:
-        """By metric and size, how often all runs together should state a statistic: each run as often as the one that it states most often."""
+    def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
+        """By metric and size, how often all runs together should state a statistic, and how many runs there are.
+
+        Each run should state it as often as the one that it states most often.
+        """
         found = ((metric, at, statistics) for metric, sizes in self._by_size.items() for at, statistics in sizes.items())
         return {(metric, at): _most_stated(statistics.values()) for metric, at, statistics in found}
 
@@ -322,8 +334,11 @@ def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultR
     return list(found.values())
 
 
-def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:
-    """Return how often all runs together state the statistic of a metric that each states most often: as often they should state every other."""
+def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
+    """Return how often all runs together state the statistic of a metric that each states most often, and how many runs do.
+
+    As often they should state every other statistic.
+    """
     most: dict[str, int] = {}
     before: list[str] = []
     for results in statistics:
@@ -334,15 +349,16 @@ def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> int:
         for name, count in Counter(stating).items():
             if count > most.get(name, 0):
                 most[name] = count
-    return sum(most.values())
+    return sum(most.values()), len(most)
 
 
-def _cell(results: Sequence[ResultRow], wanted: int) -> Cell:
-    """Return the cell of a number that the runs should state so often."""
+def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
+    """Return the cell of a number that so many runs should state so often."""
+    wanted, of_runs = most_stated
     known = [(result.value, result) for result in results if result.value is not None]
     if not known or len(known) < wanted:
         first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, (len(known), wanted) if known else None, marks=_marks_of(results))
+        return Cell(None, None, None, tuple(results), first, Stated(len(known), wanted, of_runs) if known else None, marks=_marks_of(results))
     values = [value for value, _ in known]
     value, shown = known[median_place(values, results[0].metric)]
     groups = two_groups(results)
@@ -374,8 +390,8 @@ def _labels(keys: Sequence[SeriesKey], named: Sequence[str] = ()) -> list[str]:
     rows = [dict(key) for key in keys]
     common = _common_labels(rows, named)
     if len(rows) == 1:
-        return [joined([*common, *((name, rows[0][name]) for name in _SAYS_MOST)]) or "all runs"]
-    return made_different([joined([*common, *parts]) or "no further conditions stated" for parts in told_apart(rows)], rows)
+        return [joined_or_unstated([*common, *((name, rows[0][name]) for name in _SAYS_MOST)]) or "all runs"]
+    return made_different([joined_or_unstated([*common, *parts]) or "no further conditions stated" for parts in told_apart(rows)], rows)
 
 
 def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -> list[tuple[str, object]]:

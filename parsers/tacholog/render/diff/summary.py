@@ -15,7 +15,9 @@ from tacholog.render.diff.meanings import UNTESTED, untested_words
 from tacholog.render.diff.moved import where_and_how_much
 from tacholog.render.diff.notes import SAME_RUNS
 from tacholog.render.diff.sections import sides_of
+from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
+from tacholog.view import names
 from tacholog.view.numerals import quantity
 from tacholog.view.refusals import title_of
 from tacholog.view.row_names import row_name
@@ -164,13 +166,17 @@ def side_words(found: Input) -> str:
         " and ".join(found.systems),
         ", ".join(found.versions),
         f"{found.runs} run{'s' if found.runs != 1 else ''}, {found.numbers} numbers",
-        ", ".join(f"{name} {' and '.join(_few(values))}" for name, values in found.labels.items()),
+        ", ".join(_label_words(f"{PREFIX}{name}", values) for name, values in found.labels.items()),
         ", ".join(found.hosts) or "machine not stated",
         _when(found),
         "published figures" if found.published else "",
         f"{found.problems} {'lines or files' if found.problems > 1 else 'line or file'} could not be used" if found.problems else "",
     ]
     return f"{found.name}: " + "; ".join(part for part in parts if part)
+
+
+def _label_words(field: str, values: Sequence[str]) -> str:
+    return "with control runs" if field == CONTROL else names.words(field, " and ".join(_few(values)))
 
 
 def _few(values: Sequence[str]) -> list[str]:

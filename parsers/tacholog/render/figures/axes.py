@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -13,6 +14,9 @@ from tacholog.view.numerals import quantity, size
 _MANY = 9
 _MANY_UPRIGHT = 13
 _LINEAR_TICKS = 5
+_KIB = 1 << 10
+_MOST_SIZES = 10  # that have room for a label, if they stand at equal distances
+_STEPS_OF_POWERS = (1, 2, 5, 10)  # of two: then 1 KiB and 1 MiB are among them
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -34,15 +38,25 @@ class Axis(msgspec.Struct, frozen=True):
 
 
 def size_axis(values: Sequence[float], title: str = "Message size") -> Axis:
-    """Return the axis of payload sizes in bytes: ticks at the smallest, the largest, and powers of two between them."""
+    """Return the axis of payload sizes in bytes: ticks at the measured sizes if there are few, else at the ends and at powers of two between them.
+
+    No tick stands at a size that reads as a long number of bytes, such as 10 000 000 B.
+    """
     low, high = _ends(values)
-    powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
-    step = max(1, math.ceil(len(powers) / _MANY))
-    ends = (float(min(values)), float(max(values)))
-    between = [
-        2.0**power for power in powers if (power - powers[0]) % step == 0 and all(abs(math.log2(2.0**power / end)) >= step * 0.75 for end in ends)
-    ]
+    measured = sorted({float(value) for value in values})
+    room = math.log2(high / low) / _MOST_SIZES
+    if len(measured) > 1 and all(map(_is_readable, measured)) and all(math.log2(after / before) >= room for before, after in pairwise(measured)):
+        return _log(title, low, high, measured, size, "bytes")
+    powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    step = next((step for step in _STEPS_OF_POWERS if len(powers) / step <= _MANY), _STEPS_OF_POWERS[-1])
+    ends = [end for end in (measured[0], measured[-1]) if _is_readable(end)]
+    between = [2.0**power for power in powers if power % step == 0 and all(abs(math.log2(2.0**power / end)) >= step * 0.75 for end in ends)]
     return _log(title, low, high, sorted({*between, *ends}), size, "bytes")
+
+
+def _is_readable(payload_bytes: float) -> bool:
+    """Whether a size is a short number of bytes, or a whole number of KiB."""
+    return payload_bytes < _KIB or payload_bytes % _KIB == 0
 
 
 def number_axis(values: Sequence[float], title: str, unit: str) -> Axis:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tacholog.render.home.choices import choices_table
+from tacholog.render.home.newest import newest_results
 from tacholog.render.home.panels import names_of, panels
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.marks import Seen, mark_notes
@@ -26,14 +27,13 @@ MOST_MACHINES = 4
 _OPEN = 1  # the newest machine; the others are folded
 _MOST_DOCUMENTS = 12
 _HOSTS = "hosts"
-_NOTHING_MEASURED = "No machine measured two transports in the same way."
 _WHICH = "Which transport for which message?"
 
 
 def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, documents: Collection[str] = ()) -> Html:
     """Return a section for each machine, the newest first, and a list of the machines of published documents.
 
-    Where there are no own runs, the machines of documents have the sections.
+    Where there are no own runs, the machines of documents have the sections. Where nothing can be ranked at all, there are the newest results.
 
     Args:
         view: what to show.
@@ -45,7 +45,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
     everything = compared(view, pages)
     found = machines(everything)
     if not found:
-        return tag("p", _NOTHING_MEASURED, class_="tl-null")
+        return newest_results(view, everything, links)
     own = [machine for machine in found if not machine.published] or found
     shown, seen = own[:MOST_MACHINES], Seen()
     slots = names_of(shown)

@@ -13,6 +13,7 @@ import msgspec
 
 from tacholog.render.figures.svg import series_class
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.view.cost import SPINS
 from tacholog.view.home.machines import Machine, Members, floors, how, polls, reach_of, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size
@@ -22,13 +23,14 @@ from tacholog.view.standing import standing
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
-_LATENCY, _RATE = (42, 136), (250, 294)  # from left to right
+_LATENCY, _RATE = (42, 130), (252, 294)  # from left to right
 _NAMES = 74  # for the names beside the lines, where there is only one plot
-_FIRST = 4  # panels that a phone shows at once: elsewhere, whole rows of four or of two
+_FIRST = 6  # panels that a phone shows at once: elsewhere, whole rows of three or of two
 _LINE = 11.0  # of text, in the units of the drawing
 _MOST_TICKS = 5
 _MOST_NAMES = 5  # with more of them, lines of one transport share a name
-_MOST_LETTERS = 14  # of a name beside a line
+_MOST_LETTERS = 13  # of a name beside a line: a longer one would lie over the next plot
+_SHORT_WAYS = {SPINS: "spins"}
 _NEAR = 40.0  # two labels of sizes that are nearer than this would overlap
 _DASH = "4 2.5"
 _Cells = Mapping[int, Cell]
@@ -306,18 +308,29 @@ def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
 def line_names(members: Sequence[Compared]) -> list[str]:
     """Return what each line of a panel is called: its transport, if there are several, and its way of waiting, if the transport has several.
 
-    In a document on one transport, a line is called by the conditions in which the lines differ, if there is room.
+    Where the names are too many or too long, lines of one transport share its name. In a document on one transport, a line is called by the
+    conditions in which the lines differ, if there is room.
     """
     transports = list(dict.fromkeys(one.transport for one in members))
     short = _short_names(transports) if len(transports) > 1 else dict.fromkeys(transports, "")
     ways: dict[str, set[object]] = {}
     for one in members:
-        ways.setdefault(one.transport, set()).add(waits(one))
-    names = [" ".join(filter(None, (short[one.transport], waits(one) if len(ways[one.transport]) > 1 else ""))) for one in members]
+        ways.setdefault(one.transport, set()).add(_way_words(one))
+    names = [" ".join(filter(None, (short[one.transport], _way_words(one) if len(ways[one.transport]) > 1 else ""))) for one in members]
     if not any(names) and len(names) > 1 and members[0].series.published:
         labels = labels_among([(one.system, one.series) for one in members])
         return labels if all(len(label) <= _MOST_LETTERS for label in labels) else names
-    return names if len({*names}) <= _MOST_NAMES else [short[one.transport] for one in members]
+    have_room = len({*names}) <= _MOST_NAMES and all(len(name) <= _MOST_LETTERS for name in names)
+    return names if have_room else [_cut(short[one.transport]) for one in members]
+
+
+def _way_words(one: Compared) -> str:
+    """Return how a series waits in one word, where there is one: the table below the panels has the whole words."""
+    return _SHORT_WAYS.get(waits(one), waits(one))
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}\u2026"
 
 
 def apart(places: Mapping[str, float], top: float, bottom: float) -> dict[str, float]:

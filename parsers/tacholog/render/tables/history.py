@@ -13,6 +13,7 @@ from tacholog.compare.result import DiffRow, RowKey, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.shapes import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
@@ -111,7 +112,7 @@ def tables_of(found: Mapping[str, SystemHistory], runs: Collection[RunRow], page
     for system, one in found.items():
         parts += [
             tag("p", tag("b", system), class_="lead"),
-            _table(system, one, documents, find),
+            *_tables(system, one, documents, find),
             *list_of_changes(one.changes, one.releases),
         ]
     return tag("div", *parts, tag("p", _LEGEND, class_="says stat-evidence"), class_="tl-diff") if parts else NOTHING
@@ -129,30 +130,52 @@ _LEGEND = (
 )
 
 
-def _table(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: Find) -> Html:
-    names = found.releases
+def _tables(system: str, found: SystemHistory, pages: Mapping[tuple[str, str, str], str], find: Find) -> Iterator[Html]:
+    """Yield the table of the lines that go over several releases, and folded below it that of the others: they have no history to show."""
+    whole = [line for line in found.lines if len(line.points) > 1]
+    alone = [line for line in found.lines if len(line.points) <= 1]
+    if whole:
+        yield _table(system, found.releases, whole, found.changes, pages, find)
+    if alone:
+        table = _table(system, found.releases, alone, (), pages, find, more=", rows of one release only" if whole else "")
+        summary = tag("summary", count_of(len(alone)), f" row{'s' if len(alone) > 1 else ''} of one release only")
+        yield tag("details", summary, table, class_="alone") if whole else table
+
+
+def _table(
+    system: str,
+    names: Sequence[str],
+    lines: Sequence[HistoryLine],
+    changes: Sequence[HistoryChange],
+    pages: Mapping[tuple[str, str, str], str],
+    find: Find,
+    *,
+    more: str = "",
+) -> Html:
     heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
         heads.append(tag("th", shown, scope="col", class_="n"))
-    table = tag("table", tag("thead", tag("tr", *heads)), *_bodies(system, found, find), class_="history")
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}")
+    bodies = _bodies(names, lines, changes, functools.partial(_place, find, system))
+    table = tag("table", tag("thead", tag("tr", *heads)), *bodies, class_="history")
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}{more}")
 
 
-def _bodies(system: str, found: SystemHistory, find: Find) -> Iterator[Html]:
+def _bodies(
+    names: Sequence[str],
+    lines: Sequence[HistoryLine],
+    changes: Sequence[HistoryChange],
+    find: Callable[[RowKey, str, HistoryPoint], str | None],
+) -> Iterator[Html]:
     """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
-    names = found.releases
-    lines: dict[str | None, list[HistoryLine]] = {None: []}
-    for line in found.lines:
-        lines.setdefault(why_it_begins(line), []).append(line)
-    for reason, members in lines.items():
-        rows = [
-            _row(line, names, functools.partial(_place, find, system, line.key), [one for one in found.changes if one.line is line])
-            for line in members
-        ]
+    by_reason: dict[str | None, list[HistoryLine]] = {None: []}
+    for line in lines:
+        by_reason.setdefault(why_it_begins(line), []).append(line)
+    for reason, members in by_reason.items():
+        rows = [_row(line, names, functools.partial(find, line.key), [one for one in changes if one.line is line]) for line in members]
         if reason:
-            head = tag("th", reason[:1].upper() + reason[1:], scope="rowgroup", colspan=len(names) + 2, class_="stat-evidence")
+            head = tag("th", tag("span", reason[:1].upper() + reason[1:]), scope="rowgroup", colspan=len(names) + 2, class_="stat-evidence")
             rows.insert(0, tag("tr", head, class_="anew"))
         if rows:
             yield tag("tbody", *rows)

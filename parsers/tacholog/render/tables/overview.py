@@ -48,15 +48,15 @@ def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: 
         shown.system,
         *(others.get(name, "") for name in columns),
         join([badge(published=published) for published in kinds], " "),
-        _best(members, "latency", "ns", links),
-        _best(members, "goodput", "bit_per_s", links),
+        best_number(members, "latency", "ns", links),
+        best_number(members, "goodput", "bit_per_s", links),
         count_of(len(part.runs)),
         count_of(sum(map(len, part.by_run.values()))),
         ", ".join(sorted({run.host or NOT_STATED for run in part.runs.values()})),
     ]
 
 
-def _best(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
+def best_number(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
     """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
     measured = [member for member in members if _candidates(member.series, metric)]
     found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]

@@ -211,7 +211,11 @@ class CellWriter:
 
 
 def _partly(cell: Cell) -> str | None:
-    return None if cell.stated is None else f"stated in {cell.stated[0]} of {cell.stated[1]} runs: no median of all of them"
+    if cell.stated is None:
+        return None
+    several = cell.stated.wanted > cell.stated.of_runs
+    what = f"measurements in {cell.stated.of_runs} run{'s' if cell.stated.of_runs > 1 else ''}" if several else "runs"
+    return f"stated in {cell.stated.times} of {cell.stated.wanted} {what}: no median of all of them"
 
 
 def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str, apart: Apart | None) -> Html:

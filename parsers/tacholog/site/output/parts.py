@@ -32,6 +32,15 @@ _DRAWN_FROM = re.compile(r'<script type="application/json" class="tl-spec">[^<]*
 _FIGURE = re.compile(r'<figure(?= class="tl-figure")')
 
 
+#: The part of a page, or of another part, that holds its large tables of single runs.
+RUNS = "runs"
+
+
+def part_of(name: str, part: str) -> str:
+    """Return the name of a part of a page, or of a part of it. Neither page nor ``part`` has two hyphens in its name, so no two parts share one."""
+    return f"{name}--{part}"
+
+
 class Part(msgspec.Struct):
     """A part: its name beside its page, its pieces by the ids that they belong to, and the title of its own page, if it has one."""
 
