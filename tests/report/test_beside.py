@@ -15,8 +15,10 @@ from tacholog.render.html import Html
 from tacholog.render.tables.beside import ROWS_AT_ONCE, Slice, beside
 from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Manifest
+from tacholog.runs.moments import last_day
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
+from tacholog.view.beside import session_of_several
 from tacholog.view.page_index import page_index
 from tacholog.view.views import view_of
 
@@ -65,6 +67,21 @@ def test_a_folded_table_explains_the_marks_of_its_numbers(tmp_path: Path) -> Non
     linked = set(re.findall(r'href="#([^"]+)"', html))
     assert linked
     assert linked <= set(re.findall(r' id="([^"]+)"', html))
+
+
+def test_of_two_campaigns_the_one_that_was_made_last_is_shown_in_whatever_zone_it_states_its_time(tmp_path: Path) -> None:
+    times = {"the later one": "2026-01-01T23:30:00-05:00", "the earlier one": "2026-01-02T01:00:00Z"}
+    for session, start in times.items():
+        for system in ("One", "Other"):
+            manifest = Manifest(system=system, tool="perftest", host="desk", session=session, start_time=start, logs=())
+            add_run(tmp_path, f"{session}-{system}".replace(" ", "-"), NATIVE.read_text(), manifest)
+
+    assert session_of_several(view_of(load([tmp_path]))) == "the later one"
+
+
+def test_the_day_of_the_last_run_is_that_of_its_instant_as_it_is_stated() -> None:
+    assert last_day(["2026-01-01T23:30:00-05:00", None, "2026-01-02T01:00:00Z", "no time"]) == "2026-01-01"
+    assert last_day([None]) == ""
 
 
 def test_of_sizes_that_are_not_usual_the_page_says_so(tmp_path: Path) -> None:

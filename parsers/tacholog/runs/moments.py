@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -34,3 +36,14 @@ def instant(text: str | None) -> float | None:
     except ValueError:
         return None
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def latest_instant(texts: Iterable[str | None]) -> float:
+    """Return the instant of the latest of these times; minus infinity if there is none."""
+    return max((-math.inf if when is None else when for when in map(instant, texts)), default=-math.inf)
+
+
+def last_day(texts: Iterable[str | None]) -> str:
+    """Return the day of the latest of these times, as it is stated; nothing if there is none."""
+    stated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
+    return max(stated, default=(0.0, ""))[1][:10]

@@ -12,6 +12,7 @@ from math import inf
 import msgspec
 
 from tacholog.runs.labels import label_fields, labels_of
+from tacholog.runs.moments import latest_instant
 from tacholog.view.cost import SPINS
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
@@ -67,12 +68,12 @@ class BesideRow(msgspec.Struct, frozen=True):
 def session_of_several(view: View) -> str | None:
     """Return the newest session with own runs of several systems by one tool; ``None`` if there is none."""
     found: dict[str, dict[str, set[str]]] = {}
-    newest: dict[str, str] = {}
+    newest: dict[str, float] = {}
     for run in view.runs.values():
         if run.session is None or run.published or run.tool is None or run.system is None:
             continue
         found.setdefault(run.session, {}).setdefault(run.tool, set()).add(run.system)
-        newest[run.session] = max(newest.get(run.session, ""), run.start_time or "")
+        newest[run.session] = max(newest.get(run.session, -inf), latest_instant((run.start_time,)))
     several = [session for session, tools in found.items() if any(len(systems) >= _LEAST for systems in tools.values())]
     return max(several, key=lambda session: newest[session], default=None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacholog.runs.moments import last_day
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import RunRow
 from tacholog.view.views import View
@@ -22,5 +23,5 @@ def news(view: View) -> list[dict[str, object]]:
 
 def _item(words: str, published: bool, runs: list[RunRow]) -> dict[str, object]:
     hosts = ", ".join(sorted({run.host for run in runs if run.host}))
-    day = max(run.start_time or "" for run in runs)[:10]
+    day = last_day(run.start_time for run in runs)
     return {"day": day, "words": words, "kind": "published" if published else "own", "runs": len(runs), "hosts": hosts}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.runs.moments import latest_instant
 from tacholog.view.beside import SIZES
 from tacholog.view.history import in_order_of_time
 from tacholog.view.numerals import size
@@ -192,8 +193,8 @@ def build_of(one: Compared) -> object:
     return dict(one.series.key)["build"]
 
 
-def _latest(members: Iterable[Compared]) -> str:
-    return max(run.start_time or "" for one in members for run in one.series.runs)
+def _latest(members: Iterable[Compared]) -> float:
+    return latest_instant(run.start_time for one in members for run in one.series.runs)
 
 
 def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
@@ -211,12 +212,12 @@ def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
     return rows
 
 
-def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, str]:
+def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, float]:
     """Sort by release first, not by time: a comparison of two builds measures the old one again after the new one.
 
     Then by the number of sizes: such a comparison measures only some sizes, and must not hide the campaign that measured all.
     """
-    return _place(one, order), len(one.series.sizes()), max(run.start_time or "" for run in one.series.runs)
+    return _place(one, order), len(one.series.sizes()), latest_instant(run.start_time for run in one.series.runs)
 
 
 def _order_of(members: Sequence[Compared]) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.overview import best_number
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links
+from tacholog.runs.moments import last_day
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.ranking_groups import Compared
 from tacholog.view.rankings import newest_release
@@ -44,7 +45,7 @@ def _row(view: View, system: str, members: Sequence[Compared], links: Links) -> 
         by_transport.setdefault(one.transport, []).append(one)
     transport, shown = max(by_transport.items(), key=lambda item: (sum(len(one.series.results) for one in item[1]), item[0]))
     runs = {run.run: run for one in shown for run in one.series.runs}
-    day = max((run.start_time or "" for run in runs.values()), default="")[:10]
+    day = last_day(run.start_time for run in runs.values())
     hosts = sorted({view.hosts[run.host].name if run.host in view.hosts else run.host or NOT_STATED for run in runs.values()})
     others = {one.transport: one.document for one in members if one.transport != transport}
     cells: list[object] = [

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
+from tacholog.runs.moments import latest_instant
 from tacholog.view.comparison import version_of
 from tacholog.view.home.machines import ACROSS, Machine, Members, floors, polls, reach_of, widest
 from tacholog.view.ranking_groups import Compared, Group, eligible, group_of, groups, leaders
@@ -179,8 +180,8 @@ def _is_comparable(one: Compared, group: Group) -> bool:
     return found is not None and found.conditions == tuple(pair for pair in group.conditions if pair[0] != "campaign")
 
 
-def _began(one: Compared) -> str:
-    return max((run.start_time or "" for run in one.series.runs), default="")
+def _began(one: Compared) -> float:
+    return latest_instant(run.start_time for run in one.series.runs)
 
 
 def _ranked(members: Members, group: Group) -> Ranked:

@@ -12,6 +12,7 @@ import msgspec
 
 from tacholog.compare.comparable import LABELS
 from tacholog.runs.labels import label_fields, labels_of
+from tacholog.runs.moments import latest_instant
 from tacholog.view.cost import SPINS
 from tacholog.view.names import words
 from tacholog.view.ranking_groups import Compared, Group, groups
@@ -38,7 +39,7 @@ class Machine(msgspec.Struct, frozen=True):
     Attributes:
         host: the id of the machine.
         published: whether all figures are a vendor's.
-        newest: when the newest run of the campaign began; empty if no run says.
+        newest: when the newest run of the campaign began, in seconds since 1970; minus infinity if no run says.
         latency: its series of latencies, if there are two or more.
         rate: its series of rates.
         everything: all series of the machine that may be ranked at all, of all campaigns.
@@ -46,7 +47,7 @@ class Machine(msgspec.Struct, frozen=True):
 
     host: str
     published: bool
-    newest: str
+    newest: float
     latency: Members | None
     rate: Members | None
     everything: tuple[Compared, ...]
@@ -94,7 +95,7 @@ def widest(found: Mapping[Group, Sequence[Compared]], metric: str) -> Members | 
     if not of_metric:
         return None
 
-    def breadth(group: Group) -> tuple[int, int, str]:
+    def breadth(group: Group) -> tuple[int, int, float]:
         members = of_metric[group]
         return len({(one.system, one.transport) for one in members}), len(members), _newest(members)
 
@@ -102,8 +103,8 @@ def widest(found: Mapping[Group, Sequence[Compared]], metric: str) -> Members | 
     return Members(group, tuple(of_metric[group]))
 
 
-def _newest(members: Iterable[Compared]) -> str:
-    return max((run.start_time or "" for one in members for run in one.series.runs), default="")
+def _newest(members: Iterable[Compared]) -> float:
+    return latest_instant(run.start_time for one in members for run in one.series.runs)
 
 
 def reach_of(one: Compared) -> str | None:
