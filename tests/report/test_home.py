@@ -678,6 +678,14 @@ def test_the_latest_comparisons_are_those_of_all_systems_whose_newest_release_ha
     assert latest([*both, run("Z", "1.0", 1), run("Z", "1.1", 3), *others]) == [("Z", "1.0", "1.1"), ("A", "1.0", "1.1"), ("C", "1.0", "1.1")]
 
 
+def test_every_table_to_scroll_has_a_name_of_its_own_on_whichever_machine() -> None:
+    html = shown(*(Measured(name, host=host).latency(*SIX) for name in "ab" for host in ("desk", "rack")))
+
+    names = re.findall(r'role="region" aria-label="([^"]*)"', html)
+    assert sorted(names) == sorted(set(names))
+    assert {name.rpartition(", ")[2] for name in names} == {"desk", "rack"}
+
+
 def test_all_machines_but_the_newest_are_folded_under_their_names_and_caveats() -> None:
     hosts = {"m1": Host(name="First", source="x", system={"virtualisation": "virtual machine"})}
     html = shown(

@@ -37,7 +37,7 @@ _AT_LOW_RATES = "; at low rates a side that polls still takes a whole processor"
 _MOST_OVERLAPPING = 3
 
 
-def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, *, loopback: bool) -> Html:
+def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine: str, *, loopback: bool) -> Html:
     """Return the table.
 
     Args:
@@ -45,6 +45,7 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, *, loop
         links: where the logs are.
         anchor: starts the ids of the notes on marks.
         seen: takes the marks of all numbers.
+        machine: where all of it was measured.
         loopback: whether the network is that of one machine.
     """
     words = {**_REACH_WORDS, "network": _LOOPBACK} if loopback else _REACH_WORDS
@@ -75,16 +76,18 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, *, loop
     two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
     widths = tag("colgroup", tag("col", class_="tl-names"), *(tag("col", class_="tl-two" if answers else None) for answers in two))
     tables = [
-        _of_use(f"{use}, {size(at)}", tag("table", widths, tag("thead", head), body, class_="tl-table tl-words tl-choices"), is_first=place == 0)
+        _of_use(
+            f"{use}, {size(at)}", machine, tag("table", widths, tag("thead", head), body, class_="tl-table tl-words tl-choices"), is_first=place == 0
+        )
         for place, ((at, use), body) in enumerate(zip(found.rows, bodies, strict=True))
     ]
     shown = [choice for answers in chosen.values() for choice in answers]
     return join([*tables, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
 
 
-def _of_use(words: str, table: Html, *, is_first: bool) -> Html:
+def _of_use(words: str, machine: str, table: Html, *, is_first: bool) -> Html:
     """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
-    region = tag("div", table, class_="tl-scroll", role="region", aria_label=words, tabindex=0)
+    region = tag("div", table, class_="tl-scroll", role="region", aria_label=f"{words}, {machine}", tabindex=0)
     return tag("details", tag("summary", words, class_="stat-size"), region, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
 
 

@@ -72,7 +72,7 @@ def _section(
 ) -> Html:
     runs = _runs(machine)
     head = machine_heading(machine.host, view.hosts.get(machine.host), {machine.published}, documents, runs)
-    table = NOTHING if machine.published else _table(view, choices(machine), links, marks, is_first=is_first)
+    table = NOTHING if machine.published else _table(view, machine.host, choices(machine), links, marks, is_first=is_first)
     return tag("section", head, panels(machine, slots, anchor), table, _remark(runs), class_="tl-at-home", id=anchor)
 
 
@@ -96,13 +96,13 @@ def _remark(runs: Sequence[RunRow]) -> Html:
     return tag("p", " ".join(found), class_="tl-note") if found else NOTHING
 
 
-def _table(view: View, found: Choices | None, links: Links, marks: tuple[Seen, str], *, is_first: bool) -> Html:
+def _table(view: View, machine: str, found: Choices | None, links: Links, marks: tuple[Seen, str], *, is_first: bool) -> Html:
     """Return the table of choices: open for the newest machine, folded for all others."""
     if found is None:
         return NOTHING
     seen, anchor = marks
     network = [one for column in found.columns if column.reach == "network" for one in column.members]
-    table = choices_table(found, links, anchor, seen, loopback=is_on_one_machine(view, network))
+    table = choices_table(found, links, anchor, seen, machine, loopback=is_on_one_machine(view, network))
     if is_first:
         return join([tag("h3", _WHICH, id=f"{anchor}-which"), table])
     return tag("details", tag("summary", _WHICH), table, class_="tl-release")
