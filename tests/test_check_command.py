@@ -81,7 +81,7 @@ def test_an_unknown_line_is_shown(tmp_path: Path) -> None:
     assert "latency-pub.txt:262: unknown: the format does not recognise this line: '$ exit'\n" in CliRunner().invoke(check, [str(tmp_path)]).output
 
 
-@pytest.mark.parametrize("written", ["yesterday", "01.09.2026 10:01", "2026-13-45T10:00:00Z", ""])
+@pytest.mark.parametrize("written", ["yesterday", "01.09.2026 10:01", "2026-13-45T10:00:00Z", "0001-01-01T00:00:00+14:00", ""])
 def test_a_start_time_that_is_no_time_is_named_with_its_file_and_key_and_is_not_known(tmp_path: Path, written: str) -> None:
     add_run(tmp_path, "a", FIRST, msgspec.structs.replace(rti("UDPv4", published=False), start_time=written))
 

@@ -213,6 +213,18 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportSleeps,
                                           testing::Values(Waiting::block, Waiting::spin_then_block)),
                          transport_and_waiting_name);
 
+TEST(Waiting, WhoWasStoppedCannotSayThatNothingCame) {
+    Silence silence{Patience{100}};
+    sleep_until(now_ns() + 150'000'000);
+    EXPECT_FALSE(silence.passed()) << "one look counts for 20 ms, however long it took";
+    int looks = 1;
+    while (!silence.passed()) {
+        sleep_until(now_ns() + 25'000'000);
+        ++looks;
+    }
+    EXPECT_EQ(looks, 5);
+}
+
 TEST(Waiting, SidesThatWaitInDifferentWaysRefuseEachOther) {
     const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
     Program subscriber{common + " --role sub --wait block"};

@@ -14,28 +14,23 @@ _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})
 
 def is_moment(text: str) -> bool:
     """Return whether a text is a day, or a day and a time, as ISO 8601 writes it. Anything else would be sorted and shown as a time."""
-    if not _MOMENT.fullmatch(text):
-        return False
+    return _MOMENT.fullmatch(text) is not None and in_utc(text) is not None
+
+
+def in_utc(text: str) -> datetime | None:
+    """Return a time in UTC, which one without a zone is in; ``None`` if it is no time, or has none there (``0001-01-01T00:00+14:00``)."""
     try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+        when = datetime.fromisoformat(text)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 @lru_cache(maxsize=1 << 15)
 def instant(text: str | None) -> float | None:
-    """Return the instant of a time in seconds since 1970, by which times of several zones can be ordered; ``None`` if there is none.
-
-    A time without a zone is in UTC.
-    """
-    if text is None:
-        return None
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    """Return the instant of a time in seconds since 1970, by which times of several zones can be ordered; ``None`` if there is none."""
+    when = None if text is None else in_utc(text)
+    return None if when is None else when.timestamp()
 
 
 def latest_instant(texts: Iterable[str | None]) -> float:

@@ -20,6 +20,7 @@ from tacholog.runs.importing.names import log_names, variant_folder, with_hash
 from tacholog.runs.importing.rules import Stated
 from tacholog.runs.importing.survey import Problem, SurveyedLog
 from tacholog.runs.manifest import Host, LogFile, Manifest
+from tacholog.runs.moments import in_utc
 from tacholog.runs.stated import contradictions
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
@@ -184,11 +185,7 @@ def _start_of(log: StatedLog) -> str | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found and found.tzinfo is None else found
+    return in_utc(text) if text else None
 
 
 def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:

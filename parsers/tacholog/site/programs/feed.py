@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -20,6 +20,7 @@ from tacholog.compare.result import Report
 from tacholog.render.diff.counts import headline
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.tables.history import change_time, change_title, change_words
+from tacholog.runs.moments import in_utc
 from tacholog.site.output.diffs import comparison
 from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import state_of
@@ -149,14 +150,10 @@ def _moments(runs: Sequence[RunRow]) -> _Moments:
     """When the last run of each release began, as a date of RFC 3339; nothing of a release of which no run states it."""
     found: dict[tuple[str, str], datetime] = {}
     for run in runs:
-        if run.system and run.release and run.start_time:
-            try:
-                when = datetime.fromisoformat(run.start_time)
-            except ValueError:
-                continue
-            when, of = when if when.tzinfo else when.replace(tzinfo=UTC), (run.system, run.release)
+        if run.system and run.release and run.start_time and (when := in_utc(run.start_time)):
+            of = run.system, run.release
             found[of] = max(found.get(of, when), when)
-    return {of: when.astimezone(UTC).isoformat(timespec="seconds") for of, when in found.items()}
+    return {of: when.isoformat(timespec="seconds") for of, when in found.items()}
 
 
 def write_feeds(site: Path, found: Sequence[Feed], settings: SiteSettings) -> None:
