@@ -228,6 +228,7 @@
       select("metric", "Metric", asked.map((one) => [one.key, metricWords(one)]), metric().key, (value) => clear({ metric: value, size: null })),
       select("host", "Machine", hostOptions(), host(), (value) => clear({ host: value, size: null })),
       select("base", "Baseline", bases, baseline()?.id, (value) => { picked = true; clear({ base: value }); }));
+    const unfolded = root.querySelector(".tl-more-choices")?.open ?? false; // each drawing makes the folded choices anew
     const more = make("details", { className: "tl-more-choices", open: unfolded }, make("summary", { textContent: `Choose systems, transports, versions and sizes (shown: ${inTheTable()})` }), make("div", { className: "tl-boxes-of" },
       boxes("system", "Systems", unique(found.map((one) => one.system)), String, (value) => isIn(chosen.system, value)),
       boxes("transport", "Transports", unique(found.map((one) => one.transport)), String, (value) => isIn(chosen.transport, value)),
@@ -236,11 +237,9 @@
       boxes("version", "Versions", unique(found.map((one) => one.version)), String, (value) => found.some((one) => one.version === value && isOfVersion(one))),
       boxes("campaign", "Campaigns (time each, runs)", unique(found.map((one) => one.campaign)), String, (value) => found.some((one) => one.campaign === value && isOfBoth(one))),
       boxes("size", "Sizes", allSizes(), size, (value) => sizes().includes(value))));
-    more.addEventListener("toggle", () => { unfolded = more.open; });
     return make("div", { className: "tl-form" }, main, more);
   }
 
-  let unfolded = false; // whether the reader has opened the folded choices: each drawing makes them anew
   const several = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const inTheTable = () => [["system", "system"], ["transport", "transport"], ["version", "version"]].map(([name, word]) => several(unique(shown().map((one) => one[name])).length, word)).concat(several(sizes().length, "size")).join(", ");
 

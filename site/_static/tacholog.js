@@ -184,6 +184,7 @@
     const file = details.dataset.part;
     if (!file) return;
     delete details.dataset.part;
+    details.setAttribute("aria-busy", "true");
     try {
       const pieces = await part(file);
       const box = document.createElement("div");
@@ -195,6 +196,8 @@
       box.querySelectorAll(".tl-figure").forEach((figure) => seen.observe(figure));
     } catch (problem) {
       details.dataset.part = file;
+    } finally {
+      details.removeAttribute("aria-busy");
     }
   }
 

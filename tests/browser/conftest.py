@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from tests.browser.patience import patient
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from tests.browser.patience import PATIENCE_MS, patient
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.site.build import build_site
@@ -106,3 +106,9 @@ def unfold(page: Page) -> None:
 def open_folds(page: Page) -> None:
     """Open what a page shows folded at first. Parts that are loaded when somebody opens them stay closed."""
     page.evaluate("document.querySelectorAll('details.tl-fold').forEach((fold) => { fold.open = true; })")
+
+
+def open_everything(page: Page) -> None:
+    """Open all that a page folds, and wait until the parts that this loads are there."""
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0, timeout=PATIENCE_MS)

@@ -1,13 +1,36 @@
-"""How long tests wait for a browser: so long that a busy machine is forgiven. Only a test that fails waits it out."""
+"""How long tests wait for a browser: so long that a busy machine is forgiven. Only a test that fails waits it out.
+
+A test that looks at once at what a page loads late passes by luck. ``TACHOLOG_LATE_MS=500 nox -s browser`` finds it: whatever a
+page does later than the moment that asks for it, such as loading a part or drawing what comes into view, happens so much later.
+"""
 
 from __future__ import annotations
+
+import os
 
 from playwright.sync_api import BrowserContext
 
 PATIENCE_MS = 120_000
 
+# Scripts that load, observers, and events that a browser sends after the change they tell of.
+_LATE = """
+(() => {
+  const late = (call) => call && function (...given) { setTimeout(() => call.apply(this, given), LATE_MS); };
+  const listen = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function (name, call, how) {
+    return listen.call(this, name, ["toggle", "hashchange"].includes(name) ? late(call) : call, how);
+  };
+  Object.defineProperty(HTMLScriptElement.prototype, "onload", { set(call) { listen.call(this, "load", late(call)); } });
+  for (const name of ["IntersectionObserver", "MutationObserver", "ResizeObserver"]) {
+    window[name] = class extends window[name] { constructor(call, how) { super(late(call), how); } };
+  }
+})();
+"""
+
 
 def patient(context: BrowserContext) -> BrowserContext:
     """Make everything in this context wait so long; Playwright's own limit is 30 s."""
     context.set_default_timeout(PATIENCE_MS)
+    if os.environ.get("TACHOLOG_LATE_MS"):
+        context.add_init_script(_LATE.replace("LATE_MS", str(int(os.environ["TACHOLOG_LATE_MS"]))))
     return context

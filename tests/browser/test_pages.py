@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize
-from tests.browser.conftest import open_folds
+from tests.browser.conftest import open_everything, open_folds
 from tests.browser.patience import patient
 from tests.browser.shifts import MOST_SHIFT, SHIFTS
 
@@ -161,7 +161,7 @@ def test_no_text_is_too_small_to_read(opened: Opener, screen: str) -> None:
 @pytest.mark.parametrize("screen", ["light", "phone"])
 def test_no_name_of_a_line_lies_over_the_next_plot(opened: Opener, screen: str) -> None:
     with opened("index.html", screen) as page:
-        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        open_everything(page)
 
         assert page.locator(".tl-panel .tl-name").count() > 10
         assert page.evaluate(BEYOND_PLOT) == []

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
-from tests.browser.conftest import ROOT, open_folds, unfold
+from tests.browser.conftest import ROOT, open_everything, open_folds, unfold
 from tests.browser.patience import patient
 
 from tacholog.compare.diff.compare import compare
@@ -76,7 +76,7 @@ def test_a_table_whose_rows_are_sizes_has_no_filter_and_one_of_runs_has(opened: 
     filters = """() => [...document.querySelectorAll('.tl-tools:has(input)')]
         .map((tools) => tools.nextElementSibling.querySelector('thead th').textContent)"""
     with opened("rti-connext-dds/shmem.html") as page:
-        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        open_everything(page)
 
         assert page.locator("tbody tr").count() > 100
         assert page.evaluate(filters) == []
@@ -136,7 +136,7 @@ def test_a_link_to_the_rows_of_a_verdict_opens_them(opened: Opener) -> None:
     with opened(DIFF) as page:
         page.locator(".tl-diff .counts li.inconclusive a").click()
 
-        assert page.locator("section.inconclusive table.rows").first.is_visible()
+        page.locator("section.inconclusive table.rows").first.wait_for()
 
 
 def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_standalone_comparison_is_as_wide_as_a_phone(browser: Browser, tmp_p
     (tmp_path / "diff.html").write_text(html(compare(old, new, Policy(), ("0.3.0", "0.4.0"))), encoding="utf-8")
     page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
     page.goto((tmp_path / "diff.html").as_uri())
-    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    open_everything(page)
 
     assert page.evaluate("document.documentElement.scrollWidth") == 375
     page.close()
