@@ -21,6 +21,7 @@ from tests.command import run_tacholog_text
 from tests.report.walker import walk
 
 from tacholog.commands.verify import verify
+from tacholog.dataset.load import load_logs
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redactor import Redactor
@@ -31,6 +32,7 @@ from tacholog.site.output_folder import MARKER
 from tacholog.site.prepare import prepare
 from tacholog.site.programs.citation import citation_files
 from tacholog.site.programs.feed import Feed, FeedEntry, atom, feeds_of_site
+from tacholog.site.programs.latest import LATEST, latest_files
 from tacholog.site.requirements import keep_requirements, kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import keep
@@ -172,6 +174,15 @@ def test_the_newest_results_are_one_small_file(built: Path) -> None:
         ("not slower", "undecided"),
     ]
     assert all((built / one["badge"]).is_file() for one in latest["requirements"])
+
+
+def test_the_newest_results_name_what_a_reader_should_know_before_trusting_a_value() -> None:
+    log = Path(__file__).parent.parent / "formats" / "fastrtps" / "latency-1.1.log"
+    rows = json.loads(latest_files(load_logs([log]), None)[LATEST])["rows"]
+
+    of_16_bytes = {row["statistic"]: (row["value"], row.get("marks")) for row in rows if row["payload_bytes"] == 16}
+    assert of_16_bytes["p50"] == (7480.0, ["undersampled"])
+    assert of_16_bytes["p99"] == (11730.0, ["undersampled"])
 
 
 def entries_of(feed: bytes) -> list[dict[str, str]]:

@@ -24,7 +24,8 @@ BADGES = "badges"
 class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One row: its name, and the median over its runs with its 95 % interval, in the unit of the schema.
 
-    What is not known is left out: no ``low`` and ``high`` where too few runs were made for an interval.
+    What is not known is left out: no ``low`` and ``high`` where too few runs were made for an interval. ``marks`` are names of quality marks
+    (`tacholog.schema.marks`), such as ``undersampled``; they are left out where there are none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     high: float | None = None
     runs: int
     host: str | None = None
+    marks: tuple[str, ...] = ()
 
 
 class LatestRequirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,4 +106,5 @@ def _row(row: RowValue) -> LatestRow:
         high=row.high,
         runs=row.runs,
         host=row.host,
+        marks=row.marks,
     )
