@@ -14,6 +14,7 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog import cli
+from tacholog.formats.registry import formats
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
@@ -85,8 +86,8 @@ def test_what_is_no_text_is_refused_in_a_few_words(tmp_path: Path, data: bytes, 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello world\n", "no format fits: none of the 13 is near it ('tacholog formats' lists them)"),
-        ("Client of iperf 2.1, TCP port 5001\n", "no format fits: none of the 13 is near it ('tacholog formats' lists them)"),
+        ("hello world\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
+        ("Client of iperf 2.1, TCP port 5001\n", f"no format fits: none of the {len(formats())} is near it ('tacholog formats' lists them)"),
         ("[ ID] Interval       Transfer     Bandwidth\n", "no format fits: iperf3 wants '[ ID] Interval "),
         ("[ ID] Interval       Transfer     Bandwidth\n", " (the log has 'Interval       Transfer')\n"),
     ],

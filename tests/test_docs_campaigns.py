@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shutil
+import socket
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,9 @@ def test_the_example_runs_as_the_page_shows(tmp_path: Path) -> None:
     shown = re.search(r"^```console\n\$ tacholog (bench --plan mine\.toml)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
     plan = run_tacholog_text(*shown[1].split(), cwd=tmp_path) if shown else None
+    with socket.socket() as free:  # another server of this machine may have the port of the page
+        free.bind(("127.0.0.1", 0))
+        (tmp_path / "mine.toml").write_text(EXAMPLE.replace("port = 5201", f"port = {free.getsockname()[1]}"))
     done = run_tacholog_text("bench", "--no-control", "mine.toml", cwd=tmp_path)
 
     assert plan is not None

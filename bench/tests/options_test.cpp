@@ -151,8 +151,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"--test throughput --transport tcp --batch-bytes 1048577", "1048577: not a size from 16 to 1MiB"},
         Wrong{"--test latency --transport tcp --set congestion=../x", "../x: not the name of an algorithm"},
         Wrong{"--test latency --transport tcp --set congestion=abcdefghijklmnop", "not the name of an algor"},
-        Wrong{"--test latency --transport udp --set congestion=reno",
-              "--set congestion: udp has no such setting; those that it has: none"},
         Wrong{"--test latency --transport shm --set faults=lose=2",
               "--set faults: shm has no such setting; those that it has: none"},
         Wrong{"--test latency --transport mock --set faults=lose=0",

@@ -141,10 +141,10 @@ TEST(CongestionControl, ThatTheKernelDoesNotHaveIsNamed) {
 }
 
 TEST(CongestionControl, IsRefusedWhereThereIsNone) {
-    Program both{"--test latency --transport udp --set congestion=reno"};
+    Program both{"--test latency --transport shm --set congestion=reno"};
 
     EXPECT_EQ(both.wait(), 2);
-    EXPECT_EQ(both.err(), "perftest: --set congestion: udp has no such setting; those that it has: none\n");
+    EXPECT_EQ(both.err(), "perftest: --set congestion: shm has no such setting; those that it has: none\n");
 }
 
 }  // namespace

@@ -42,7 +42,18 @@ def test_a_log_that_states_no_settings_is_compared_as_before(log: Path) -> None:
     shown = run_tacholog_text("diff", log, other(log, "")).stdout
 
     assert "not comparable" not in shown
-    assert "setting" not in shown
+    assert "Changed too: setting high-water-mark of zeromq-ipc: 500 -> not stated" in shown
+    assert "Changed too: setting sockets of zeromq-ipc: push-pull -> not stated" in shown
+
+
+def test_a_setting_that_a_newer_version_has_more_does_not_part_it_from_older_ones(log: Path) -> None:
+    new = other(log, "settings high_water_mark=500 immediate=off io_threads=1 sockets=push-pull\n")
+
+    shown = run_tacholog_text("diff", log, new).stdout
+
+    assert "not comparable" not in shown
+    assert "Changed too: setting immediate of zeromq-ipc: not stated -> off" in shown
+    assert "high-water-mark" not in shown
 
 
 def test_a_comparison_across_settings_says_what_they_are(log: Path) -> None:

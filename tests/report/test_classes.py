@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 
 from tacholog.privacy.classes import CLASSES, NESTED, OPEN, is_shown_as_it_is, published_host, published_manifest, published_text
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.native_log import is_public_pair, native_line
+from tacholog.privacy.native_log import PUBLIC_SETTINGS, is_public_pair, native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
@@ -242,3 +243,12 @@ def test_settings_that_nobody_knows_are_masked_and_still_differ() -> None:
 
 def test_settings_that_a_manifest_states_in_other_words_are_free_text() -> None:
     assert "acmehost" not in (published_text("host acmehost", "settings", "open", redactor()) or "")
+
+
+@pytest.mark.core
+def test_pages_show_the_settings_of_all_transports_that_perftest_has(perftest: Path) -> None:
+    listed = subprocess.run([perftest, "--list-transports", "--verbose"], capture_output=True, text=True, check=True).stdout
+    settings = {name.replace("-", "_") for name in re.findall(r"^    --set ([a-z0-9-]+)=", listed, re.MULTILINE)}
+
+    assert {"congestion", "faults"} <= settings
+    assert settings - {*PUBLIC_SETTINGS.split()} == set()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tacholog.compare.comparable import settings_of
 from tacholog.compare.result import Difference
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.stated import SOFT_CONDITIONS, split_options
@@ -32,7 +33,31 @@ def soft_differences(old: Dataset, new: Dataset) -> tuple[Difference, ...]:
     """The differences that forbid no comparison, but may explain a change."""
     before, after = _soft(old), _soft(new)
     shown = ((name, _list(before.get(name)), _list(after.get(name))) for name in sorted(before.keys() & after.keys()))
-    return (*(Difference(name, first, second) for name, first, second in shown if first != second), *_disturbance(old, new))
+    changed = (Difference(name, first, second) for name, first, second in shown if first != second)
+    return (*changed, *_settings_of_one_side(old, new), *_disturbance(old, new))
+
+
+def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
+    """The settings that a transport of both sides has on one side only, each once, with the transports. Their rows are compared all the same."""
+    before, after = _settings(old), _settings(new)
+    found: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for transport in sorted(before.keys() & after.keys()):
+        olds, news = before[transport], after[transport]
+        for name in olds.keys() ^ news.keys():
+            found.setdefault((name, _list(olds.get(name)), _list(news.get(name))), []).append(transport)
+    for (name, first, second), transports in sorted(found.items(), key=lambda item: (item[1], item[0][0])):
+        yield Difference(f"setting {name.replace('_', '-')} of {', '.join(transports)}", first, second)
+
+
+def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
+    """The values of each setting of each transport."""
+    found: dict[str, dict[str, set[str]]] = {}
+    stated = dataset.results[["transport", "settings"]].astype(object).drop_duplicates().dropna(subset=["transport"])
+    for transport, settings in stated.itertuples(index=False):
+        of_transport = found.setdefault(str(transport), {})
+        for name, value in settings_of(settings if isinstance(settings, str) else None).items():
+            of_transport.setdefault(name, set()).add(value)
+    return found
 
 
 def _disturbance(old: Dataset, new: Dataset) -> Iterator[Difference]:

@@ -109,7 +109,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "goal": Condition("goal", _DIFF, lambda row, _: row["test"] == "sustain"),
         "recovery_time_ns": Condition("recovery_time", _LOAD, lambda row, of: of == "diff" and row["test"] == "demand"),
         "instances": Condition("instances", _DIFF, lambda row, _: row["keyed"] is True),
-        # A version that states none had none, or one that another line states: its logs are compared as before.
+        # A version that states one less had none, or one that another line states: its logs are compared as before.
         SETTINGS: Condition("settings", _DIFF),
         "side": Condition("side", _DIFF),
         "waiting": Condition("waiting", _DIFF),
@@ -221,11 +221,14 @@ def _differences(field: str, old: Stated, new: Stated, comparison: Comparison, a
 
 
 def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
-    """Yield the settings that differ. Two transports have settings of their own: only those that both have can differ."""
+    """Yield the settings that differ. Only those that both sides have can.
+
+    Two transports have settings of their own; and a version that lacks a setting was made before there was one (`compare.changed` names those).
+    """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
-    for name in sorted(olds.keys() | news.keys() if old["transport"] == new["transport"] else olds.keys() & news.keys()):
-        if olds.get(name) != news.get(name):
-            yield Difference(f"setting {name.replace('_', '-')}", olds.get(name), news.get(name))
+    for name in sorted(olds.keys() & news.keys()):
+        if olds[name] != news[name]:
+            yield Difference(f"setting {name.replace('_', '-')}", olds[name], news[name])
 
 
 def settings_of(stated: str | None) -> Mapping[str, str]:

@@ -56,7 +56,10 @@ class HistoryLine(msgspec.Struct):
 
 
 def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
-    """The releases of each system that has any, in order: by the time of the first run where all state it, else by the numbers in their names."""
+    """The releases of each system that has any, in order.
+
+    They stand in the order of their first run if each has a run with a time, else in that of the numbers in their names.
+    """
     return in_order_of_time((run.system, run.release, run.start_time) for run in runs)
 
 

@@ -21,7 +21,7 @@ from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import labels_of
 from tacholog.runs.stated import split_options
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
-from tacholog.view.numerals import NOT_STATED, natural, size
+from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
 from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
@@ -319,7 +319,7 @@ def newest_first(series: Iterable[Series]) -> list[Series]:
 
 
 def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
-    return natural(str(dict(key)["system_version"] or ""))
+    return by_version(str(dict(key)["system_version"] or ""))
 
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
