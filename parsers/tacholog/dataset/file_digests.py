@@ -83,15 +83,17 @@ class FileDigests:
             paths: as for `seen`.
             read: called if nobody knows what is in a file. Returns ``None`` for a file that cannot be read.
         """
-        return [self._sha256(path, seen, read) for path, seen in zip(paths, self.seen(paths), strict=True)]
+        return [file.sha256 for file in self.read(paths, read)]
 
-    def _sha256(self, path: str, seen: SeenFile, read: Callable[[str], str | None]) -> str | None:
-        if seen.sha256 is not None:
-            return seen.sha256
+    def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[SeenFile]:
+        """Return the same with the size of each file."""
+        return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.seen(paths), strict=True)]
+
+    def _read(self, path: str, seen: SeenFile, read: Callable[[str], str | None]) -> SeenFile:
         digest = read(path)
         if digest is not None:
             self.remember(seen, digest)
-        return digest
+        return seen._replace(sha256=digest)
 
     def flush(self) -> None:
         """Write down what is not in the cache yet."""

@@ -26,6 +26,7 @@ from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")
 _SEQUENCE = re.compile("\x1b\\[[0-9;]{0,100}[A-Za-z]")
+LINES = ".lines"  # at the end of the name of the folder that says which lines of redacted logs are of which class
 WITHHELD = "[withheld]"
 _HIDDEN_WITHHELD = "[withheld: hidden characters]"
 SHOW_UNKNOWN = 'unknown_lines = "show" under [privacy] in site.toml shows them'
@@ -173,11 +174,11 @@ def saved_shown(folder: Path, log: str) -> ShownLines | None:
 
 def shown_file(folder: str, log: str) -> str:
     """Return the file that `save_shown` writes. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
-    return f"{folder}.lines/{_shown_name(log)}"
+    return f"{folder}{LINES}/{_shown_name(log)}"
 
 
 def _shown_place(folder: Path, log: str) -> tuple[Path, str]:
-    return Path(f"{folder}.lines"), _shown_name(log)
+    return Path(f"{folder}{LINES}"), _shown_name(log)
 
 
 @lru_cache(maxsize=1 << 10)  # most logs are called as those of other runs

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +21,7 @@ from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Ranges, ShownLines
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
+from tacholog.privacy.shown_logs import ShownLogs
 from tacholog.privacy.tokens import plain
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import problem
@@ -68,12 +66,12 @@ def redacted_with(
     logs: dict[str, list[Row]] = {}
     for log in _rows(tables["logs"]):
         logs.setdefault(str(log["run"]), []).append(log)
-    redaction = _Redaction(privacy, folder, progress, text_bytes, RedactionCache(open_cache()), names)
+    redaction = _Redaction(privacy, ShownLogs(folder), progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, shown_host(str(row["host"]), ids)) for row in rows}
     shown = _shown_runs(rows, logs, redactors, redaction)
     redaction.cache.flush()
-    _forget(folder, {run.root for run in shown.values()})
+    redaction.shown.close()
     everyone = Redactor(names)
     tables["problems"] = _problems(tables["problems"], shown, privacy)
     published = frozenset(map(str, data.runs["run"])) - redactors.keys()
@@ -138,7 +136,7 @@ class _Redaction(NamedTuple):
     """The settings for all logs of a site."""
 
     privacy: Privacy
-    folder: Path
+    shown: ShownLogs
     progress: Progress | None
     text_bytes: int
     cache: RedactionCache
@@ -171,7 +169,7 @@ def _shown_runs(rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: M
 def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, kept: KeptRun | None) -> _ShownRun:
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
-    target = redaction.folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    target = redaction.shown.of_run(run)
     known = _known(root, logs, kept)
     if known is not None and _restored(known, target, redaction.cache):
         shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
@@ -188,9 +186,7 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
         if key and not unshown:
             logs_kept = {log: KeptLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()}
             redaction.cache.keep(key, KeptRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
-    names = {name for name, _ in shown.values()}
-    _tidy(target, names)
-    _tidy(f"{target}.lines", {logtext.shown_file("", name).rpartition("/")[2] for name in names})
+    redaction.shown.keep(target, {name for name, _ in shown.values()})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
     return _ShownRun(target, text.decode(), withheld, unshown)
 
@@ -356,18 +352,3 @@ def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRu
     roots = [os.fspath(place.root) if place else root for place, root in zip(places, given["root"], strict=True)]
     manifests = [place.manifest if place else manifest for place, manifest in zip(places, given["manifest"], strict=True)]
     return fresh.assign(root=roots, manifest=manifests).astype({"root": "string", "manifest": "string"})
-
-
-def _tidy(folder: str | Path, kept: set[str]) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
-        for file in files:
-            if file.name not in kept:
-                Path(file).unlink()
-
-
-def _forget(folder: Path, kept: set[Path]) -> None:
-    """Delete the logs that an earlier build showed and this one does not."""
-    names = {place.name for place in kept}
-    for name in os.listdir(folder) if folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and none needs a `Path`
-        if name.removesuffix(".lines") not in names:
-            shutil.rmtree(folder / name)

@@ -30,15 +30,17 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.garbage import give_back
 from tacholog.privacy.redact import redacted_with
+from tacholog.privacy.shown_logs import shown_files
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
+from tacholog.site.walk import walk
 
 _NAMED = 3  # problems named in one line; check lists them all
 
 
-_PREPARED = "prepared.json"
+_PREPARED, _SHOWN = "prepared.json", "shown"
 
 
 class _Prepared(msgspec.Struct, frozen=True):
@@ -71,8 +73,8 @@ def prepared(
 
 def _files_of(work: Path) -> str:
     digest = hashlib.sha256()
-    below = (f"{inner}/{file}" for folder in ("dataset", "shown") for inner, _, files in os.walk(work / folder) for file in files)
-    for path in (*sorted(below), os.fspath(work / COMPLAINTS)):
+    dataset = (f"{inner}/{file}" for inner, _, files in walk(os.fspath(work / "dataset")) for file in files)
+    for path in (*sorted([*dataset, *shown_files(work / _SHOWN)]), os.fspath(work / COMPLAINTS)):
         with suppress(OSError):
             found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
             if stat.S_ISREG(found.st_mode):
@@ -101,7 +103,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     chosen, text_bytes = with_copies(_only(data, settings)), settings.limits.limits.text_bytes
     if chosen.runs.empty:
         raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
-    data, redactor = redacted_with(chosen, settings.privacy, (work / "shown").resolve(), progress, text_bytes)
+    data, redactor = redacted_with(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)

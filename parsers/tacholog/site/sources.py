@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tacholog.site.walk import walk
 
@@ -18,12 +19,18 @@ _PART = ".part"  # of a file that is being written
 class Sources:
     """A folder of generated files. `tidy` deletes those that were not written since the object was made."""
 
-    def __init__(self, folder: Path) -> None:
-        """``folder`` may hold the files of the last build."""
+    def __init__(self, folder: Path, *, is_alone: bool = False) -> None:
+        """Keep track of a folder.
+
+        Args:
+            folder: may hold the files of the last build.
+            is_alone: whether nobody else writes to the folder meanwhile. Then it is listed once, which takes less than to ask for thousands of files.
+        """
         self.folder = folder
         self._inside = f"{folder}/"
         self._made: set[str] = set()  # as `walk` names them
-        self._folders: set[str] = set()
+        self._listed = _listed(folder) if is_alone else None
+        self._folders = {inner[len(self._inside) :] for inner in self._listed.folders} if self._listed else set[str]()
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file if its content differs. Sphinx reads files again by their modification time."""
@@ -33,10 +40,13 @@ class Sources:
             part = path.with_name(_PART)
             part.write_bytes(data)
             part.replace(path)  # Of a build that is killed no half of a file may stay: raw logs are known by their names.
+            if self._listed:
+                self._listed.files.add(os.fspath(path))
 
     def kept(self, name: str) -> bool:
         """Keep a file as it is, and return whether it is there."""
-        return os.path.isfile(self._claim(name))  # noqa: PTH113 - as below
+        path = self._claim(name)
+        return path in self._listed.files if self._listed else os.path.isfile(path)  # noqa: PTH113 - as below
 
     def copy(self, name: str, source: Path) -> None:
         """Copy a file if its size or modification time differs."""
@@ -52,15 +62,16 @@ class Sources:
             self.write(source.relative_to(folder).as_posix(), source.read_bytes())
 
     def tidy(self) -> None:
-        """Delete every file that was not written since this object was made."""
-        top = os.fspath(self.folder)
-        for folder, _, files in reversed(list(walk(top))):  # what is in a folder comes before it
-            unwanted = [path for path in (f"{folder}/{file}" for file in files) if path not in self._made]
-            for path in map(Path, unwanted):
-                if path.is_file():
-                    path.unlink()
-            if len(unwanted) == len(files) and folder != top and not any(Path(folder).iterdir()):
-                Path(folder).rmdir()
+        """Delete every file that was not written since this object was made, and every folder that is empty then."""
+        there = self._listed or _listed(self.folder)
+        for path in map(Path, there.files - self._made):
+            if path.is_file():
+                path.unlink()
+        used = {path.rpartition("/")[0] for path in self._made}
+        for folder in reversed(there.folders[1:]):  # what is in a folder comes before it
+            if folder not in used:
+                with suppress(OSError):  # It is not empty.
+                    os.rmdir(folder)  # noqa: PTH106 - as below
 
     def _claim(self, name: str) -> str:
         """Return the path of a file, whose folder is there. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
@@ -72,6 +83,21 @@ class Sources:
         path = self._inside + name
         self._made.add(path)
         return path
+
+
+class _Listed(NamedTuple):
+    """What is in a folder: all files, and the folder itself and all below it, each before those in it."""
+
+    files: set[str]
+    folders: list[str]
+
+
+def _listed(folder: Path) -> _Listed:
+    found = _Listed(set(), [])
+    for inner, _, files in walk(os.fspath(folder)):
+        found.folders.append(inner)
+        found.files.update(f"{inner}/{file}" for file in files)
+    return found
 
 
 def delete_orphans(site: Path, documents: Iterable[str], tidied: Collection[str] = ()) -> None:

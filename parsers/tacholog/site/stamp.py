@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.cache import Cache, open_cache
-from tacholog.dataset.file_digests import FileDigests, digests_in, read_sha256
+from tacholog.dataset.file_digests import FileDigests, SeenFile, digests_in, read_sha256
 from tacholog.errors import UnreadableInput
 
 STAMP = ".tacholog-built.json"
@@ -59,8 +59,9 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL, altered: int = 0) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
-    files = {name: digest for name, digest in _digests(site, digests_in(open_cache())).items() if digest is not None}
-    large = _large({name: os.stat(f"{site}/{name}").st_size for name in files}, sizes)  # noqa: PTH116 - there are thousands
+    there = {name: file for name, file in _there(site, digests_in(open_cache())).items() if file.sha256 is not None}
+    files = {name: str(file.sha256) for name, file in there.items()}
+    large = _large({name: file.size_bytes for name, file in there.items()}, sizes)
     digest = _list_digest(files)
     _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files))
 
@@ -201,16 +202,17 @@ def check_copy(copy: Path, site: Path, stamp: Stamp) -> None:
 
 def changed_files(site: Path, stamp: Stamp) -> list[str]:
     """Return the files that were added, removed or changed, in order of their names. Every file is read."""
-    return _differing(stamp, _digests(site, FileDigests(Cache(None))))
+    return _differing(stamp, _there(site, FileDigests(Cache(None))))
 
 
 def changed_since(site: Path, stamp: Stamp) -> list[str]:
     """Return the same for a build. A file that nobody has written to since a build read it is not read."""
-    return _differing(stamp, _digests(site, digests_in(open_cache())))
+    return _differing(stamp, _there(site, digests_in(open_cache())))
 
 
-def _differing(stamp: Stamp, there: Mapping[str, str | None]) -> list[str]:
-    return sorted(name for name in stamp.files.keys() | there.keys() if name not in there or stamp.files.get(name) != there[name] or not there[name])
+def _differing(stamp: Stamp, there: Mapping[str, SeenFile]) -> list[str]:
+    found = {name: file.sha256 for name, file in there.items()}
+    return sorted(name for name in stamp.files.keys() | found.keys() if name not in found or stamp.files.get(name) != found[name] or not found[name])
 
 
 def is_part_of_site(name: str) -> bool:
@@ -248,12 +250,12 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _digests(site: Path, known: FileDigests) -> dict[str, str | None]:
-    """Return the SHA-256 of each file, ``None`` for what is no regular file: a link, or a pipe."""
+def _there(site: Path, known: FileDigests) -> dict[str, SeenFile]:
+    """Return each file with its SHA-256; without one what is no regular file: a link, or a pipe."""
     names = list(_files(os.fspath(site)))
-    digests = dict(zip(names, known.all_sha256([f"{site}/{name}" for name in names], _sha256_of), strict=True))
+    files = dict(zip(names, known.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
     known.flush()
-    return digests
+    return files
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:

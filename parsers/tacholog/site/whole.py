@@ -54,7 +54,7 @@ _OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS, _KNOWN_PARTS = "other-pages.jso
 _COMPILED = "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
 _TOCTREE = re.compile(r"^```\{toctree\}$.*?^```$", re.DOTALL | re.MULTILINE)
-_WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site of which Sphinx writes nothing
+_WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site; in none of their folders does Sphinx write anything
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 LATEST_DIFF = "downloads/latest-diff.md"
 SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
@@ -115,7 +115,7 @@ class _Shown(NamedTuple):
 def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage], documents: frozenset[str]) -> None:
     """Write what Sphinx does not: pages of logs, raw logs and downloads. What is no longer wanted in their folders is deleted."""
     runs = {run: digest([shown.code, made]) for run, made in run_digests(shown.view).items()}
-    folders = {name: Sources(site / name) for name in _WRITTEN_HERE}
+    folders = {name: Sources(site / name, is_alone=True) for name in _WRITTEN_HERE}
     maker = PageMaker(site, work / "log-pages.json", PageFrame(site / f"{FRAME}.html"))
     write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
     maker.frame = PageFrame(site / f"{PART_FRAME}.html")
@@ -203,6 +203,7 @@ def _run_sphinx(source: Path, site: Path, work: Path, feeds: Sequence[Feed], mad
     settings["tacholog_parts"] = str((work / _PARTS).resolve())
     settings["tacholog_feeds"] = json.dumps([(feed.file, feed.title) for feed in feeds])
     settings["tacholog_other_pages"] = str((work / _OTHER_PAGES).resolve())
+    settings["tacholog_other_folders"] = json.dumps(_WRITTEN_HERE)
     overrides = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     if build_main(["-q", "-N", "-W", "--keep-going", "-b", "html", *overrides, *folders]):
         interrupt_again()  # Sphinx ends by Ctrl-C as by an error

@@ -58,6 +58,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     # What the directives make stands in Sphinx's cache: another digest of code and templates, and all pages are read again.
     app.add_config_value("tacholog_made_by", None, "env", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_other_pages", None, "", types=frozenset({str, type(None)}))
+    app.add_config_value("tacholog_other_folders", None, "", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
     theme.setup(app)

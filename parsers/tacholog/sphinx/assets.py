@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import filecmp
 import hashlib
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,17 +88,25 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
         _drop_unused(site)
         known = known_scripts(site)
         # Pages of logs are thousands. They are written later, into the frame of a page that is protected here.
-        for name in sorted(set(_pages(site)) - other_pages(app.config.tacholog_other_pages)):
+        others = frozenset(json.loads(app.config.tacholog_other_folders or "[]"))
+        for name in sorted(set(_pages(site, others)) - other_pages(app.config.tacholog_other_pages)):
             _protect(site / f"{name}.html", name, known)
 
 
-def _pages(site: Path) -> Iterator[str]:
-    """Yield the names of all pages in a site. There are thousands, and to make a `Path` of each takes longer than to find it."""
+def _pages(site: Path, others: Container[str]) -> Iterator[str]:
+    """Yield the names of the pages in a site. There are thousands, and to make a `Path` of each takes longer than to find it.
+
+    Args:
+        site: its folder.
+        others: the folders at its top in whose folders Sphinx writes no page.
+    """
     top = os.fspath(site)
     for folder, folders, files in walk(top):
         if folder == top:
             folders[:] = [name for name in folders if not name.startswith(".")]  # a folder such as .git is not ours
         inside = folder[len(top) + 1 :].replace(os.sep, "/")
+        if inside in others:
+            folders.clear()
         for file in files:
             if file.endswith(".html") and not (folder == top and file.startswith(".")):
                 yield f"{inside}/{file}".removeprefix("/").removesuffix(".html")
