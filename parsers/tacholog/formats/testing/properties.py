@@ -30,7 +30,7 @@ from tacholog.formats.testing.claims import (
     unknown_numbers,
 )
 from tacholog.formats.testing.fuzzing import lines_in
-from tacholog.formats.testing.messages import ChangedLog, explain
+from tacholog.formats.testing.messages import ChangedLog, explain, name_distance
 from tacholog.formats.validity import defect_of
 from tacholog.schema.records import Record
 
@@ -137,9 +137,9 @@ class FormatUnderTest:
         with _shown(moved, f"lines {change}, seed {seed}"):
             events = self.events(moved)
             true = self.true(log) | (self.true(other) if change == "interleaved" else frozenset())
-            _expect_none(
-                "mixes what different records of the sample say", misplaced(events, true, change, self.allow), ChangedLog(moved, events, true)
-            )
+            found = misplaced(events, true, change, self.allow)
+            changed = ChangedLog(moved, events, true)
+            _expect_none("mixes what different records of the sample say", found, changed, lambda: name_distance(changed, change, self.allow))
             _expect_none("is beyond all its intervals", out_of_range(_records(events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
@@ -214,11 +214,12 @@ def _shown(log: bytes, change: str) -> Iterator[None]:
         raise
 
 
-def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None) -> None:
+def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
     """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
     if not found:
         return
-    why = explain(found[0], changed) + "\nThe record:" if changed and isinstance(found[0], Record) else ""
+    advice = f"{advise()}\n" if advise else ""
+    why = f"{explain(found[0], changed)}\n{advice}The record:" if changed and isinstance(found[0], Record) else ""
     raise AssertionError(f"{len(found)} times what the format yields {words}:{chr(10) if why else ''}{why} {found[0]!r}")
 
 
