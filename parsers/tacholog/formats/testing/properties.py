@@ -29,6 +29,7 @@ from tacholog.formats.testing.claims import (
     out_of_range,
     unknown_numbers,
 )
+from tacholog.formats.testing.declared import check_definitions, check_states
 from tacholog.formats.testing.fuzzing import lines_in
 from tacholog.formats.testing.messages import ChangedLog, explain, name_distance
 from tacholog.formats.validity import defect_of
@@ -253,7 +254,8 @@ def format_tests(
         from hypothesis import strategies as st
     except ImportError as error:
         raise ImportError("tacholog.formats.testing needs hypothesis: pip install pytest hypothesis") from error
-    own, strange = [path.read_bytes() for path in logs], [path.read_bytes() for path in others] or [_STRANGE_LOG]
+    paths = list(logs)
+    own, strange = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
     subject = FormatUnderTest(name, own, strange, allow or Allowances(), {path.read_bytes() for path in not_moved})
     seeds = st.integers(0, 2**32)
     words = st.lists(st.sampled_from(_WORDS), max_size=80).map(lambda chosen: " ".join(chosen).encode())
@@ -270,7 +272,16 @@ def format_tests(
     def changed(check: Callable[[str, int], None], change: str) -> Callable[[int], None]:
         return lambda seed: check(change, seed)
 
+    def declared(check: Callable[[str, Sequence[Path]], None]) -> Callable[[object], None]:
+        def run(_: object) -> None:
+            check(name, paths)
+
+        run.__doc__ = check.__doc__
+        return run
+
     tests: dict[str, Callable[[object], None]] = {
+        "test_each_result_names_a_definition_of_the_format": declared(check_definitions),
+        "test_the_samples_state_what_the_format_declares": declared(check_states),
         "test_any_bytes_are_accounted_for": test(subject.check_any_bytes, st.one_of(st.binary(max_size=2000), words), 5 * _EXAMPLES),
         "test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold": test(subject.check_cut_anywhere, st.floats(0, 1)),
         "test_digits_of_another_script_are_no_number": test(subject.check_foreign_digits, seeds, 2 * _EXAMPLES),
