@@ -85,6 +85,16 @@ def test_explain_shows_every_line_with_its_class() -> None:
     assert "document.md:11: record " in done.stdout
 
 
+def test_explain_names_the_facts_that_a_line_states_of_the_run() -> None:
+    done = tacholog("parse", "--explain", FORMATS / "native/latency-udp.log")
+
+    lines = done.stdout.splitlines()
+    assert lines[5].endswith("latency-udp.log:6: fact     start time=2026-11-21T04:04:02.776Z   <- start_time")
+    assert "latency-udp.log:7: fact     affinity role=pub requested=0" in lines[6]
+    assert lines[6].endswith("   <- affinity_pub_requested, affinity_pub_achieved")
+    assert "latency-udp.log:11: chatter  warmup payload_bytes=64" in lines[10]
+
+
 def test_an_unreadable_file_is_one_line_and_the_others_are_still_read(tmp_path: Path) -> None:
     noise, empty = tmp_path / "noise.bin", tmp_path / "empty.log"
     noise.write_bytes(os.urandom(10_000_000))
@@ -194,6 +204,26 @@ def test_the_table_has_the_mean_which_is_all_that_some_tools_print() -> None:
     _, header, row = done.stdout.splitlines()
     assert re.split(r"  +", header.strip())[3:5] == ["min us", "mean us"]
     assert row.split() == ["2", "-", "rtt/2", "-", "35", *["-"] * 6]
+
+
+def test_what_was_offered_has_a_table_of_its_own_where_nothing_says_what_was_received() -> None:
+    done = tacholog("parse", FORMATS / "sockperf/throughput-udp.log", FORMATS / "iperf3/tcp.log")
+
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0][1:] == ["Sockets,", "throughput,", "offered"]
+    assert rows[1:3] == [["line", "bytes", "Mbit/s", "messages/s", "sent"], ["8", "1400", "4327.254", "386362", "772987"]]
+    assert rows[4][1:] == ["Sockets,", "throughput,", "offered"]
+    assert rows[6] == ["9", "-", "16700", "-", "-"]
+    assert rows[7][1:] == ["Sockets,", "throughput"]
+    assert rows[9] == ["10", "-", "16700", "-", "-", "-", "-"]
+
+
+def test_the_rates_of_all_subscribers_together_are_shown_and_called_a_sum() -> None:
+    done = tacholog("parse", FORMATS / "native/three-subscribers-tcp.log")
+
+    one, of_all = (row.split() for row in done.stdout.splitlines()[2:6:3])
+    assert one == ["19", "64", "13.550523", "26465.866", "45312", "0", "0", "sub1"]
+    assert of_all == ["22", "64", "40.935658", "79952.458", "135936", "0", "0", "all", "(sum)"]
 
 
 @pytest.mark.parametrize("option", [(), ("--summary",)], ids=["table", "summary"])

@@ -71,4 +71,4 @@ def test_the_example_of_a_block_reads_its_log_and_holds_to_what_holds_for_every_
     )
 
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^17 passed", done.stdout, re.MULTILINE)
+    assert re.search(r"^19 passed", done.stdout, re.MULTILINE)

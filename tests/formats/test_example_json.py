@@ -82,4 +82,4 @@ def test_the_example_holds_to_what_holds_for_every_format(package: Path) -> None
 
     said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
 
-    assert re.search(r"^17 passed", said, re.MULTILINE)
+    assert re.search(r"^19 passed", said, re.MULTILINE)

@@ -1,20 +1,22 @@
-"""What holds for every format and each of its sample logs: a new one is held to it by being there."""
+"""What holds for every format and each of its sample logs: a new one is held to it by being there.
+
+What authors of formats elsewhere are held to as well is in `tacholog.formats.testing`: see test_every_format.py.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
-from msgspec.structs import asdict
 
 from tacholog.formats.bulk import RunCutter
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import read
 from tacholog.formats.registry import formats, states_of
 from tacholog.formats.source import LINE_BYTES, open_log
+from tacholog.formats.testing.declared import results_of
 from tacholog.formats.validity import defect_of
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
@@ -63,11 +65,10 @@ def test_a_start_time_is_an_iso_time_or_unknown(name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
-def test_every_number_is_of_a_known_metric_and_every_definition_is_defined(name: str, path: Path) -> None:
+def test_every_number_is_of_a_known_metric(name: str, path: Path) -> None:
     for record in (event.what for event in read(path, name).events):
         if isinstance(record, Record):
             assert {number.metric for number in record.numbers} <= METRICS.keys()
-            assert record.conditions.definition in formats()[name].DEFINITIONS
 
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
@@ -78,25 +79,7 @@ def test_what_a_format_yields_is_what_is_asked_of_those_that_nobody_knows(name: 
             assert defect_of(found, len(lines)) is None
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_format_declares_which_conditions_its_logs_state_always_and_sometimes(name: str) -> None:
-    stated: dict[str, list[set[str]]] = {}
-    for path in (path for other, path in LOGS if other == name):
-        for test, conditions in conditions_in(path, name):
-            stated.setdefault(test, []).append(conditions)
-    always = {test: set.intersection(*found) for test, found in stated.items()}
-    sometimes = {test: set.union(*found) - always[test] for test, found in stated.items()}
+def test_every_format_of_this_project_with_results_declares_what_they_state() -> None:
+    undeclared = [name for name in NAMES if states_of(name) is None]
 
-    declared = states_of(name) or {}
-    assert {test: set(states.always.split()) for test, states in declared.items()} == always
-    assert {test: set(states.sometimes.split()) for test, states in declared.items()} == sometimes
-
-
-def conditions_in(path: Path, name: str) -> Iterator[tuple[str, set[str]]]:
-    """Yield for each result of a log its test and the conditions that it states."""
-    log = read(path, name)
-    for record in (event.what for event in log.events):
-        if isinstance(record, Record) and record.scope == "summary":
-            known = asdict(record.conditions.over(log.facts.conditions))
-            known |= {"payload_bytes": record.payload_bytes, "tool_version": log.facts.tool_version}
-            yield record.test, {condition for condition, value in known.items() if value is not None}
+    assert [result for name in undeclared for result in results_of(name, (path for other, path in LOGS if other == name)) if result.test] == []

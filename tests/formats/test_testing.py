@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.formats.testing.claims import Allowances
+from tacholog.formats.kit import States
+from tacholog.formats.testing.claims import Allowances, Distance
+from tacholog.formats.testing.declared import check_states, faults_of_definitions, faults_of_states, results_of
+from tacholog.formats.testing.messages import ChangedLog, name_distance
 from tacholog.formats.testing.properties import FormatUnderTest
 
-LOG = Path(__file__).parent / "rti/cell-missing.txt"
+HERE = Path(__file__).parent
+LOG = HERE / "rti/cell-missing.txt"
 SEED = 19  # Moves the line with the reliability of one table to another. The format cannot tell, and needs an allowance for it.
 
 
@@ -25,3 +29,104 @@ def test_a_failure_says_what_is_wrong_with_which_lines_and_by_which_change_befor
     assert difference == "  reliability: 'best-effort' here, 'reliable' there"
     assert line == "  29: b'32'"
     assert failed.value.__notes__[0].startswith(f"The change: lines torn, seed {SEED}\nThe log was:\n")
+
+
+def test_a_failure_names_the_smallest_distance_with_which_its_log_would_pass() -> None:
+    log, seed = (HERE / "ecal/latency-5.3.log").read_bytes(), 8  # "Rec buffer size" of one block, the times of the next.
+
+    def check(distance: Distance) -> None:
+        FormatUnderTest("ecal", [log], [], Allowances(may_lack_size=True, moved=distance), ()).check_moved("torn", seed)
+
+    with pytest.raises(AssertionError) as failed:
+        check(Distance.NONE)
+
+    words = "\nIf nobody could tell from this log, allow=Allowances(moved=Distance.SIZE) is the least that lets it pass.\nThe record: Record("
+    assert words in str(failed.value)
+    with pytest.raises(AssertionError):
+        check(Distance.CONTEXT)
+    check(Distance.SIZE)
+
+
+def test_a_failure_says_so_where_no_distance_would_do() -> None:
+    sample, other = ((HERE / f"qperf/{name}.log").read_bytes() for name in ("tcp-lat-plain", "tcp-lat-v-100"))
+    subject = FormatUnderTest("qperf", [sample], [], Allowances(), ())
+    changed = ChangedLog(other, subject.events(other), subject.true(sample))
+
+    assert name_distance(changed, "torn", Allowances()) == "No Distance lets this log pass: the record says what no record of the sample says."
+
+
+#: The results of the first log state no size and no duration; those of the second do.
+LATENCIES = [HERE / "qperf/tcp-lat-plain.log", HERE / "qperf/tcp-lat-v-100.log"]
+ALWAYS, SOMETIMES = "basis definition load_mode transport", "payload_bytes planned_duration_s"
+
+
+@pytest.mark.parametrize(
+    ("logs", "declared", "faults"),
+    [
+        (LATENCIES, {"latency": States(ALWAYS, SOMETIMES)}, []),
+        (
+            LATENCIES[1:],
+            {"latency": States(f"{ALWAYS} planned_duration_s", "payload_bytes")},
+            ["latency: no sample lacks payload_bytes: add one that does, or declare it always"],
+        ),
+        (
+            LATENCIES,
+            {"latency": States(f"{ALWAYS} payload_bytes", "planned_duration_s")},
+            ["latency: tcp-lat-plain.log:2 does not state payload_bytes: declare it sometimes"],
+        ),
+        (
+            LATENCIES,
+            {"latency": States("basis definition load_mode", "payload_bytes")},
+            [
+                "latency: some results state planned_duration_s: declare it sometimes",
+                "latency: all results state transport: declare it always",
+            ],
+        ),
+        (
+            LATENCIES,
+            {"latency": States(ALWAYS, f"{SOMETIMES} reach")},
+            ["latency: no sample states reach: add one that does, or do not declare it"],
+        ),
+        (
+            LATENCIES,
+            {"latency": States(f"{ALWAYS} payload_bytes", SOMETIMES)},
+            ["latency: payload_bytes is declared twice: declare it always or sometimes"],
+        ),
+        (
+            LATENCIES,
+            {"latency": States(ALWAYS, SOMETIMES), "demand": States()},
+            ["no sample has a result of the test demand: add one, or leave demand out"],
+        ),
+        (LATENCIES, {}, [f'latency is not declared: add "latency": States(always="{ALWAYS}", sometimes="{SOMETIMES}")']),
+    ],
+)
+def test_what_a_format_declares_and_its_samples_do_not_show_is_named_with_what_to_do(
+    logs: list[Path], declared: dict[str, States], faults: list[str]
+) -> None:
+    assert faults_of_states(declared, results_of("qperf", logs)) == faults
+
+
+def test_intervals_and_resources_need_no_states() -> None:
+    results = results_of("resources", [HERE / "resources/sockperf.log"])
+
+    assert [result.test for result in results] == [None, None]
+    assert faults_of_states({}, results) == []
+
+
+def test_a_definition_that_is_none_of_the_format_is_named_once_with_its_first_line() -> None:
+    results = results_of("qperf", LATENCIES)
+
+    assert faults_of_definitions({"qperf-latency"}, results) == []
+    assert faults_of_definitions({"qperf-rate"}, results) == ["tcp-lat-plain.log:2: 'qperf-latency' is none of DEFINITIONS (qperf-rate)"]
+    assert faults_of_definitions({"one"}, [results[0]._replace(definition=None)]) == [
+        "tcp-lat-plain.log:2: none is stated: name one of DEFINITIONS (one)"
+    ]
+
+
+def test_states_that_the_samples_do_not_show_fail_with_the_name_of_the_format() -> None:
+    with pytest.raises(AssertionError) as failed:
+        check_states("qperf", LATENCIES)
+
+    first, second, *_ = str(failed.value).splitlines()
+    assert first == "STATES of qperf is not what the results of its samples state:"
+    assert second == "  no sample has a result of the test throughput: add one, or leave throughput out"

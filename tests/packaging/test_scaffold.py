@@ -53,7 +53,7 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
-    assert "18 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+    assert "20 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
 def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_with_which_log(package: Path, installed: Path, tmp_path: Path) -> None:
@@ -70,6 +70,40 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
     assert "The log was:" in said
     module.write_text(sound)
     assert "1 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", "control", path=path)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "test", "said"),
+    [
+        (
+            'definition="gap_bench-rtt"',
+            'definition="nope"',
+            "names_a_definition",
+            "gap_bench-2.1.log:2: 'nope' is none of DEFINITIONS (gap_bench-rtt)",
+        ),
+        (
+            "payload_bytes basis definition",
+            'basis definition", sometimes="payload_bytes',
+            "format_declares",
+            "latency: no sample lacks payload_bytes: add one that does, or declare it always",
+        ),
+        (
+            'STATES = {"latency": ',
+            'STATES = {"delay": 3, "latency": ',
+            "format_declares",
+            'STATES is no mapping from tests to States, such as {"latency": States(always="basis definition")}',
+        ),
+    ],
+)
+def test_its_tests_fail_where_it_declares_what_its_samples_do_not_show(
+    package: Path, installed: Path, tmp_path: Path, right: str, wrong: str, test: str, said: str
+) -> None:
+    path = Path(shutil.copytree(installed, tmp_path / "wrong"))
+    module = path / f"tacholog_{NAME}/__init__.py"
+    assert right in module.read_text()
+    module.write_text(module.read_text().replace(right, wrong))
+
+    assert said in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", test, path=path, status=1)
 
 
 def test_the_tests_say_what_to_install_where_hypothesis_is_not(package: Path, installed: Path, tmp_path: Path) -> None:

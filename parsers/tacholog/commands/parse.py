@@ -41,7 +41,7 @@ UNREADABLE = 2
 @click.option("--format", "output", type=click.Choice(list(LISTINGS)), default="table", show_default=True, help="How to print the records.")
 @click.option("--as", "log_format", metavar="FORMAT", help="Read the logs as this format ('tacholog formats' lists them) instead of detecting it.")
 @click.option("--summary", is_flag=True, help="Print only totals for each log: its records, and its lines of each class.")
-@click.option("--explain", is_flag=True, help="Print every line with its class.")
+@click.option("--explain", is_flag=True, help="Print every line with its class, or as a fact about the run.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if any line is broken or unknown, or any run failed, was cut off or has no result.")
 def parse(paths: tuple[str, ...], output: str, log_format: str | None, summary: bool, explain: bool, strict: bool) -> None:
     """Read each log, print what is found, then the account."""

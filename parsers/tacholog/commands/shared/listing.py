@@ -19,7 +19,7 @@ from tacholog.formats.reading import Account, Event
 from tacholog.formats.waiting import CLAIM_WINDOW_LINES
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.records import Number, Record
+from tacholog.schema.records import Facts, Number, Record
 from tacholog.view.names import row_names
 from tacholog.visible import HIDDEN, drawn_in_line
 
@@ -103,7 +103,7 @@ class TableListing:
 
     def __init__(self) -> None:
         """Start with nothing held back."""
-        self._held: dict[tuple[str, str, str], list[tuple[int, Record, Conditions]]] = {}
+        self._held: dict[tuple[str, str, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
         self._left_out: dict[str, Counter[str]] = {}  # By log: how many numbers of each metric have no column.
 
@@ -112,14 +112,14 @@ class TableListing:
         record = event.what
         if not isinstance(record, Record) or record.scope != "summary":
             return
-        columns = _METRICS_SHOWN.get(record.test, _OF_RATES)
-        is_shown = any(number.metric in _LOOKED_FOR for number in record.numbers)
-        left_out = [number.metric for number in record.numbers if not is_shown or number.metric not in columns]
+        shape = _shape_of(record)
+        columns = _METRICS_SHOWN.get(shape, _OF_RATES) if shape else ()
+        left_out = [number.metric for number in record.numbers if number.metric not in columns]
         if left_out:
             self._left_out.setdefault(place.log, Counter()).update(left_out)
-        if not is_shown:
+        if not shape:
             return
-        table = (place.log, place.system, record.test)
+        table = (place.log, place.system, record.test, shape)
         self._held.setdefault(table, []).append((event.line, record, record.conditions.over(place.conditions)))
         self._count += 1
         if self._count >= _HELD_RECORDS:
@@ -134,20 +134,30 @@ class TableListing:
         self._left_out.clear()
 
     def _print_tables(self) -> None:
-        """Print a table for each test."""
-        for (log, system, test), found in self._held.items():
+        """Print a table for each test, and one for what its publishers offered where nothing was received."""
+        for (log, system, test, shape), found in self._held.items():
             said = [tuple(_conditions(record, conditions).items()) for _, record, conditions in found]
             distinct = list(dict.fromkeys(said))
             named = dict(zip(distinct, row_names([dict(one) for one in distinct], but="basis"), strict=True))
-            names = [named[one] for one in said]
-            terminal.styled(f"{log}  {system}, {test}", bold=True)
-            terminal.styled(_HEADERS.get(test, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
+            names = [
+                f"{named[one]} (sum)".lstrip() if _is_sum(record, shape) else named[one] for one, (_, record, _) in zip(said, found, strict=True)
+            ]
+            terminal.styled(f"{log}  {system}, {test}{', offered' if shape == _OFFERED else ''}", bold=True)
+            terminal.styled(_HEADERS.get(shape, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
             for (line, record, _), name in zip(found, names, strict=True):
-                cells = _CELLS.get(test, _throughput_cells)(record)
+                cells = _CELLS.get(shape, _throughput_cells)(record)
                 row = f"{line:>7}  {_cell(record.payload_bytes):>10}  " + "  ".join(f"{cell:>12}" for cell in cells)
                 terminal.line(f"{row}  {name}".rstrip())
         self._held.clear()
         self._count = 0
+
+
+def _shape_of(record: Record) -> str | None:
+    """Return which columns a record has in a table: those of its test or those of what was offered; ``None`` for what nobody looks for first."""
+    metrics = {number.metric for number in record.numbers}
+    if metrics & _LOOKED_FOR:
+        return record.test
+    return _OFFERED if metrics & _RATES_OFFERED else None
 
 
 def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
@@ -155,8 +165,15 @@ def _conditions(record: Record, conditions: Conditions) -> dict[str, object]:
     return {"participant": record.participant, "side": record.side, **{name: getattr(conditions, name) for name in Conditions.__struct_fields__}}
 
 
+def _names_of_facts(facts: Facts) -> str:
+    """Name what a line says of the whole run."""
+    known = [name for name in Facts.__struct_fields__ if name not in ("conditions", "environment") and getattr(facts, name) is not None]
+    known += [name for name in Conditions.__struct_fields__ if getattr(facts.conditions, name) is not None]
+    return ", ".join([*known, *facts.environment])
+
+
 class LineListing:
-    """Every line with its class, for those who ask why a line became what it is."""
+    """Every line with its class, for those who ask why a line became what it is. A line of chatter that states facts is called a fact."""
 
     def __init__(self) -> None:
         """Start with nothing held back."""
@@ -164,10 +181,12 @@ class LineListing:
 
     def show(self, place: Place, event: Event) -> None:
         """Print the class of each line, in the order of the lines: what comes early is held back until its turn."""
-        reason = f"   <- {event.what.reason}" if isinstance(event.what, Broken) else ""
+        facts = _names_of_facts(event.what) if isinstance(event.what, Facts) else ""
+        reason = event.what.reason if isinstance(event.what, Broken) else _printable(facts)
+        kind = "fact" if facts else event.kind
         for line in event.lines:
             text = _printable(event.text) if line == event.line else f"(with line {event.line})"
-            heapq.heappush(self._held, (line, f"{place.log}:{line}: {event.kind:<8} {text}{reason}"))
+            heapq.heappush(self._held, (line, f"{place.log}:{line}: {kind:<8} {text}" + (f"   <- {reason}" if reason else "")))
         while self._held and self._held[0][0] < event.line - 2 * CLAIM_WINDOW_LINES:
             terminal.line(heapq.heappop(self._held)[1])
 
@@ -179,13 +198,16 @@ class LineListing:
 
 LISTINGS: Mapping[str, Callable[[], Listing]] = {"table": TableListing, "jsonl": JsonLinesListing, "csv": CsvListing}
 _LOOKED_FOR = {"latency", "goodput", "message_rate", "messages_received", "sustained_rate"}
+_OFFERED = "offered"
+_RATES_OFFERED = {"offered_goodput", "offered_rate"}
 _OF_RATES = {"goodput", "message_rate", "messages_received", "messages_lost", "loss"}
-_METRICS_SHOWN = {"latency": {"latency"}, "sustain": {"sustained_rate"}}
+_METRICS_SHOWN = {"latency": {"latency"}, "sustain": {"sustained_rate"}, _OFFERED: {*_RATES_OFFERED, "messages_sent"}}
 _LATENCY_STATISTICS = ("min", "mean", "p50", "p90", "p99", "p99.99", "max")
 _LATENCY_HEADER = "  ".join(f"{f'{name} us':>12}" for name in _LATENCY_STATISTICS)
 _HEADERS = {
     "latency": f"{'line':>7}  {'bytes':>10}  {'basis':>12}  {_LATENCY_HEADER}  {'samples':>12}",
     "sustain": f"{'line':>7}  {'bytes':>10}  {'messages/s':>12}  {'missed at':>12}",
+    _OFFERED: f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'sent':>12}",
 }
 _HEADER_OF_RATES = f"{'line':>7}  {'bytes':>10}  {'Mbit/s':>12}  {'messages/s':>12}  {'received':>12}  {'lost':>12}  {'lost %':>12}"
 
@@ -196,15 +218,30 @@ def _latency_cells(record: Record) -> list[str]:
 
 
 def _throughput_cells(record: Record) -> list[str]:
-    wanted = (("goodput", "mean", 1e-6), ("message_rate", "mean", 1.0), ("messages_received", "total", 1.0), ("messages_lost", "total", 1.0))
-    return [*(_scaled(record.number(metric, name), scale) for metric, name, scale in wanted), _scaled(record.number("loss", "total"), 100.0)]
+    counts = [_scaled(record.number(metric, "total"), 1.0) for metric in ("messages_received", "messages_lost")]
+    return [_rate(record, "goodput", 1e-6), _rate(record, "message_rate", 1.0), *counts, _scaled(record.number("loss", "total"), 100.0)]
+
+
+def _offered_cells(record: Record) -> list[str]:
+    return [_rate(record, "offered_goodput", 1e-6), _rate(record, "offered_rate", 1.0), _scaled(record.number("messages_sent", "total"), 1.0)]
+
+
+def _rate(record: Record, metric: str, scale: float) -> str:
+    """Return the mean rate, or where there is none that of all subscribers together."""
+    return _scaled(record.number(metric, "mean") or record.number(metric, "sum"), scale)
+
+
+def _is_sum(record: Record, shape: str) -> bool:
+    """Whether a rate in the row of a record is a sum."""
+    shown = _METRICS_SHOWN.get(shape, _OF_RATES)
+    return any(record.number(metric, "sum") and not record.number(metric, "mean") for metric in shown)
 
 
 def _sustained_cells(record: Record) -> list[str]:
     return [_scaled(record.number("sustained_rate", f"{end}-bound"), 1.0) for end in ("lower", "upper")]
 
 
-_CELLS = {"latency": _latency_cells, "sustain": _sustained_cells}
+_CELLS = {"latency": _latency_cells, "sustain": _sustained_cells, _OFFERED: _offered_cells}
 
 
 def _scaled(number: Number | None, scale: float) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
@@ -105,9 +105,26 @@ def invented(records: Iterable[Record], true: frozenset[Claim], change: str, all
 
 def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
     """Return the records that are further from every true one than the format may be when its lines move so."""
-    allowed = allow.mixed if change == "interleaved" else allow.moved
-    found = [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
-    return [record for event, record in found if _distance(event, claim_of(record), true, change, allow) > allowed]
+    allowed: Distance = getattr(allow, allowance_for(change))
+    return [record for record, distance in _distances(events, true, change, allow) if distance > allowed]
+
+
+def allowance_for(change: str) -> Literal["moved", "mixed"]:
+    """Return which of the `Allowances` holds for a change that moves lines."""
+    return "mixed" if change == "interleaved" else "moved"
+
+
+def distance_needed(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Distance | None:
+    """Return the smallest distance that allows all records of a changed log; ``None`` if no `Distance` does."""
+    furthest = max((distance for _, distance in _distances(events, true, change, allow)), default=Distance.NONE)
+    return None if furthest == inf else Distance(int(furthest))
+
+
+def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> Iterator[tuple[Record, float]]:
+    """Yield each record that the format did not compute from others, and how far it is from every true one."""
+    for event in events:
+        if isinstance(event.what, Record) and not is_derived(event.what):
+            yield event.what, _distance(event, claim_of(event.what), true, change, allow)
 
 
 def unknown_numbers(records: Iterable[Record], true: frozenset[Claim], allow: Allowances) -> list[Record]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tacholog.formats.reading import Event
-from tacholog.formats.testing.claims import Claim, Printed, claim_of
+from tacholog.formats.testing.claims import Allowances, Claim, Printed, allowance_for, claim_of, distance_needed
 from tacholog.schema.records import Record
 
 _SHOWN_LINES = 12
@@ -37,6 +37,13 @@ def explain(record: Record, changed: ChangedLog) -> str:
         differences = [f"  {name}: {here} here, {there} there" for name, here, there in _differences(claim, nearest)]
         differences = differences or ["  it says nothing else; it lacks numbers, or says them where they should not be"]
     return "\n".join(("Compared with the nearest record of the sample:", *differences, "The lines of the record:", *_own_lines(record, changed)))
+
+
+def name_distance(changed: ChangedLog, change: str, allow: Allowances) -> str:
+    """Return the sentence that names the smallest `Distance` with which a log whose lines moved would pass. Another change may need a larger one."""
+    if (needed := distance_needed(changed.events, changed.true, change, allow)) is None:
+        return "No Distance lets this log pass: the record says what no record of the sample says."
+    return f"If nobody could tell from this log, allow=Allowances({allowance_for(change)}=Distance.{needed.name}) is the least that lets it pass."
 
 
 def _unlikeness(claim: Claim, true: Claim) -> tuple[bool, int, bool, int]:

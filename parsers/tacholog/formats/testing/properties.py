@@ -29,8 +29,9 @@ from tacholog.formats.testing.claims import (
     out_of_range,
     unknown_numbers,
 )
+from tacholog.formats.testing.declared import check_definitions, check_states
 from tacholog.formats.testing.fuzzing import lines_in
-from tacholog.formats.testing.messages import ChangedLog, explain
+from tacholog.formats.testing.messages import ChangedLog, explain, name_distance
 from tacholog.formats.validity import defect_of
 from tacholog.schema.records import Record
 
@@ -137,9 +138,9 @@ class FormatUnderTest:
         with _shown(moved, f"lines {change}, seed {seed}"):
             events = self.events(moved)
             true = self.true(log) | (self.true(other) if change == "interleaved" else frozenset())
-            _expect_none(
-                "mixes what different records of the sample say", misplaced(events, true, change, self.allow), ChangedLog(moved, events, true)
-            )
+            found = misplaced(events, true, change, self.allow)
+            changed = ChangedLog(moved, events, true)
+            _expect_none("mixes what different records of the sample say", found, changed, lambda: name_distance(changed, change, self.allow))
             _expect_none("is beyond all its intervals", out_of_range(_records(events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
@@ -214,11 +215,12 @@ def _shown(log: bytes, change: str) -> Iterator[None]:
         raise
 
 
-def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None) -> None:
+def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
     """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
     if not found:
         return
-    why = explain(found[0], changed) + "\nThe record:" if changed and isinstance(found[0], Record) else ""
+    advice = f"{advise()}\n" if advise else ""
+    why = f"{explain(found[0], changed)}\n{advice}The record:" if changed and isinstance(found[0], Record) else ""
     raise AssertionError(f"{len(found)} times what the format yields {words}:{chr(10) if why else ''}{why} {found[0]!r}")
 
 
@@ -252,7 +254,8 @@ def format_tests(
         from hypothesis import strategies as st
     except ImportError as error:
         raise ImportError("tacholog.formats.testing needs hypothesis: pip install pytest hypothesis") from error
-    own, strange = [path.read_bytes() for path in logs], [path.read_bytes() for path in others] or [_STRANGE_LOG]
+    paths = list(logs)
+    own, strange = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
     subject = FormatUnderTest(name, own, strange, allow or Allowances(), {path.read_bytes() for path in not_moved})
     seeds = st.integers(0, 2**32)
     words = st.lists(st.sampled_from(_WORDS), max_size=80).map(lambda chosen: " ".join(chosen).encode())
@@ -269,7 +272,16 @@ def format_tests(
     def changed(check: Callable[[str, int], None], change: str) -> Callable[[int], None]:
         return lambda seed: check(change, seed)
 
+    def declared(check: Callable[[str, Sequence[Path]], None]) -> Callable[[object], None]:
+        def run(_: object) -> None:
+            check(name, paths)
+
+        run.__doc__ = check.__doc__
+        return run
+
     tests: dict[str, Callable[[object], None]] = {
+        "test_each_result_names_a_definition_of_the_format": declared(check_definitions),
+        "test_the_samples_state_what_the_format_declares": declared(check_states),
         "test_any_bytes_are_accounted_for": test(subject.check_any_bytes, st.one_of(st.binary(max_size=2000), words), 5 * _EXAMPLES),
         "test_a_log_cut_anywhere_yields_no_record_that_the_whole_log_does_not_hold": test(subject.check_cut_anywhere, st.floats(0, 1)),
         "test_digits_of_another_script_are_no_number": test(subject.check_foreign_digits, seeds, 2 * _EXAMPLES),

@@ -6,12 +6,13 @@ Source: made up; say here which documents, sources and logs the format was learn
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, States
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"
 DIALECTS = (Dialect("2", "2.0 and later", "from source only"),)
 DEFINITIONS = {"pingbench-rtt": "Round trip of a ping-pong with one message outstanding, printed to 0.01 us."}
+STATES = {"latency": States(always="tool_version transport load_mode payload_bytes basis definition")}
 
 _BANNER = re.compile(r"pingbench (?P<version>[0-9]{1,4}\.[0-9]{1,4}) over (?P<transport>tcp|udp)")
 _RESULT = re.compile(
