@@ -278,8 +278,7 @@ private:
 /// Sends every new message back, with a payload of its own.
 class Ponger {
 public:
-    Ponger(const Side& side, Channels channels)
-        : side_(side), channels_(std::move(channels)), newest_(instances_of(side)) {}
+    Ponger(const Side& side, Channels channels) : side_(side), channels_(std::move(channels)) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
@@ -314,8 +313,9 @@ private:
         if (!*ping) return false;
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
-        // A duplicate, or late: in a closed loop the publisher no longer waits for its answer.
-        if (message.identified && !newest_.advance(message.number) && !is_open_loop(side_.options)) return true;
+        if (message.identified && !is_open_loop(side_.options) &&
+            !is_new(place_of(message.number, instances_of(side_))))
+            return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
@@ -323,9 +323,27 @@ private:
         return true;
     }
 
+    /// Whether the message of a closed loop is here for the first time. One that a later one has overtaken is, too: the
+    /// publisher has given it up, but its answer says that it was late, and not lost.
+    bool is_new(std::uint64_t place) {
+        if (place < next_place_) [[unlikely]]
+            return overtaken_.answered(place).has_value();
+        if (place > next_place_) [[unlikely]] {
+            for (std::uint64_t missing = std::max(next_place_, place - std::min(place, most_overtaken));
+                 missing < place; ++missing)
+                overtaken_.add(missing, 0);
+        }
+        next_place_ = place + 1;
+        return true;
+    }
+
+    /// A closed loop gives up one message at a time; a number that is far off is no reason to remember all before it.
+    static constexpr std::uint64_t most_overtaken = 65536;
+
     const Side& side_;
     Channels channels_;
-    Newest newest_;
+    std::uint64_t next_place_ = 0;  ///< among all messages: those before it came, or were overtaken
+    GivenUp overtaken_;
     std::atomic<bool> ended_{false};  ///< the publisher is done with this size
 };
 

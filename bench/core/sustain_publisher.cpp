@@ -79,10 +79,10 @@ private:
     }
 
     /// The sender was late though the transport took all messages at once.
-    static bool is_generator_limited(const Trial& trial) {
+    bool is_generator_limited(const Trial& trial) const {
         const auto p99 = trial.latency->percentile_ns(990'000);
         const auto late = trial.lateness->percentile_ns(990'000);
-        return trial.held_back == 0 && p99 && late && *late * 10 > *p99;
+        return pacer_.took_all_at_once() && p99 && late && *late * 10 > *p99;
     }
 
     void report(Nanoseconds duration_ns) {
