@@ -27,6 +27,8 @@ public:
           payload_bytes_(payload_bytes),
           lossy_(side.transport.reliability == Reliability::best_effort),
           answer_limit_(answer_limit(side.options, payload_bytes)),
+          late_from_ns_(to_nanoseconds(answer_limit_)),
+          first_wait_(lossy_ ? std::min(slice, answer_limit_) : slice),
           intervals_(side.intervals(most_histograms_kept)),
           numbers_(instances_of(side)),
           newest_(instances_of(side)) {}
@@ -76,6 +78,8 @@ private:
         if (answer == Outcome::came) {
             last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
             intervals_.record(last_round_trip_ns_);
+            if (round_trip_ns > late_from_ns_) [[unlikely]]
+                ++late_;
         } else if (answer == Outcome::lost) {
             ++faults_.lost;
         }
@@ -175,7 +179,7 @@ private:
         // comparison, so that the processor need not wait for the check of the header.
         std::optional<ReadMessage> other;
         {
-            const auto sample = channels_.subscriber->take(slice);
+            const auto sample = channels_.subscriber->take(first_wait_);
             if (!sample) return sample.error();
             if (*sample) {
                 const auto answer = read_message((*sample)->bytes(), side_.options.handling);
@@ -189,7 +193,9 @@ private:
 
     /// The answer has not come at once, or something else has.
     [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
-        const Deadline deadline{lossy_ ? answer_limit_ : side_.limit()};
+        // What was waited for it already is part of the limit.
+        const Patience waited = answer && *answer ? Patience{0} : first_wait_;
+        const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
         bool is_last_look = false;  // at what has come, without waiting
         while (true) {
             if (!answer) return answer.error();
@@ -207,7 +213,7 @@ private:
                 if (is_last_look) return lost(number);
                 is_last_look = true;
             }
-            answer = take_answer(is_last_look ? Patience{0} : slice);
+            answer = take_answer(is_last_look ? Patience{0} : std::min(slice, deadline.left()));
         }
     }
 
@@ -248,7 +254,6 @@ private:
         }
         if (!newest_.advance(number)) ++faults_.reordered;
         --faults_.lost;
-        ++late_;
         count(Outcome::came, now_ns() - *sent_ns);
     }
 
@@ -259,7 +264,9 @@ private:
     Channels channels_;
     std::size_t payload_bytes_;
     bool lossy_;
-    Patience answer_limit_;  ///< of a transport that may lose messages
+    Patience answer_limit_;     ///< of a transport that may lose messages
+    Nanoseconds late_from_ns_;  ///< the same
+    Patience first_wait_;       ///< for an answer that comes at once, as nearly all do
     LatencyIntervals intervals_;
     bool measured_ = false;  ///< else it is the warm-up
     InTurn numbers_;

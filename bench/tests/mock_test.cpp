@@ -339,6 +339,16 @@ TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
+// The first look at the transport, of 10 ms, came on top of the limit: an answer after 205 ms was in time.
+TEST(Mock, TheLimitForAnAnswerBeginsWithItsMessage) {
+    const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=hold=205ms");
+
+    EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
+    EXPECT_GE(number(log, "latency", "min_ns"), 205'000'000U) << log;
+    EXPECT_EQ(number(log, "latency", "late"), number(log, "latency", "samples")) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+}
+
 TEST(Mock, TheLimitForAnAnswerIsAnOption) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --set faults=hold=250ms");
 
