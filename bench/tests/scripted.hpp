@@ -71,16 +71,19 @@ inline Bytes pop(std::deque<Bytes>& messages) {
 /// A publisher's side of a run that has no peer.
 class ScriptedSide {
 public:
-    explicit ScriptedSide(Options given = {}) : options(std::move(given)) {
-        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()), 0);
-        other_ = Fd{ends_[1]};
-    }
+    explicit ScriptedSide(Options given = {}) : options(std::move(given)) {}
 
     Options options;
 
 private:
-    std::array<int, 2> ends_{};
-    Fd other_;
+    static std::array<int, 2> connected() {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+        return ends;
+    }
+
+    std::array<int, 2> ends_ = connected();
+    Fd other_{ends_[1]};
     Result<Stop> stop_ = Stop::watch();
     Control control_{Fd{ends_[0]}, *stop_};
     Transport transport_{.name = "scripted",
