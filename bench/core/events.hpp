@@ -277,6 +277,7 @@ struct Resources {
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
     std::uint64_t peak_memory_bytes = 0;
+    bool peak_is_own = false;  ///< else it is at least that of the program which started this one
     std::string participant = {};
 };
 

@@ -136,13 +136,14 @@ ResourcesFrame ResourcesFrame::of(const Frame& frame) {
     resources.used.voluntary_switches = frame.number(3);
     resources.used.involuntary_switches = frame.number(4);
     resources.used.peak_memory_bytes = frame.number(5);
+    resources.used.peak_is_own = frame.number(6) != 0;
     return resources;
 }
 
 Frame ResourcesFrame::frame() const {
     return {FrameKind::resources,
             {number_of(used.duration_ns), number_of(used.user_ns), number_of(used.system_ns), used.voluntary_switches,
-             used.involuntary_switches, used.peak_memory_bytes}};
+             used.involuntary_switches, used.peak_memory_bytes, used.peak_is_own ? 1U : 0U}};
 }
 
 }  // namespace tacholog

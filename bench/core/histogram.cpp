@@ -96,8 +96,12 @@ std::uint64_t Histogram::value_at_rank(std::uint64_t rank) const {
 }
 
 std::optional<std::uint64_t> Histogram::percentile_ns(std::uint64_t millionths) const {
-    const Wide scaled = static_cast<Wide>(count_) * millionths;
     if (static_cast<Wide>(count_) * (1'000'000 - millionths) < 1'000'000) return std::nullopt;
+    return nearest_rank_ns(millionths);
+}
+
+std::uint64_t Histogram::nearest_rank_ns(std::uint64_t millionths) const {
+    const Wide scaled = static_cast<Wide>(count_) * millionths;
     return value_at_rank(static_cast<std::uint64_t>((scaled + 999'999) / 1'000'000));
 }
 

@@ -86,6 +86,8 @@ public:
 
     /// Nearest-rank percentile, in millionths: 999'000 is p99.9. Nothing if fewer values than one lie above it.
     std::optional<std::uint64_t> percentile_ns(std::uint64_t millionths) const;
+    /// The same however few samples there are, but for none.
+    std::uint64_t nearest_rank_ns(std::uint64_t millionths) const;
 
     /// The bins that hold something, ascending.
     std::vector<Bin> bins() const;

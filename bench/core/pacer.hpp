@@ -48,8 +48,10 @@ public:
     std::optional<double> offered_per_s() const { return rate_of(sent_, last_sent_ns_ - first_sent_ns_); }
     const Histogram& lateness() const { return lateness_; }
     const Histogram& from_send() const { return from_send_; }  ///< latencies from when they were sent
-    /// Messages that the transport did not take at once.
+    /// Messages that the transport did not take at once, of those sent.
     std::uint64_t held_back() const { return held_back_; }
+    /// Whether it took each one at once, also the last one that it was given.
+    bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
     std::uint64_t instances_heard() const { return newest_.heard(); }
 
     Faults faults() const {
@@ -61,7 +63,7 @@ public:
 
 private:
     /// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
-    static constexpr Nanoseconds drain_silence_ns = nanoseconds_per_second;
+    static constexpr Patience drain_silence{1000};
 
     /// How often it is looked whether all has come, behind the planned end.
     static constexpr Nanoseconds short_pulse_ns = 1'000'000;
@@ -74,6 +76,7 @@ private:
         begin(start, planned_end);
         Nanoseconds next_pulse = start;
         Nanoseconds moved_ns = start;
+        Nanoseconds looked_ns = start;
         bool enough = false;
         while (!enough || awaited()) {
             const auto moved = step(enough, next_pulse);
@@ -88,10 +91,13 @@ private:
             next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
             if (intervals_.start_ns() + interval_ns > now)
                 next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
+            if (moved_ns >= looked_ns || !enough) silence_.begin(drain_silence);
+            looked_ns = now;
             const auto over = silent_for_good(now - moved_ns, enough);
             if (!over) return over.error();
             if (*over) break;
         }
+        refused_last_ = pending_.has_value();
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end, last_ns_);
@@ -127,9 +133,10 @@ private:
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// True if what was sent and is not answered can be taken for lost.
-    Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) const {
-        if (lossy()) return all_sent && silence_ns >= drain_silence_ns;
+    /// True if what was sent and is not answered can be taken for lost. Where this side itself stood still, the answers
+    /// have come meanwhile: the clock alone, asked before they were taken, made losses of them.
+    Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
+        if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
         return Error{"take: no answer within the time limit"};
     }
@@ -208,9 +215,10 @@ private:
         if (!handed_over) return handed_over.error();
         if (!*handed_over) {
             // Full: answers have to be taken meanwhile, or neither side would get any further.
-            if (!std::exchange(is_held_back_, true)) ++held_back_;
+            is_held_back_ = true;
             return false;
         }
+        if (is_held_back_) ++held_back_;
         pending_.reset();
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
         outstanding_.sent(pending_since_ns_);
@@ -227,12 +235,14 @@ private:
         if (!*sample) return false;
         const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
-        if (message.corrupted) ++corrupted_;
         if (!message.number) {
+            ++corrupted_;
             ++unreadable_;
             return true;
         }
         const std::uint64_t place = place_of(*message.number, instances_);
+        if (place < next_place_ - sent_) return true;  // late, or once more, from the phase before
+        if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(place);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
@@ -259,14 +269,16 @@ private:
     Nanoseconds pending_since_ns_ = 0;
     bool is_held_back_ = false;  ///< the transport has not taken it at once
     std::uint64_t held_back_ = 0;
+    bool refused_last_ = false;  ///< one was never taken
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Outstanding outstanding_;
     std::uint64_t answered_ = 0;    ///< of this phase
     std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
     std::uint64_t idle_turns_ = 0;
-    Nanoseconds idle_since_ns_ = 0;  ///< about
-    bool in_vain_ = false;           ///< it has polled for long
+    Nanoseconds idle_since_ns_ = 0;   ///< about
+    bool in_vain_ = false;            ///< it has polled for long
+    Silence silence_{drain_silence};  ///< behind the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
     std::uint64_t last_ns_ = 0;
     Faults faults_;

@@ -97,6 +97,18 @@ void add_lines(PathCounters& found) {
 
 }  // namespace
 
+// The kernel carries ru_maxrss over from the program that started this one: a run that was started by a large
+// interpreter seemed to take what that takes.
+std::optional<std::uint64_t> peak_memory_bytes() {
+    std::ifstream file{"/proc/self/status"};
+    std::string word;
+    while (file >> word) {
+        std::uint64_t kib = 0;
+        if (word == "VmHWM:") return file >> kib ? std::optional{kib * 1024} : std::nullopt;
+    }
+    return std::nullopt;
+}
+
 Usage::Usage(UsageOf whose) : whose_(whose), start_ns_(now_ns()), before_(read_usage(whose)) {}
 
 Resources Usage::so_far() const {

@@ -16,7 +16,7 @@ class Usage {
 public:
     explicit Usage(UsageOf whose);
 
-    /// Everything but the role and the case. Peak memory is that of the whole process, since it was started.
+    /// Everything but the role and the case. Peak memory is at least that of the program which started this one.
     Resources so_far() const;
 
 private:
@@ -24,6 +24,9 @@ private:
     Nanoseconds start_ns_;
     Resources before_;
 };
+
+/// The largest resident set of this process since its program was started; nothing if the kernel does not tell.
+std::optional<std::uint64_t> peak_memory_bytes();
 
 /// The processor time that a program has used so far, with all its threads, in steps of 10 ms; nothing if it is not
 /// there.

@@ -204,7 +204,11 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
     const Usage usage{counted};
     const Resources before = side.monitor->used();
     if (const auto done = run(); !done) return side.monitor->explained(done.error());
-    const Resources used = usage.so_far();
+    Resources used = usage.so_far();
+    if (const auto own_bytes = peak_memory_bytes()) {
+        used.peak_memory_bytes = *own_bytes;
+        used.peak_is_own = true;
+    }
     return counted == UsageOf::thread ? used : without(used, before, side.monitor->used());
 }
 

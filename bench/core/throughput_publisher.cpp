@@ -233,6 +233,7 @@ private:
         if (const auto sent = side_.tell_all(end.frame()); !sent) return sent.error();
         std::vector<std::vector<PhaseDoneFrame>> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
+        bool answers_come = true;
         while (true) {
             // Listens to all that owe something at once: one that dies now may be the one that another waits for.
             std::optional<std::size_t> owing;
@@ -245,6 +246,9 @@ private:
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
+            // A subscriber that stood still answers probes now, long after the publisher has stopped to wait for it.
+            // All that it answers comes before its counts; behind those, its end may be gone, which is no error.
+            answers_come = answers_come && writers_.front().probes().take_all();
             if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
             if (deadline.passed()) return side_.no_answer(*owing);

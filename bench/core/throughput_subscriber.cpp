@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/instances.hpp"
+#include "core/intake.hpp"
 #include "core/probes.hpp"
 #include "core/side.hpp"
 #include "core/waiting.hpp"
@@ -16,80 +17,6 @@ constexpr Patience drain_silence{200};
 
 /// Nor of one that leaves slow subscribers behind, but repairs for them what it still has.
 constexpr Patience repair_silence{1000};
-
-/// What comes from one publisher, and what became of it in this phase, from the first message that arrives.
-/// `Check` is what keeps account of the messages: Sequence, or of keyed data KeyedSequence.
-template <typename Check>
-class Intake {
-public:
-    Intake(std::unique_ptr<Subscriber> subscriber, Check check, Handling handling)
-        : sequence(std::move(check)), subscriber_(std::move(subscriber)), handling_(handling) {}
-
-    /// A phase begins with the message behind those of the phase before.
-    void begin_phase() {
-        first = next_first;
-        sequence.restart(first);
-        corrupted = 0;
-        first_ns = last_ns = 0;
-        end.reset();
-    }
-
-    /// Takes up to so many messages; the number of each that had not come before goes to `fresh`. False if none came
-    /// within `patience`.
-    template <typename Fresh>
-    Result<bool> take(std::size_t messages, Patience patience, Fresh&& fresh) {
-        for (std::size_t count = 0; count < messages; ++count) {
-            const auto sample = subscriber_->take(patience);
-            if (!sample) return sample.error();
-            if (!*sample) {
-                // The stream has a gap: this is the one moment to say when the message before it was taken.
-                if (count > 0) last_ns = now_ns();
-                return count > 0;
-            }
-            const auto number = add(**sample);
-            // With the first message read, as the last one: n of them then lie n - 1 periods apart.
-            if (first_ns == 0) first_ns = last_ns = now_ns();
-            if (number) {
-                if (auto done = fresh(*number); !done) return done.error();
-            }
-            patience = Patience{0};
-        }
-        last_ns = now_ns();
-        return true;
-    }
-
-    bool complete() const { return end && sequence.lost(*end) == 0; }
-
-    /// A late message makes it smaller.
-    std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
-
-    Check sequence;
-    std::uint64_t first = 0;
-    std::uint64_t next_first = 0;
-    std::optional<std::uint64_t> end;  ///< where the phase ends, once the publisher has said so
-    std::uint64_t corrupted = 0;
-    Nanoseconds first_ns = 0;  ///< 0: nothing has come yet
-    Nanoseconds last_ns = 0;
-
-private:
-    /// The message's number, if it had not come before.
-    std::optional<std::uint64_t> add(const Sample& sample) {
-        const auto message = read_message(sample.bytes(), handling_);
-        const Arrival arrival = message.identified ? sequence.arrived(message.number) : Arrival::foreign;
-        if (arrival == Arrival::stale) return std::nullopt;
-        if (arrival == Arrival::foreign) {
-            sequence.arrived_unidentified();
-            ++corrupted;
-            return std::nullopt;
-        }
-        if (!message.intact) ++corrupted;
-        if (arrival == Arrival::in_order || arrival == Arrival::reordered) return message.number;
-        return std::nullopt;
-    }
-
-    std::unique_ptr<Subscriber> subscriber_;
-    Handling handling_;
-};
 
 template <typename Check>
 class Sink {

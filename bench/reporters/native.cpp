@@ -274,6 +274,7 @@ public:
                 .add("system_ns", used.system_ns)
                 .add("voluntary_switches", used.voluntary_switches)
                 .add("involuntary_switches", used.involuntary_switches)
+                .add("peak_memory_from", used.peak_is_own ? "VmHWM" : "")
                 .add("peak_memory_bytes", used.peak_memory_bytes));
     }
 

@@ -120,6 +120,7 @@ TEST(Frames, WhatARoleUsedKeepsItsNames) {
     used.voluntary_switches = 4;
     used.involuntary_switches = 5;
     used.peak_memory_bytes = 6;
+    used.peak_is_own = true;
     const auto told = ResourcesFrame::of(ResourcesFrame{used}.frame()).used;
 
     EXPECT_EQ(told.duration_ns, 1);
@@ -128,6 +129,7 @@ TEST(Frames, WhatARoleUsedKeepsItsNames) {
     EXPECT_EQ(told.voluntary_switches, 4U);
     EXPECT_EQ(told.involuntary_switches, 5U);
     EXPECT_EQ(told.peak_memory_bytes, 6U);
+    EXPECT_TRUE(told.peak_is_own);
 }
 
 TEST(Frames, NumbersThatAPeerLeavesOutAreZero) {

@@ -339,6 +339,16 @@ TEST(Mock, AnswersThatComeLateAreSamplesAndNotLoss) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
+// The first look at the transport, of 10 ms, came on top of the limit: an answer after 205 ms was in time.
+TEST(Mock, TheLimitForAnAnswerBeginsWithItsMessage) {
+    const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=hold=205ms");
+
+    EXPECT_EQ(value(log, "latency", "answer_limit_ns"), "200000000");
+    EXPECT_GE(number(log, "latency", "min_ns"), 205'000'000U) << log;
+    EXPECT_EQ(number(log, "latency", "late"), number(log, "latency", "samples")) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+}
+
 TEST(Mock, TheLimitForAnAnswerIsAnOption) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 60 --set faults=hold=250ms");
 
@@ -364,6 +374,30 @@ TEST(Mock, ATransportThatLosesNothingHasNoLimitForAnswers) {
 
     EXPECT_EQ(value(perftest.out(), "latency", "answer_limit_ns"), "");
     EXPECT_EQ(value(perftest.out(), "latency", "late"), "");
+}
+
+// A message that the next one overtakes comes when the publisher has given it up. It was lost before: the subscriber
+// did not answer it, though it answered what its own answers were late for.
+TEST(Mock, AMessageThatIsOvertakenIsLateAndNotLost) {
+    const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 0.02 --set faults=reorder=5");
+
+    const auto samples = number(log, "latency", "samples");
+    const auto lost = number(log, "latency", "lost");
+    EXPECT_LE(lost, 1U) << "the last one may wait for ever for a message that overtakes it\n" << log;
+    EXPECT_GE(number(log, "latency", "late") + lost, (samples + lost) / 5) << log;
+    EXPECT_GE(number(log, "latency", "reordered") + lost, (samples + lost) / 5) << log;
+    EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
+}
+
+// The transport takes nothing any more from three quarters of the time on, until it is too late.
+TEST(Mock, AScheduleThatWasNotSentToItsEndIsNoted) {
+    const auto log =
+        run_mock("--test latency --rate 100 --duration 2 --warmup 0 --set faults=send-stall=3s/6s --wait block");
+
+    EXPECT_LT(number(log, "sending", "sent"), number(log, "sending", "planned")) << log;
+    EXPECT_NE(log.find("generator limited: 64 bytes: less than 99.9 % of the rate asked for was sent"),
+              std::string::npos)
+        << log;
 }
 
 // The sanitizers need memory of their own for what is freed, and for what each thread does.

@@ -172,6 +172,26 @@ TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     }
 }
 
+// It takes what it missed, and answers it, when the publisher has sent everything and has waited for half a second:
+// that was lost, and the stall was in no round trip.
+TEST(Probes, OfASubscriberThatWasStoppedAtTheEndAreLateAndNotLost) {
+    Program both{
+        "--test throughput --transport udp --sizes 64 --probe-every 1 --rate 50 --warmup 0 --duration 1 --wait block"};
+    ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
+    const pid_t child = both.child();
+    ASSERT_GT(child, 0);
+    ::kill(child, SIGSTOP);
+    const Deadline end{Patience{2500}};
+    while (!end.passed()) Program::pause();
+    ::kill(child, SIGCONT);
+    ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+
+    const std::string log = both.out();
+    EXPECT_EQ(number(log, "throughput", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    EXPECT_EQ(number(log, "latency", "samples"), number(log, "throughput", "sent")) << log;
+}
+
 TEST(Probes, GoWithAPlainStreamAlone) {
     const std::string stream = "--test throughput --transport tcp --probe-every 5 ";
     for (const std::string more : {"--subscribers 2", "--batch-bytes 4KiB"}) {

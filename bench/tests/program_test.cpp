@@ -202,6 +202,25 @@ TEST(Perftest, TheKernelsCountersWitnessThePath) {
     EXPECT_NE(value(shm.out(), "path", "tcp_out_segs"), "");  // the control channel
 }
 
+// The sanitizers need memory of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The kernel's ru_maxrss is at least what the program had that started it: runs of a campaign seemed to take what
+// Python takes.
+TEST(Perftest, PeakMemoryIsItsOwnAndNotThatOfTheProgramThatStartedIt) {
+    const std::vector<char> large(std::size_t{512} * 1024 * 1024, 1);
+    Program both{"--test latency --transport udp --sizes 64" + quick};
+
+    EXPECT_EQ(both.wait(), 0) << both.err();
+    for (const std::string role : {"pub", "sub"}) {
+        const std::string line = "resources payload_bytes=64 test=latency role=" + role;
+        const auto peak_bytes = number(both.out(), line, "peak_memory_bytes");
+        EXPECT_EQ(value(both.out(), line, "peak_memory_from"), "VmHWM");
+        EXPECT_GT(peak_bytes, 1'000'000U) << both.out();
+        EXPECT_LT(peak_bytes, large.size()) << both.out();
+    }
+}
+#endif
+
 TEST(Perftest, AWrongCommandLineIsOneLineAndStatus2) {
     for (const char* line :
          {"--test latency --transport smoke-signals", "--test latency --transport shm --reporter odd",

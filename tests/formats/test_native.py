@@ -202,6 +202,15 @@ def test_what_a_role_used_is_a_record_of_its_side(changed: Changed) -> None:
     }
 
 
+def test_the_peak_of_memory_is_a_bound_where_it_may_be_that_of_the_program_that_started_perftest(changed: Changed) -> None:
+    line = "resources payload_bytes=64 test=throughput role=pub duration_ns=282076840 peak_memory_bytes=114552832\n"
+    own = line.replace("peak_memory_bytes", "peak_memory_from=VmHWM peak_memory_bytes")
+
+    for text, bound in ((line, "<"), (own, "=")):
+        record = changed("native/latency-udp.log", "start time=", text + "start time=").records[0]
+        assert [(number.value, number.bound) for number in record.numbers if number.metric == "peak_memory"] == [(114552832, bound)]
+
+
 def test_an_open_loop_is_another_definition_and_says_how_late_it_sent(tmp_path: Path) -> None:
     sending = (
         "sending payload_bytes=64 basis=rtt planned=4000 sent=4000 target_rate_per_s=2000 offered_rate_per_s=1999.998 "

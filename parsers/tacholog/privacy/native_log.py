@@ -22,7 +22,8 @@ _PUBLIC_KEYS = """
     receive_duration_ns offered_goodput_bit_per_s rate_min_per_s rate_sum_per_s goodput_min_bit_per_s goodput_sum_bit_per_s user_ns system_ns
     goal_statistic goal_latency_ns goal_loss_ratio goal_width_ratio exceed_ratio least_rate_per_s most_rate_per_s short_trial_s trials length
     held_back loss_ratio latency_kept loss_kept passed passed_s missed_s upper_rate_per_s width_ratio passed_above sustain sent_rate_per_s sha256
-    voluntary_switches involuntary_switches peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s endpoints
+    voluntary_switches involuntary_switches peak_memory_from peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s
+    endpoints
 """
 # Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
 PUBLIC_SETTINGS = """

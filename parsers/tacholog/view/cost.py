@@ -126,8 +126,9 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
             found["cpu_ns"] = processors / rate
     if switches is not None and (messages or rate):
         found["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
-    if memory := _values(counted, "peak_memory"):
-        found["memory_bytes"] = max(memory)
+    peaks = [result for result in counted if result.metric == "peak_memory"]
+    if peaks and all(peak.bound == "=" for peak in peaks):  # else one is only known not to be above that of the program that started it
+        found["memory_bytes"] = max(_values(peaks, "peak_memory"))
     stated = _values(numbers, "cpu_per_message")
     return found | ({"cpu_ns": stated[0]} if stated else {})
 

@@ -1,0 +1,102 @@
+// Both ends of a transport that do what a test tells them to, and a side of a run to measure over them: what a network
+// or a host does once in a while then happens each time.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/side.hpp"
+
+namespace tacholog {
+
+using Bytes = std::vector<std::byte>;
+
+/// Hands each message to `taken`, which says whether there was room for it.
+class ScriptedPublisher final : public Publisher {
+public:
+    explicit ScriptedPublisher(std::function<bool(const Bytes&)> taken, std::function<void()> flushed = nullptr)
+        : Publisher(64), taken_(std::move(taken)), flushed_(std::move(flushed)) {}
+
+    Result<bool> flush(Patience) override {
+        if (flushed_) flushed_();
+        return true;
+    }
+
+private:
+    Result<std::span<std::byte>> acquire(std::size_t bytes) override {
+        buffer_.resize(bytes);
+        return std::span{buffer_};
+    }
+    Result<bool> commit(Patience) override { return taken_(buffer_); }
+    void abandon() noexcept override {}
+
+    std::function<bool(const Bytes&)> taken_;
+    std::function<void()> flushed_;
+    Bytes buffer_;
+};
+
+/// Gives out what `next` gives it; an empty message: nothing has come.
+class ScriptedSubscriber final : public Subscriber {
+public:
+    explicit ScriptedSubscriber(std::function<Bytes()> next) : next_(std::move(next)) {}
+
+    std::string endpoint() const override { return ""; }
+    Result<bool> match(Patience) override { return true; }
+
+private:
+    Result<std::span<const std::byte>> receive(Patience) override {
+        buffer_ = next_();
+        return buffer_.empty() ? std::span<const std::byte>{} : std::span<const std::byte>{buffer_};
+    }
+    void release() noexcept override {}
+
+    std::function<Bytes()> next_;
+    Bytes buffer_;
+};
+
+/// The first of these, and nothing if there is none.
+inline Bytes pop(std::deque<Bytes>& messages) {
+    if (messages.empty()) return {};
+    Bytes first = std::move(messages.front());
+    messages.pop_front();
+    return first;
+}
+
+/// A publisher's side of a run that has no peer.
+class ScriptedSide {
+public:
+    explicit ScriptedSide(Options given = {}) : options(std::move(given)) {}
+
+    Options options;
+
+private:
+    static std::array<int, 2> connected() {
+        std::array<int, 2> ends{};
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+        return ends;
+    }
+
+    std::array<int, 2> ends_ = connected();
+    Fd other_{ends_[1]};
+    Result<Stop> stop_ = Stop::watch();
+    Control control_{Fd{ends_[0]}, *stop_};
+    Transport transport_{.name = "scripted",
+                         .summary = "",
+                         .data_path = "copy",
+                         .reliability = Reliability::best_effort,
+                         .reach = Reach::process,
+                         .subscribe = nullptr,
+                         .advertise = nullptr};
+    Monitor monitor_{{}, Placement{}, limit_of(options)};
+
+public:
+    Side side{.options = options, .transport = transport_, .control = control_, .log = nullptr, .monitor = &monitor_};
+};
+
+}  // namespace tacholog

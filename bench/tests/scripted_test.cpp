@@ -1,0 +1,167 @@
+// Counts and moments that the rig states, where a network or a host does what it does once in a while.
+#include <ctime>
+
+#include "core/intake.hpp"
+#include "core/pacer.hpp"
+#include "core/writer.hpp"
+#include "tests/scripted.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr std::size_t bytes_each = 64;
+constexpr Nanoseconds millisecond = 1'000'000;
+
+Bytes message(std::uint64_t number) {
+    Bytes bytes(bytes_each);
+    write_message(bytes, number, {});
+    return bytes;
+}
+
+void stand_still(Nanoseconds time_ns) {
+    const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
+    ::nanosleep(&time, nullptr);
+}
+
+/// A thousand messages a second: as many as milliseconds are asked for.
+constexpr double rate_per_s = 1000;
+
+bool goes_on(const LatencyRecord&) {
+    return false;
+}
+
+// ---- an open loop and its answers ----
+
+TEST(ScriptedPacer, AnAnswerOfThePhaseBeforeIsNoDuplicateOfThisOne) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    std::vector<Bytes> sent;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        sent.push_back(bytes);
+        answers.push_back(bytes);
+        return true;
+    });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&] { return pop(answers); });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+    answers.assign(sent.begin(), sent.end());  // once more, when the phase is over
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_GT(pacer.sent(), 0U);
+    EXPECT_EQ(pacer.answered(), pacer.sent());
+    EXPECT_EQ(pacer.faults().duplicated, 0U);
+}
+
+// The publisher's process was stopped for longer than it waits for answers: those had come meanwhile.
+TEST(ScriptedPacer, WhatCameWhileItStoodStillIsNotLost) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        answers.push_back(bytes);
+        return true;
+    });
+    int looks = 0;
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&]() -> Bytes {
+        if (++looks > 2) return pop(answers);
+        if (looks == 2) stand_still(1'200 * millisecond);
+        return {};
+    });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 1U);
+    EXPECT_EQ(pacer.faults().lost, 0U);
+}
+
+TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
+    ScriptedSide scripted;
+    auto publisher = std::make_unique<ScriptedPublisher>([](const Bytes&) { return false; });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([] { return Bytes{}; });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 0U);
+    EXPECT_EQ(pacer.held_back(), 0U);
+    EXPECT_FALSE(pacer.took_all_at_once());
+}
+
+// ---- what a subscriber takes ----
+
+Result<void> to_nobody(std::uint64_t) {
+    return {};
+}
+
+TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
+    std::deque<Bytes> coming;
+    Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}, Handling{}};
+    intake.next_first = 10;
+    intake.begin_phase();
+    const auto take = [&](std::uint64_t number) {
+        coming.push_back(message(number));
+        stand_still(millisecond);
+        ASSERT_TRUE(intake.take(64, Patience{0}, to_nobody));
+    };
+
+    take(9);  // of the phase before
+    EXPECT_EQ(intake.first_ns, 0);
+    take(10);
+    const Nanoseconds first_ns = intake.first_ns;
+    EXPECT_GT(first_ns, 0);
+    take(12);
+    take(11);  // late, but it counts
+    const Nanoseconds last_ns = intake.last_ns;
+    EXPECT_GE(last_ns, first_ns + 2 * millisecond);
+    take(12);  // once more
+    take(9);
+
+    EXPECT_EQ(intake.sequence.received(), 3U);
+    EXPECT_EQ(intake.sequence.duplicated(), 1U);
+    EXPECT_EQ(intake.first_ns, first_ns);
+    EXPECT_EQ(intake.last_ns, last_ns);
+}
+
+// ---- what a publisher writes ----
+
+/// Sends one burst of ten, in batches of so many, then rests for the remaining time.
+void send_burst_and_rest(std::size_t batch_messages, Nanoseconds& first_pulse_ns, Nanoseconds& second_pulse_ns,
+                         Sent& sent) {
+    Options options;
+    options.test = Test::demand;
+    options.batch_bytes = batch_messages * bytes_each;
+    ScriptedSide scripted{options};
+    const Case measured{bytes_each, Demand{10, 60 * nanoseconds_per_second}};
+    Writer writer{scripted.side, std::make_unique<ScriptedPublisher>([](const Bytes&) { return true; }), nullptr,
+                  measured};
+    const auto pulse = [&](std::uint64_t messages, Nanoseconds) -> Result<bool> {
+        if (messages < 10) return false;
+        if (first_pulse_ns == 0) {
+            first_pulse_ns = now_ns();
+            return false;
+        }
+        second_pulse_ns = now_ns();
+        return true;
+    };
+    const auto done = writer.stream(60 * nanoseconds_per_second, pulse, [] { return Result<void>{}; });
+    ASSERT_TRUE(done);
+    sent = *done;
+}
+
+// With batches, the rest behind the last burst was part of the time that the publisher took: it said half its rate.
+TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
+    for (const std::size_t batch_messages : {1, 5, 64}) {
+        Nanoseconds first_pulse_ns = 0;
+        Nanoseconds second_pulse_ns = 0;
+        Sent sent;
+        send_burst_and_rest(batch_messages, first_pulse_ns, second_pulse_ns, sent);
+
+        EXPECT_EQ(sent.messages, 10U);
+        EXPECT_GT(second_pulse_ns, first_pulse_ns);
+        EXPECT_LE(sent.last_ns, first_pulse_ns) << batch_messages;
+    }
+}
+
+}  // namespace
+}  // namespace tacholog
