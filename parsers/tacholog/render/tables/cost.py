@@ -22,7 +22,8 @@ _HOW = (
     "The kernel counted processor time, context switches and memory of both sides, also while they warmed up and waited for the end. "
     "Where the log does not state for how many messages, the processor time of a message is the processors in use times the time for a message. "
     "A side that polls keeps a processor in use, whether messages come or not. "
-    "A round trip is two messages. Memory is that of the larger side, where the kernel counted it for that side alone. A range is that of all runs."
+    "A round trip is two messages. Memory is that of the larger side; where logs state only an upper bound of it (without peak_memory_from), it is "
+    "not shown. A range is that of all runs."
 )
 
 
