@@ -89,7 +89,7 @@ private:
     /// Takes answers that were given up, until nothing has come for long: those were late, and not lost.
     Result<void> take_late() {
         if (!measured_) return {};
-        Deadline silence{late_silence};
+        Silence silence{late_silence};  // a publisher that stood still itself finds the answers when it looks
         while (!given_up_.empty() && !silence.passed()) {
             const auto answer = take_answer();
             if (!answer) return answer.error();
@@ -99,7 +99,7 @@ private:
                     faults_.lost -= std::min<std::uint64_t>(faults_.lost, 1);
                 else
                     count_late(*number);
-                silence = Deadline{late_silence};
+                silence.begin(late_silence);
             }
             if (auto fine = side_.monitor->fine(); !fine) return fine;
         }

@@ -1,7 +1,8 @@
 // Settings: options that a transport declares for itself, given as `--set NAME=VALUE`. The rig reads and checks them,
 // lists them with their defaults and meanings, compares them between both sides, writes all of them into the log, and
 // hands them to the transport. It does not know what they mean: a new setting is declared in its transport's file, and
-// nowhere else in C++. Pages show its value once `PUBLIC_SETTINGS` (parsers/tacholog/privacy/native_log.py) has its name.
+// nowhere else in C++. Pages show its value once `PUBLIC_SETTINGS` (parsers/tacholog/privacy/native_log.py) has its
+// name.
 #pragma once
 
 #include <algorithm>
