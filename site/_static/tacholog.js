@@ -28,9 +28,10 @@
   function themed(state) {
     const narrow = state.target.clientWidth < 520;
     const ink = colour("--tl-ink"), muted = colour("--tl-muted"), rule = colour("--tl-rule"), paper = colour("--tl-paper");
+    const fitting = (text) => (narrow && text?.length > 40 ? text.replace(", ", ",<br>") : text); // Plotly cuts what is wider than a phone
     const axis = (given) => ({
       ...given,
-      title: given.title && { ...given.title, font: { size: 13, color: ink }, standoff: narrow ? 8 : 14 },
+      title: given.title && { ...given.title, text: fitting(given.title.text), font: { size: 13, color: ink }, standoff: narrow ? 8 : 14 },
       gridcolor: rule, linecolor: rule, tickfont: { size: 12, color: muted }, automargin: true, fixedrange: narrow,
     });
     const layout = {

@@ -19,7 +19,7 @@ from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.view.ranking_groups import Compared, groups
 from tacholog.view.results import ResultRow, RunRow
-from tacholog.view.series import Series, series_of
+from tacholog.view.series import Series, newest_first, series_of
 from tacholog.view.views import view_of
 
 LOGS = Path(__file__).parent.parent / "formats" / "native"
@@ -156,3 +156,10 @@ def test_a_table_of_medians_of_counts_says_once_that_they_do_not_add_up(tmp_path
     words = "Each column has a median of its own, so sent minus received need not be lost."
     assert str(numbers(series_in(tmp_path / "repeated"), Links(), "t")).count(words) == 1
     assert words not in numbers(series_in(tmp_path / "alone"), Links(), "t")
+
+
+def test_a_release_stands_before_its_candidate_which_was_made_earlier(tmp_path: Path) -> None:
+    for version in ("5.12-rc1", "5.9", "5.12"):
+        add_run(tmp_path, version, LATENCY, Manifest(system="S", system_version=version, tool="perftest", host="desk", logs=()))
+
+    assert [dict(one.key)["system_version"] for one in newest_first(series_in(tmp_path))] == ["5.12", "5.12-rc1", "5.9"]

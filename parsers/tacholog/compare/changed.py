@@ -52,7 +52,7 @@ def _settings_of_one_side(old: Dataset, new: Dataset) -> Iterator[Difference]:
 def _settings(dataset: Dataset) -> dict[str, dict[str, set[str]]]:
     """The values of each setting of each transport."""
     found: dict[str, dict[str, set[str]]] = {}
-    stated = dataset.results[["transport", "settings"]].astype(object).drop_duplicates().dropna(subset=["transport"])
+    stated = dataset.results[["transport", "settings"]].drop_duplicates().dropna(subset=["transport"]).astype(object)
     for transport, settings in stated.itertuples(index=False):
         of_transport = found.setdefault(str(transport), {})
         for name, value in settings_of(settings if isinstance(settings, str) else None).items():
