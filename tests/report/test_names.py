@@ -25,7 +25,7 @@ from tacholog.render.diff.summary import curve_words
 from tacholog.render.tables.history import history
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
-from tacholog.view.names import row_names
+from tacholog.view.names import row_names, words
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import compared, groups
 from tacholog.view.row_names import row_name
@@ -195,3 +195,8 @@ def test_what_nothing_stated_tells_apart_is_told_by_its_run_by_what_is_not_state
     rows = [{"type": "a", "data_path": None}, {"type": None, "data_path": "a"}]
     assert row_names(rows) == ["a, data path not stated", "a, type not stated"]
     assert row_names([{"type": "a"}, {"type": "a"}]) == ["(1 of 2)", "(2 of 2)"]
+
+
+def test_a_setting_that_is_left_to_the_library_says_that_it_is_the_default_of_the_library() -> None:
+    stated = '{"idle": "library", "mtu": "8192"}'
+    assert words("settings", stated) == "idle library default, mtu 8192"

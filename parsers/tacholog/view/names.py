@@ -182,7 +182,7 @@ def settings_words(text: str) -> str:
     """Return settings in words: those of a JSON object, or of a series, where they stand one behind the other (``nagle off, warmup_s 0.1``)."""
     found = settings_of(text)
     pairs = [part.partition(" ")[::2] for part in found[""].split(", ")] if "" in found else found.items()
-    return ", ".join(f"{words} {value}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
+    return ", ".join(f"{words} {_SETTINGS_IN_WORDS.get(value, value)}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
 
 
 def _number(value: object) -> float:
@@ -194,6 +194,7 @@ def _count(one: str) -> Callable[[object], str]:
 
 
 _OPTION_UNITS = ("s", "ms", "us", "ns")  # at the end of an option's name
+_SETTINGS_IN_WORDS = {"library": "library default"}  # adapters call it "library" if a setting is left to the library
 _WORDS: dict[str, Callable[[object], str]] = {
     "keyed": lambda value: "keyed" if value else "unkeyed",
     "instances": _count("instance"),
