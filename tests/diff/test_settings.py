@@ -49,6 +49,7 @@ def test_where_nothing_but_the_configuration_differs_the_option_that_compares_it
     assert "add --across settings --across waiting." in done.stdout
     assert (done.returncode, followed.returncode) == (4, 0)
     assert "not comparable" not in followed.stdout
+    assert "Changed too: waiting" not in followed.stdout  # the head says it: this is what is compared
 
 
 def test_a_gate_does_not_pass_where_no_row_could_be_tested(log: Path) -> None:

@@ -121,7 +121,7 @@ def compare(
         lossy_counts=counted,
         controls=controls,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *without, *common.warning, *plan),
-        changed=soft_differences(old, new),
+        changed=tuple(one for one in soft_differences(old, new) if one.field not in policy.across),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
     )
