@@ -52,6 +52,18 @@ def test_a_missing_host_a_changed_log_and_a_broken_line_are_each_one_line(tmp_pa
     assert "hosts/rti-benchmark-lab.toml: missing, although a run names this host" in done.output
 
 
+def test_a_host_file_that_cannot_be_read_is_not_called_missing_too(tmp_path: Path) -> None:
+    folder = published(tmp_path)
+    file = folder / "hosts/rti-benchmark-lab.toml"
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("source")))
+
+    done = CliRunner().invoke(check, [str(folder)])
+
+    assert done.exit_code == 1
+    assert f"{file}: Object missing required field `source`" in done.output
+    assert "missing, although" not in done.output
+
+
 def test_a_log_that_was_cut_off_is_named_by_its_path(tmp_path: Path) -> None:
     add_run(tmp_path, "bomb", "", rti())
     bomb = gzip.compress(FIRST.encode()) + gzip.compress(bytes(2_000_000)) * 100

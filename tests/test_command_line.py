@@ -25,6 +25,14 @@ def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
         assert (module.__doc__ or "").split("\n")[0] == words
 
 
+@pytest.mark.parametrize(("typed", "said"), [("prse", "No such command 'prse'. Did you mean 'parse'?\n"), ("xyzzy", "No such command 'xyzzy'.\n")])
+def test_a_command_that_does_not_exist_is_refused_with_the_one_that_is_meant(typed: str, said: str) -> None:
+    done = run_tacholog_text(typed, "a.log")
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"Error: {said}")
+
+
 def test_help_imports_no_command_and_no_pandas() -> None:
     script = "import sys; from tacholog.cli import main\ntry: main(['--help'])\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
 

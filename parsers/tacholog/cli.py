@@ -65,7 +65,12 @@ class Commands(click.Group):
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand, and refuse values that are empty."""
+        """Find the subcommand, and refuse values that are empty. A command that does not exist is refused with the one that is meant."""
+        if args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, 1)
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
         name, command, rest = super().resolve_command(ctx, args)
         if command:
             _refuse_empty(click.Context(command, parent=ctx, info_name=name, **command.context_settings), rest)

@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 LOG = Path(__file__).parent.parent / "formats/native/latency-udp.log"
+NAME = "Some Middleware performance"  # that of docs/site.md
 PLUGINS = ("flannel", "calico", "<b>bold</b>, a|b", None)
 
 
@@ -40,7 +41,7 @@ def labelled(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path
                 logs = (LogFile(file="a.log", sha256=hashlib.sha256(log.encode()).hexdigest()),)
                 labels = {"lab": "one"} | ({"plugin": plugin} if plugin else {})
                 write(run / "run.toml", Manifest(system="S", host="desk", labels=labels, logs=logs))
-        build_site([folder / "data"], folder / "site", folder / "work", SiteSettings(pages=("system", "label.plugin")))
+        build_site([folder / "data"], folder / "site", folder / "work", SiteSettings(name=NAME, pages=("system", "label.plugin")))
 
     return made_once("labelled-site", build) / "site"
 
@@ -92,4 +93,18 @@ def test_a_page_that_a_label_splits_fits_a_phone(labelled: Path, browser: Browse
     page.goto((labelled / f"s/{name}.html").as_uri())
 
     assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.context.close()
+
+
+def test_a_long_name_of_the_site_leaves_the_search_on_the_screen_of_a_phone(labelled: Path, browser: Browser) -> None:
+    page = patient(browser.new_context(viewport={"width": 375, "height": 800})).new_page()
+    page.goto((labelled / "s/flannel.html").as_uri())
+
+    name = page.locator(".bd-header .logo__title").bounding_box()
+    search = page.locator(".navbar-persistent--mobile .search-button__button").bounding_box(timeout=10_000)
+    assert page.locator(".bd-header .logo__title").inner_text() == NAME
+    assert name
+    assert search
+    assert name["x"] + name["width"] <= search["x"]
+    assert search["x"] + search["width"] <= 375
     page.context.close()

@@ -150,6 +150,13 @@ def test_more_loss_that_nothing_proves_is_said_with_how_much_in_every_output(sid
     assert '<a href="#loss"><b>2</b> Loss: 1 higher, 1 lower, not proven</a>' in html(report)
 
 
+def test_more_loss_by_the_medians_is_told_from_less_by_the_worst_runs(side: Callable[..., object]) -> None:
+    report = in_blocks(side, np.array([[0.0, 0.0, 0.00699]]), np.array([[0.000875, 0.00175, 0.0]]))
+
+    said = "Loss was higher in 1 of 1 row (0.0875\u00a0% in the median run, was 0\u00a0%; up to 0.175\u00a0% in a run, was 0.699\u00a0%), not proven."
+    assert conclusion(report).endswith(said)
+
+
 def test_more_loss_is_not_called_alike_although_the_medians_are_and_comes_first(side: Callable[..., object]) -> None:
     report = in_blocks(side, np.array([[0.0] * 5 + [0.006], NOTHING, NOTHING]), np.array([NOTHING, [0.0] * 5 + [0.013], BURSTS]))
 

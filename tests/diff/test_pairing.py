@@ -35,3 +35,12 @@ def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
     found = [run for place in compared for run in runs if tmp_path / place in run.parents and run.exists()]
 
     assert remarks([*map(str, found), str(found[0]), None]) == said
+
+
+def test_a_file_of_that_name_that_does_not_stand_beside_both_sides_is_somebody_elses(tmp_path: Path) -> None:
+    """Such as the campaign file of who compares two builds, in the folder that holds the data folder."""
+    (tmp_path / "ab.toml").write_text('system = "Some Middleware"\n')
+    run = tmp_path / "data/1.0/01"
+    run.mkdir(parents=True)
+
+    assert remarks([str(run)]) == ()

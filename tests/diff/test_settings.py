@@ -38,6 +38,39 @@ def test_each_setting_that_differs_is_named_with_both_values(log: Path) -> None:
     assert "2 not comparable." in shown
 
 
+def test_where_nothing_but_the_configuration_differs_the_option_that_compares_it_is_named(log: Path) -> None:
+    new = other(log, "settings high_water_mark=1000 io_threads=1 sockets=pub-sub-block\n")
+    new.write_text(new.read_text(encoding="utf-8").replace(" waiting=busy-poll ", " waiting=block "), encoding="utf-8")
+
+    done = run_tacholog_text("diff", log, new)
+    followed = run_tacholog_text("diff", log, new, "--across", "settings", "--across", "waiting")
+
+    assert "because settings and waiting are not the same" in done.stdout
+    assert "add --across settings --across waiting." in done.stdout
+    assert (done.returncode, followed.returncode) == (4, 0)
+    assert "not comparable" not in followed.stdout
+    assert "Changed too: waiting" not in followed.stdout  # the head says it: this is what is compared
+
+
+def test_a_gate_does_not_pass_where_no_row_could_be_tested(log: Path) -> None:
+    """One run a side: the report has differences, and no test that could have found one worse."""
+    same = other(log, f"{SETTINGS}\n")
+
+    codes = [
+        run_tacholog_text("diff", log, same, *options).returncode
+        for options in ([], *(["--fail-on", asked] for asked in ("worse", "inconclusive", "implausible")))
+    ]
+
+    assert codes == [0, 4, 4, 0]
+
+
+def test_a_field_to_go_across_that_does_not_exist_is_refused_with_the_one_that_is_meant(log: Path) -> None:
+    done = run_tacholog_text("diff", log, log, "--across", "setings")
+
+    assert done.returncode == 2
+    assert "label.NAME (is settings meant?)" in done.stderr
+
+
 def test_a_log_that_states_no_settings_is_compared_as_before(log: Path) -> None:
     shown = run_tacholog_text("diff", log, other(log, "")).stdout
 

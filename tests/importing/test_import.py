@@ -350,6 +350,16 @@ def test_a_start_time_is_that_of_the_log_if_it_states_one(tree: MakeTree, tmp_pa
     assert "start_time=2020-01-01 was left out where logs state 20" in said
 
 
+def test_days_of_paths_that_their_logs_contradict_are_named_once_and_a_time_of_the_day_is_no_contradiction(tree: MakeTree, tmp_path: Path) -> None:
+    paths = {"2020-01-01/run1.log": "latency-udp", "2020-01-01/run2.log": "throughput-udp", "2026-11-21/run3.log": "demand-udp"}
+    root = tree({path: (FORMATS / f"native/{name}.log").read_text() for path, name in paths.items()})
+
+    said = import_logs(root, "--map", "{start_time}/run{repetition}.log", "--to", tmp_path / "data")
+
+    assert said.count("was left out where logs state") == 1
+    assert "start_time=2020-01-01 was left out where logs state 2026-11-21: 2 runs: " in said
+
+
 def test_a_start_time_that_is_none_is_named(tree: MakeTree, tmp_path: Path) -> None:
     root = tree({"3am/sub.log": log_of("sub"), "2026-02-30/sub.log": log_of("sub", 1)})
 

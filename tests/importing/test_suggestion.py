@@ -43,6 +43,10 @@ MakeTree = Callable[..., Path]
         (["tcp-1k.txt", "tcp-2k.txt"], "tcp-{label.number1}k.txt"),
         (["attempt-3.txt", "attempt-7.txt"], "attempt-{repetition}.txt"),
         (["publisher0.log"], "{role}{participant}.log"),
+        (["1.0/2026-01-10/run1.log", "1.0/2026-01-10/run2.log", "1.1/2026-03-02/run1.log"], "{release}/{start_time}/run{repetition}.log"),
+        (["udp 2026-01-31T12:00:00Z.log", "tcp 2026-01-31T13:00:00Z.log"], "{transport} {start_time}.log"),
+        (["2026-01-10/2026-01-11/a.log", "2026-01-12/2026-01-13/a.log"], "{start_time}/{*}/a.log"),
+        (["9999-99-98.log", "9999-99-99.log"], "9999-99-{label.number1}.log"),
     ],
 )  # fmt: skip
 def test_a_pattern_is_made_of_what_paths_have_in_common(paths: list[str], pattern: str) -> None:

@@ -300,7 +300,7 @@ def test_of_a_system_alone_the_transport_with_the_most_numbers_is_shown_and_the_
     )
 
     (row,) = [words_of(row).strip() for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)]
-    assert row.startswith("Lib many also: few ")
+    assert row.startswith("Lib many other transports: few ")
 
 
 @pytest.fixture

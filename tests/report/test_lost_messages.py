@@ -11,6 +11,7 @@ from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, t
 from tacholog.dataset.load import load
 from tacholog.render.tables.beside import beside
 from tacholog.render.tables.loss import loss_line
+from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
@@ -44,6 +45,18 @@ def test_a_rate_that_one_of_several_runs_lost_messages_at_says_up_to_how_many(tm
     shown = beside_in(tmp_path)
 
     assert re.search(r'>up to <a href="doc:logs/A/0/sub.log#L\d+:loss.total">80.9\u00a0%</a> lost', shown)
+
+
+def test_the_summary_does_not_say_that_nothing_was_lost_where_one_of_several_runs_lost_messages(tmp_path: Path) -> None:
+    whole = UDP.replace("received=9386 lost=39656", "received=49042 lost=0")
+    for number, log in enumerate((whole, UDP, whole)):
+        add(tmp_path, str(number), log)
+
+    shown = str(throughput_summary(series_in(tmp_path), Links("logs")))
+
+    said = "Up to 80.9\u00a0% of the messages were lost in a run (64\u00a0KiB, median 0\u00a0%)."
+    assert re.sub("<[^>]*>", "", shown).endswith(said)
+    assert re.search(r'Up to <strong><a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', shown)
 
 
 def test_one_line_above_what_is_folded_names_the_largest_loss(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def _what_ended(row: Mapping[Any, Any], dataset: Dataset) -> str:
 
 def _complaints(dataset: Dataset) -> Iterator[str]:
     from tacholog.dataset.complaints import complaint
-    from tacholog.runs.problems import FORGOTTEN
+    from tacholog.runs.problems import FORGOTTEN, UNREADABLE
 
     problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names these files one by one
     yield from map(complaint, problems.to_dict("records"))
@@ -112,5 +112,8 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
         if row["status"] in ENDED_BADLY:
             yield f"{_what_ended(row, dataset)}: {row['status']}: {row['reason']}"
     yield from _disturbed(dataset)
-    for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys()):
+    unreadable = {Path(str(log)).stem for log in problems.loc[(problems["kind"] == UNREADABLE) & (problems["run"] == ""), "log"]}
+    for host in sorted(
+        set(dataset.runs["host"].dropna()) - dataset.hosts.keys() - unreadable
+    ):  # What cannot be read is named above, with the reason.
         yield f"hosts/{host}.toml: missing, although a run names this host"

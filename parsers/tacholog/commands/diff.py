@@ -16,7 +16,8 @@ Exit codes (the highest that applies):
      too few pairs for so many rows (too_few_pairs)
   4  nothing could be compared: no row is on both sides under the same
      conditions, or all rows have too few runs for any verdict;
-     or no row of a gate could be tested
+     or no row of a gate could be tested; or, with --fail-on worse or
+     inconclusive, no row at all (single runs, or sides that took no turns)
   5  with --fail-on implausible: the figures of a row contradict each other,
      are impossible, or more than 1 % of the messages were lost
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"

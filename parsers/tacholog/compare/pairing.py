@@ -18,6 +18,7 @@ from tacholog.evidence import is_there
 from tacholog.runs.manifest import RUN_FILE, read_evidence_toml
 
 RECORD_FILE = "ab.toml"
+_SIDES = ("old", "new")
 _ABOVE_NOTHING = (".", "/")
 _LEVELS = 3  # folders between a run and the record: the repetition, the variant, the side
 
@@ -78,7 +79,10 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
     """What a comparison of runs in these folders must report about their plan, as codes: ``ab_unfinished:7:12``, ``ab_extended:12:20``.
 
     Args:
-        roots: the folders of both sides' runs; each record counts once, and only if it can be read.
+        roots: the folders of both sides' runs; each record counts once.
+
+    Raises:
+        UnreadableInput: a record is not of this schema. A file of this name that does not stand beside the sides of the runs is none.
     """
     named = list(dict.fromkeys(root for root in roots if root and root not in _ABOVE_NOTHING))
     # Hundreds of runs lie in a few folders. To ask for a record above each run took a tenth of what a site of 1000 runs takes to bring up to date.
@@ -87,7 +91,8 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
     if not folders:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
-    return tuple(code for folder in folders for code in _remarks(read_record(folder), [run for run in runs if folder in run.parents]))
+    of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
+    return tuple(code for folder, compared in of_pairs.items() if compared for code in _remarks(read_record(folder), compared))
 
 
 def _above(parent: Path) -> list[Path]:

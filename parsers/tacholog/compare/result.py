@@ -36,6 +36,7 @@ VERDICTS: tuple[Verdict, ...] = (
     *("not_comparable", "removed", "added", "no_change", "unreplicated_same"),
 )
 COMPARED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same"})
+TESTED: frozenset[Verdict] = frozenset({"worse", "better", "no_change", "inconclusive", "too_few_pairs"})  # the verdicts of repeated runs
 OPEN: frozenset[Verdict] = frozenset({"inconclusive", "too_few_pairs"})  # tested, and neither a change nor its absence is shown
 Level = Literal["a", "b", "c"]
 DesignKind = Literal["paired", "sessions", "confounded", "single"]

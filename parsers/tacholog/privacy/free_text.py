@@ -16,8 +16,12 @@ MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")
 _LONGEST_GAP = 3  # blanks and a sign between two masked words, which are then masked as one
 _PSEUDONYM = re.compile(r"(?:host|session|participant)-[0-9a-f]{6}(?!\w)|(?:user|address|path|secret|hidden)-\d{1,9}(?!\w)")
-_WORD = re.compile(rf"{_PSEUDONYM.pattern}|\w+")  # the signs between words are shown
-_MEASURE = re.compile(r"0x0{0,8}[0-9a-f]{1,4}|[\d_]+(?:[a-z]{1,2}|bit|byte|kib|mib|gib|khz|mhz|ghz|kbit|mbit|gbit)?|[pvl]\d{1,6}|x", re.IGNORECASE)
+# A moment as tools print it: "Mon Nov 23 01:37:44", "Sat, 21 Nov 2026 01:53:10 GMT". "Jan" alone may be somebody.
+_WEEKDAY, _MONTH = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)", "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_MOMENT = re.compile(rf"\b{_WEEKDAY}(?: {_MONTH} {{1,2}}\d{{1,2}}|, \d{{1,2}} {_MONTH} \d{{4}}) \d{{2}}:\d\d:\d\d(?: GMT)?\b")
+_WORD = re.compile(rf"{_PSEUDONYM.pattern}|{_MOMENT.pattern}|\w+")  # the signs between words are shown
+_UNIT = r"[a-z]{1,2}|[\u00b5\u03bc]s|bit|byte|kib|mib|gib|khz|mhz|ghz|kbit|mbit|gbit|kbps|mbps|gbps"
+_MEASURE = re.compile(rf"0x0{{0,8}}[0-9a-f]{{1,4}}|[\d_]+(?:{_UNIT})?|(?:[pvl]|pub|sub)\d{{1,6}}|x|[\u00b5\u03bc]s", re.IGNORECASE)
 
 
 @functools.cache
@@ -47,7 +51,7 @@ def masked(text: str, hides: Callable[[str], bool]) -> str:
     for found in _WORD.finditer(text):
         between, word = text[at : found.start()], found[0]
         at = found.end()
-        if is_public(word) or _PSEUDONYM.fullmatch(word) or not hides(word):
+        if is_public(word) or _PSEUDONYM.fullmatch(word) or _MOMENT.fullmatch(word) or not hides(word):
             out += [between, word]
         elif out and out[-1] == MASK and len(between) <= _LONGEST_GAP:
             continue

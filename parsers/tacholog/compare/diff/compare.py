@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,8 @@ import numpy as np
 
 from tacholog.compare.bands import SameBuild
 from tacholog.compare.changed import is_same_build, is_same_control, soft_differences
-from tacholog.compare.comparable import MACHINE, Judgement, judge
+from tacholog.compare.comparable import CODES, MACHINE, SETTINGS, Judgement, judge
+from tacholog.compare.comparable import SETTING as ONE_SETTING
 from tacholog.compare.diff.controls import are_controls, chosen, controls_of, host_change, is_control, losses_within_host, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
@@ -24,7 +26,7 @@ from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decid
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, machine_names, profiles_of
-from tacholog.compare.result import COMPARED, OPEN, VERDICTS, Controls, Input, InputProblem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.result import COMPARED, OPEN, TESTED, VERDICTS, Controls, DiffRow, Input, InputProblem, Report, RunOrder, Settings, Verdict
 from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
+# What somebody chooses at each run, and may want to compare. Another definition, basis or side is another quantity.
+_CONFIGURATION = ("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning")
 ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
 
@@ -47,7 +51,9 @@ def check_across(fields: Iterable[str]) -> None:
     """
     unknown = sorted(field for field in set(fields) - set(ACROSS) if not is_label(field))
     if unknown:
-        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}, label.NAME")
+        near = get_close_matches(unknown[0], ACROSS, 1)
+        hint = f" (is {near[0]} meant?)" if near else ""
+        raise TachologError(f"--across {unknown[0]}: choose from {', '.join(ACROSS)}, label.NAME{hint}")
 
 
 def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
@@ -115,7 +121,7 @@ def compare(
         lossy_counts=counted,
         controls=controls,
         warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *without, *common.warning, *plan),
-        changed=soft_differences(old, new),
+        changed=tuple(one for one in soft_differences(old, new) if one.field not in policy.across),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
     )
@@ -153,9 +159,9 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
 
 
 def _hint(report: Report) -> tuple[str, ...]:
-    """If no row has a partner: a field to go across, so that some rows have one."""
-    if any(row.old and row.new for row in report.rows):
-        return ()
+    """If no row has a partner: a field to go across, so that some rows have one. If every row differs in how it was run: the fields of that."""
+    if both := [row for row in report.rows if row.old and row.new]:
+        return _of_configuration(both) if all(row.verdict == "not_comparable" for row in both) else ()
     alone = [[row.key for row in report.rows if row.verdict == verdict] for verdict in ("removed", "added")]
     # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
     for rest in ({}, {"metric": "", "statistic": ""}):
@@ -164,6 +170,13 @@ def _hint(report: Report) -> tuple[str, ...]:
             if found[0] & found[1]:
                 return (f"try_across:{field}",)
     return ()
+
+
+def _of_configuration(rows: Sequence[DiffRow]) -> tuple[str, ...]:
+    """If nothing but the configuration stands in the way of a comparison: its fields, to go across."""
+    reasons = {CODES[SETTINGS] if reason.startswith(ONE_SETTING) else reason for row in rows for reason in row.reasons}
+    fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
+    return (f"configurations:{','.join(fields)}",) if reasons == {CODES[name] for name in fields} else ()
 
 
 def _find(
@@ -383,8 +396,9 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
 def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
 
-    ``worse``: 3 for worse rows. ``inconclusive``: 3 for rows that are too noisy to tell, or had too few pairs. ``implausible``: 5 for figures that
-    contradict each other, are impossible, or stand where more than 1 % was lost.
+    ``worse`` and ``inconclusive`` ask for tests: without any, 4, because 0 would say that none of them found anything. ``worse``: 3 for worse rows.
+    ``inconclusive``: 3 for rows that are too noisy to tell, or had too few pairs. ``implausible``: 5 for figures that contradict each other, are
+    impossible, or stand where more than 1 % was lost.
     """
     implausible = any(
         row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows
@@ -392,6 +406,11 @@ def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     with_itself = sum("same_runs" in row.flags for row in report.rows)
     lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
     compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
+    if {"worse", "inconclusive"} & {*fail_on}:
+        tested = any(report.counts[verdict] or report.loss_counts.get(verdict, 0) for verdict in TESTED)
+        compared = compared and (
+            tested or (not report.rows and not report.losses)
+        )  # If loss alone was asked for, and nothing was lost, none is more.
     meant: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
     asked = any(report.counts[verdict] + report.loss_counts.get(verdict, 0) for name in fail_on for verdict in meant.get(name, ()))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -100,7 +100,11 @@ def loss_words(report: Report) -> str:
     parts = [f"{way} in {len(members)}{'' if place else of}" for place, (way, members) in enumerate((way, one) for way, one in found.items() if one)]
     if found["higher"]:
         worst = max(found["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
-        parts[0] += f" (up to {share(worst.new)} in a run, was {share(worst.old)})"
+        most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
+        # The medians decide. Where one run of the old side lost more than any of the new one, its share alone would say the opposite.
+        is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
+        medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
+        parts[0] += f" ({medians}{most})"
     rest = total - len(unproven)
     return f"loss was {', '.join(parts)}, not proven{f'; in {rest} more, which do not compare, messages were lost too' if rest else ''}"
 

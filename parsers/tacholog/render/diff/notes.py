@@ -185,6 +185,8 @@ def _warning(code: str) -> str:
     name, _, values = code.partition(":")
     if name == "try_across":
         return _hint(values)
+    if name == "configurations":
+        return _configurations(values.split(","))
     if name == "labels":
         options = " ".join(f"--across {field}" for field in values.split(","))
         return f"Rows with different labels are not compared: {', '.join(map(title_of, values.split(',')))}. To compare them, add {options}."
@@ -195,6 +197,12 @@ def _warning(code: str) -> str:
     if name == "unverified":
         return _unverified(*values.split(":"))
     return WARNINGS.get(name, code).format(*values.split(":"))
+
+
+def _configurations(fields: list[str]) -> str:
+    """Which choices stand in the way of all rows, and how to compare them."""
+    named = f"{' and '.join(title_of(CODES[field]) for field in fields)} {'is' if len(fields) == 1 else 'are'} not the same"
+    return f"Nothing was compared, because {named}. To compare these configurations, add {' '.join(f'--across {field}' for field in fields)}."
 
 
 def _no_direction(side: str, metrics: str) -> str:

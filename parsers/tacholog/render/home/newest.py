@@ -19,7 +19,10 @@ from tacholog.view.views import View
 
 _MOST_SYSTEMS = 12
 _MOST_LINKS = 6
-_WHY = "No machine measured two transports in the same way, so nothing is ranked here. These are the newest results of each system."
+_WHY = (
+    "No machine measured two transports in the same way, so nothing is ranked here. "
+    "These are the newest results of one transport of each system: that with the most numbers."
+)
 _APART = " Do not compare one row with another: they were measured in different ways or on different machines."
 
 
@@ -67,7 +70,7 @@ def _others(documents: dict[str, str | None]) -> Html | str:
     found = sorted(documents.items())
     left = len(found) - _MOST_LINKS
     named = [_linked(name, document) for name, document in found[:_MOST_LINKS]]
-    return tag("span", " also: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")
+    return tag("span", " other transports: ", join(named, ", "), f" and {left} more" if left > 0 else "", class_="tl-muted stat-label")
 
 
 def _linked(transport: str, document: str | None) -> Html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
@@ -66,8 +66,7 @@ def best_number(members: Sequence[Compared], metric: str, unit: str, links: Link
     of_references = [candidate for candidate in found if REFERENCE in candidate[1].marks]
     found = [candidate for candidate in found if REFERENCE not in candidate[1].marks] or found
     value, cell, details, best = (min if metric == "latency" else max)(found, key=lambda candidate: candidate[0])
-    version = dict(best.series.key)["system_version"] or dict(best.series.key)["release"]
-    released = f", {version}" if version else f", release {NOT_STATED}"
+    released = f", {_released(dict(best.series.key)) or f'release {NOT_STATED}'}"
     elsewhere = dict(best.part.others) if best.part else {}  # what its row says already
     labels = joined([(name, label) for name, label in best.labels if name not in elsewhere])
     released += f", {labels}" if labels else ""
@@ -83,6 +82,12 @@ def best_number(members: Sequence[Compared], metric: str, unit: str, links: Link
         tag("span", f" {cell.size_words}{details}{released}", class_="tl-muted stat-label"),
         data_v=f"{value:.12g}",
     )
+
+
+def _released(key: Mapping[str, object]) -> str | None:
+    """Return the release that the head of a column speaks of, and the version where it is called otherwise, as with a version of a library."""
+    release, version = (str(key[name]) if key[name] else None for name in ("release", "system_version"))
+    return f"{release} (version {version})" if release and version and release != version else release or version or None
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:

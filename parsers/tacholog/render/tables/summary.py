@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.tables.tables import Links, linked_number
+from tacholog.render.tables.tables import Links, linked_number, linked_result
 from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
@@ -134,14 +134,18 @@ def _peak(series: Series, links: Links) -> Html:
 
 
 def _loss(series: Series, links: Links) -> Html:
+    """Return how much the run lost that lost most: a median of 0 % says nothing of one run that lost messages among others that did not."""
     losses = _known(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
-    at = max(losses, key=lambda payload: losses[payload].value or 0.0)
-    worst = losses[at]
+    found = [(at, cell, result) for at, cell in losses.items() for result in cell.results if result.value is not None]
+    at, cell, worst = max(found, key=lambda each: each[2].value or 0.0)
     if not worst.value:
         return esc("No message was lost.")
-    return join(["Up to ", linked_number(worst, "ratio", links, strong=True), " of the messages were lost (", _size(size(at)), ")."])
+    in_words, several = [" of the messages were lost (", _size(size(at)), ")."], cell.run_count > 1
+    if several and worst.value != cell.value:
+        in_words = [" of the messages were lost in a run (", _size(size(at)), ", ", tag("span", "median ", linked_number(cell, "ratio", links)), ")."]
+    return join(["Up to ", tag("strong", linked_result(worst, "ratio", links)), *in_words])
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:

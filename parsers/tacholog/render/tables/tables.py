@@ -310,7 +310,12 @@ def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, 
 
 def _in_words(value: float, result: ResultRow, unit: str, links: Links, title: str) -> Html:
     text, link = with_bound(quantity(value, unit), result.bound), links.to_line(result)
-    return tag("a", text, href=link, title=title) if link else esc(text)
+    return tag("a", text, href=link, title=title or None) if link else esc(text)
+
+
+def linked_result(result: ResultRow, unit: str, links: Links) -> Html:
+    """Return the number of one run for a sentence, linked to its line."""
+    return _in_words(result.value or 0.0, result, unit, links, "")
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:

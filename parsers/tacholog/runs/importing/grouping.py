@@ -24,6 +24,7 @@ from tacholog.runs.moments import in_utc
 from tacholog.runs.stated import contradictions
 
 _SHORT = {"publisher": "pub", "subscriber": "sub"}
+_DAY = len("2026-01-31")
 _UNCLEAR = "logs with the same fields, so that it is not clear which of them are one run; a field such as {session} or {label.NAME} tells them apart"
 
 
@@ -217,8 +218,9 @@ def _without_overruled(logs: Sequence[StatedLog]) -> tuple[dict[str, Any], tuple
         values[START] = stated_start
         if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
             del values[START]
-            if start != stated_start:
-                overruled.append(f"{START}={stated_start} was left out where logs state {start}")
+            if not start.startswith(stated_start):  # A log that states a time of the stated day agrees.
+                day = start[:_DAY]
+                overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].stated.of_defaults:
         stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
         kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []

@@ -1,6 +1,7 @@
 """Suggest patterns for the logs of a folder, from their paths alone.
 
-In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Numbers that change become
+In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Days become
+``{start_time}``: as a label, each day would be a row of its own. Numbers that change become
 ``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them, and ``{repetition}`` also if they count from 1 without gaps.
 Other numbers and other text that change become labels, which the user should name.
 """
@@ -13,10 +14,13 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.fields import START
 from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern
+from tacholog.runs.moments import is_moment
 
 _TOKEN = re.compile(
     r"(?P<role>(?<![A-Za-z])(?:publisher|pub|client|subscriber|server|sub)(?![A-Za-z]))"
+    r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
 _VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}")
@@ -28,7 +32,7 @@ _REPETITION_WORDS = (
 )
 _LONGEST_PATH = 4096
 
-Kind = Literal["role", "version", "number", "word", "other"]
+Kind = Literal["role", "day", "version", "number", "word", "other"]
 
 
 class Piece(NamedTuple):
@@ -99,7 +103,9 @@ def _pieces(name: str) -> list[Piece]:
 
 
 def _kind(found: re.Match[str]) -> Kind:
-    kinds: tuple[Kind, ...] = ("role", "version", "number", "word", "other")
+    if found["day"] and not is_moment(found["day"]):
+        return "other"
+    kinds: tuple[Kind, ...] = ("role", "day", "version", "number", "word", "other")
     return next(kind for kind in kinds if found[kind] is not None)
 
 
@@ -127,13 +133,13 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 def _alike(pieces: Sequence[Piece]) -> bool:
     """Return whether the pieces of all names at one place can be one piece of a pattern."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
-    return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "number"})
+    return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
 
 def _part(pieces: Sequence[Piece]) -> tuple[str, tuple[str, ...]]:
     texts = tuple(dict.fromkeys(piece.text for piece in pieces))
     kind = pieces[0].kind
-    return (kind if kind == "role" or (kind == "number" and len(texts) > 1) else "literal", texts)
+    return (kind if kind in ("role", "day") or (kind == "number" and len(texts) > 1) else "literal", texts)
 
 
 def _named(drafts: Sequence[_Draft]) -> list[str]:
@@ -153,6 +159,8 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
                 if name is None or name in used:
                     number += 1
                     name = f"label.number{number}"
+            elif kind == "day":
+                name = START if START not in used else "*"
             else:
                 name = "role" if kind == "role" else _text_name(texts, place, is_file=place + 1 == len(drafts))
                 name = f"label.folder{place + 1}" if kind == "text" and name in used else name

@@ -274,9 +274,11 @@ def _resolved(page: Path, address: str) -> str:
 def _wrong(number: _Shown, path: Path, found: Values) -> Finding | None:
     logged = [value for value in found.get(number.id, []) if value is not None]
     place = f"{path.as_posix()}: {number.id}"
+    texts = _NUMBER.findall(number.text.replace("\u202f", "").replace("\u00a0", " "))
+    if number.id in found and not logged and not texts:
+        return None  # The log names this number without a value, such as a percentile of one sample, and the page says so in words.
     if not logged:
         return Finding(place=place, reason="the log has no such number", shown=number.text)
-    texts = _NUMBER.findall(number.text.replace("\u202f", "").replace("\u00a0", " "))
     if texts and not any(_reads(texts[0], value) for value in logged):
         return Finding(place=place, reason="the log has another value", shown=number.text, log=_words([*logged]))
     if number.exact is not None and not any(math.isclose(number.exact, value, rel_tol=1e-11) for value in logged):
