@@ -11,7 +11,7 @@ _site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf
 
 project = html_title = _site["name"]
 author = _site["name"]
-copyright = _site["copyright"]
+copyright = _site["copyright"] or ""
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
 # A new list: the theme appends to the default list, so a second build in the same process would differ from the first.
@@ -39,7 +39,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
     "secondary_sidebar_items": ["contents"],
-    "footer_start": ["copyright"],
+    "footer_start": ["copyright"] if copyright else [],  # nobody but its owner can say whose a site is
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",

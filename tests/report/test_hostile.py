@@ -70,6 +70,13 @@ def _elements(page: Element) -> Iterator[Element]:
             yield from _elements(child)
 
 
+def test_each_page_of_a_site_says_whose_it_is_where_its_settings_do(sites: tuple[Path, Path]) -> None:
+    footer = next(page for name, page in parsed(sites[0]) if name == "hosts.html").find(".//p[@class='copyright']")
+
+    assert footer is not None
+    assert " ".join("".join(footer.itertext()).split()).startswith("© Copyright Harmless_1 system (C#)")
+
+
 def test_hostile_texts_make_the_same_pages_as_harmless_ones(sites: tuple[Path, Path]) -> None:
     harmless, hostile = (Counter(shape(page) for _, page in parsed(site)) for site in sites)
 

@@ -169,6 +169,10 @@ def test_unknown_is_not_stated(page: Reader, site: Path) -> None:
     assert all(f'<tr><th scope="row">{name}</th><td><span class="tl-null">not stated</span>' in hosts for name in ("cores", "governor", "turbo"))
 
 
+def test_a_site_belongs_to_nobody_unless_its_settings_say_whose_it_is(page: Reader) -> None:
+    assert "©" not in page("index").text
+
+
 def test_loss_is_drawn_and_told_only_where_there_is_some(page: Reader) -> None:
     assert "of the messages were lost" in page(UDP).text
     assert "Share of messages lost" in page(UDP).text

@@ -66,7 +66,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     title: str = "Publish/subscribe performance"
     intro: str | None = None
     logo: str | None = None
-    copyright: str = "the Tacholog authors; published figures belong to their publishers"
+    copyright: str | None = None
     contact: str | None = None
     url: str | None = None
     repository: str | None = None

@@ -137,7 +137,8 @@ def _write_settings(sources: Sources, settings: SiteSettings) -> str | None:
     if logo and logo_name:
         sources.write(logo_name, logo.read_bytes())
     links = tuple(Link(drawn(link.title), drawn(link.url)) for link in settings.links)
-    safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=drawn(settings.copyright), links=links, logo=logo_name)
+    owner = drawn(settings.copyright) if settings.copyright else None
+    safe = msgspec.structs.replace(settings, name=drawn(settings.name), copyright=owner, links=links, logo=logo_name)
     sources.write("site.json", msgspec.json.encode(safe))
     return logo_name
 
