@@ -27,6 +27,12 @@ from tacholog.runs.importing.rules import Stated, read_rules
         ("{repetition}{label.x}", "12b3", {"repetition": "12", "label.x": "b3"}),
         ("{label.x}.log", "a.log.log", {"label.x": "a.log"}),
         ("{label.x}.log", "a/b.log", None),
+        ("run-{repetition}/pub.log", "run-1/pub.log.gz", {"repetition": "1"}),
+        ("run-{repetition}/{label.x}.log", "run-1/a.log.xz", {"repetition": "1", "label.x": "a"}),
+        ("{label.x}.log", "a.log.zst", {"label.x": "a"}),
+        ("{label.x}", "a.log.gz", {"label.x": "a.log.gz"}),  # It fits as it stands.
+        ("{label.x}.log.gz", "a.log", None),
+        ("{label.x}.log", "a.log.zip", None),
         ("{label.x}.log", ".log", None),
         ("{*}/{_date}-{label.x}.log", "anything/2024-x.log", {"label.x": "x"}),
         ("{_x}/{_x}.log", "a/b.log", {}),

@@ -37,6 +37,7 @@ _MOST_DIGITS = 18  # Such a number fits into 64 bits.
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}/]*)\}|[{}]|[^{}]+")
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_FIELDS = 64
+_PACKED = (".gz", ".xz", ".zst")
 
 
 class Field(NamedTuple):
@@ -88,6 +89,7 @@ class Pattern(NamedTuple):
         """Return the values of the fields in a path.
 
         A field that an earlier folder has given its value must have the same value again. So its value is looked for as plain text.
+        A path that does not fit as it stands may be that of a compressed log: then its ending counts for nothing.
 
         Args:
             path: relative to the folder that is imported, with ``/`` between folders.
@@ -95,6 +97,11 @@ class Pattern(NamedTuple):
         Returns:
             The values by the names of their fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
         """
+        found = self._match(path)
+        packed = next((ending for ending in _PACKED if path.endswith(ending)), None)
+        return self._match(path.removesuffix(packed)) if found is None and packed else found
+
+    def _match(self, path: str) -> dict[str, str] | Disagreement | None:
         parts = path.split("/")
         if len(parts) != len(self.segments):
             return None
