@@ -9,8 +9,9 @@ other get no verdict, however many runs they have: use tacholog ab, or at least 
 \b
 Exit codes (the highest that applies):
   0  compared, and no row is as --fail-on names it
-  2  wrong usage; or a run, log or folder could not be read, is cut, or does
-     not match its run.toml: it is named, and all others were compared
+  2  wrong usage; or a run, log or folder could not be read to its end, or
+     does not match its run.toml: it is named, and all others were compared
+     (a run that failed or has no result is named, and is no error)
   3  with --fail-on worse: something is worse;
      with --fail-on inconclusive: something is too noisy to tell, or had
      too few pairs for so many rows (too_few_pairs)
