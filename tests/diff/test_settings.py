@@ -65,7 +65,7 @@ def test_a_gate_does_not_pass_where_no_row_could_be_tested(log: Path) -> None:
 
 
 def test_a_field_to_go_across_that_does_not_exist_is_refused_with_the_one_that_is_meant(log: Path) -> None:
-    done = run_tacholog_text("diff", log, log, "--across", "setings")
+    done = run_tacholog_text("diff", log, log, "--across", "settinx")
 
     assert done.returncode == 2
     assert "label.NAME (is settings meant?)" in done.stderr
