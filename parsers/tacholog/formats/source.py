@@ -214,7 +214,7 @@ def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file that the user names. One that a manifest or a folder names is opened by `open_log_in`.
 
     Raises:
-        UnreadableInput: it cannot be opened, is no file but a named pipe or the like, or is UTF-16.
+        UnreadableInput: it cannot be opened or read, is no file but a named pipe or the like, or is UTF-16.
     """
     if (wrong := not_a_file(path)) and not _HANDED_OVER.fullmatch(str(path)):
         raise UnreadableInput(wrong)
@@ -223,7 +223,19 @@ def open_log(path: Path) -> Iterator[LogText]:
     except OSError as error:
         raise UnreadableInput(f"cannot open: {error.strerror}") from error
     with stream:
-        yield LogText(stream)
+        yield text_of(stream)
+
+
+def text_of(stream: BinaryIO) -> LogText:
+    """Return the text of an open stream.
+
+    Raises:
+        UnreadableInput: it cannot be read, as a disk that fails, or is UTF-16.
+    """
+    try:
+        return LogText(stream)
+    except OSError as error:
+        raise UnreadableInput(f"cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -231,7 +243,7 @@ def open_log_in(folder: Path, name: str) -> Iterator[LogText]:
     """Open a log by its name in a folder, as evidence is opened: a regular file inside it, no link on the way.
 
     Raises:
-        UnreadableInput: it is none, cannot be opened, or is UTF-16.
+        UnreadableInput: it is none, cannot be opened or read, or is UTF-16.
     """
     with open_evidence(folder, name) as stream:
         yield LogText(stream)
