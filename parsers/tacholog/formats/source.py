@@ -209,6 +209,11 @@ def not_a_file(path: Path) -> str | None:
     return f"not a file but a {kind}" if kind else None
 
 
+def would_wait(path: Path) -> str | None:
+    """Say what a path is, if to read it may wait for ever; ``None`` for a file, and for what a shell passes for ``<(...)``."""
+    return None if _HANDED_OVER.fullmatch(str(path)) else not_a_file(path)
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file that the user names. One that a manifest or a folder names is opened by `open_log_in`.
@@ -216,7 +221,7 @@ def open_log(path: Path) -> Iterator[LogText]:
     Raises:
         UnreadableInput: it cannot be opened or read, is no file but a named pipe or the like, or is UTF-16.
     """
-    if (wrong := not_a_file(path)) and not _HANDED_OVER.fullmatch(str(path)):
+    if wrong := would_wait(path):
         raise UnreadableInput(wrong)
     try:
         stream = path.open("rb")
