@@ -12,13 +12,17 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.unpacked import content_of
 
+from tacholog import evidence
 from tacholog.campaign.plan import read_plan
 from tacholog.compare.bands import read as read_bands
+from tacholog.dataset.cache import VARIABLE
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence, read_small_evidence
 from tacholog.formats.source import open_log_in
 from tacholog.runs.manifest import folders_below, read_host, read_manifest
+from tacholog.site.build import build_site
+from tacholog.site.stamp import read_stamp
 
 OUTSIDE = "topsecretoutside"
 RUN = Path(__file__).parent.parent / "docs" / "example" / "data" / "latency-udp"
@@ -227,3 +231,46 @@ def test_a_file_that_people_write_is_refused_if_it_is_far_too_large(place: Path)
 
     with pytest.raises(UnreadableInput, match="larger than 16 MiB"):
         read_small_evidence(place, "run.toml")
+
+
+#: A regular file that opens, and then says "Input/output error" to whoever reads its beginning, as a file on a disk that fails.
+FAILING = Path("/proc/self/mem")
+
+
+def test_a_file_that_cannot_be_read_on_is_told_as_a_file_that_cannot_be_opened() -> None:
+    for read in (lambda stream: stream.read(), lambda stream: stream.read(10), lambda stream: hashlib.file_digest(stream, "sha256")):
+        with pytest.raises(UnreadableInput, match="cannot be read: Input/output error"), open_evidence(FAILING.parent, FAILING.name) as stream:
+            read(stream)
+
+
+def test_a_log_that_cannot_be_read_on_costs_only_itself() -> None:
+    done = run_tacholog_text("parse", "--summary", FAILING, RUN / "perftest.log")
+
+    assert (done.returncode, done.stderr) == (2, f"tacholog: {FAILING}: cannot be read: Input/output error\n")
+    assert "perftest.log" in done.stdout
+
+
+@pytest.mark.site
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("published", [False, True])
+def test_a_site_is_built_although_one_of_its_logs_cannot_be_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool) -> None:
+    data, opened = tmp_path / "data", evidence._opened  # noqa: SLF001 - the disk
+    for name in ("good", "bad"):
+        run = shutil.copytree(RUN, data / name)
+        (run / "run.toml").write_text((run / "run.toml").read_text().replace("schema = 1\n", f"published = {str(published).lower()}\n"))
+
+    def opened_on_a_failing_disk(folder: Path, name: str) -> tuple[int, int]:
+        file, size_bytes = opened(folder, name)
+        if Path(folder) != data / "bad" or not name.endswith(".log"):
+            return file, size_bytes
+        os.close(file)
+        return os.open(FAILING, os.O_RDONLY), size_bytes
+
+    monkeypatch.setattr(evidence, "_opened", opened_on_a_failing_disk)
+    monkeypatch.setenv("TACHOLOG_PLOTLY", "full")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+
+    build_site([data], tmp_path / "site", tmp_path / "work")
+
+    assert read_stamp(tmp_path / "site").problems == 1
+    assert "cannot be read: Input/output error" in (tmp_path / "site/quality.html").read_text()

@@ -409,6 +409,38 @@ def test_a_full_disk_is_told_in_one_line(two: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "closed", "said"),
+    [
+        (("export", "--data", "data"), ">&-", "tacholog: cannot write: Bad file descriptor\n"),
+        (("formats",), ">&-", "tacholog: cannot write: Bad file descriptor\n"),
+        (("parse", "-"), "<&-", "tacholog: -: cannot be read: Bad file descriptor\n0 logs: 0 records, 0 broken and 0 unknown of 0 lines\n"),
+        (("export", "--data", "data"), ">&- 2>&-", ""),
+    ],
+)
+def test_a_stream_that_the_caller_closed_is_told_without_a_traceback(two: Path, words: tuple[str, ...], closed: str, said: str) -> None:
+    command = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-m", "tacholog", *words]
+    done = subprocess.run(command, cwd=two, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_what_is_written_with_a_closed_output_holds_nothing_that_was_meant_for_it(two: Path) -> None:
+    words = [sys.executable, "-m", "tacholog", "export", "--data", "data", "--output", "results.csv"]
+    usual = subprocess.run(words, cwd=two, capture_output=True, check=False).returncode
+    before = (two / "results.csv").read_bytes()
+    closed = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *words], cwd=two, check=False).returncode
+
+    assert (closed, (two / "results.csv").read_bytes()) == (usual, before)
+
+
+def test_a_folder_that_somebody_deleted_is_named_as_the_current_one(two: Path) -> None:
+    command = ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && "$@"', "sh", sys.executable, "-m", "tacholog", "export", "--data", "."]
+    done = subprocess.run(command, cwd=two, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: the current folder: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("host", "--output", "/proc/h.toml"), "tacholog: /proc/h.toml: No such file or directory\n"),

@@ -131,7 +131,8 @@ def _run(arguments: Sequence[str] | None) -> None:
     except OSError as error:
         place = error.filename2 or error.filename  # of a file that was to replace another one, that other one
         advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""
-        terminal.line(f"tacholog: {place or 'cannot write'}: {error.strerror or error}{advice}", err=True)
+        nameless = "the current folder" if isinstance(error, FileNotFoundError) else "cannot write"
+        terminal.line(f"tacholog: {place or nameless}: {error.strerror or error}{advice}", err=True)
         _give_up_output()
         sys.exit(USAGE)
 

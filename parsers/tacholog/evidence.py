@@ -8,13 +8,17 @@ A file that is exchanged between the check and its use can therefore not lead el
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tacholog.errors import UnreadableInput
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -32,7 +36,7 @@ _STEP_BYTES = 1 << 12  # Files that the kernel makes up have no size.
 
 
 def open_evidence(folder: Path, name: str) -> BinaryIO:
-    """Open a regular file of a folder for reading.
+    """Open a regular file of a folder for reading. That it cannot be read on, as on a disk that fails, raises UnreadableInput too.
 
     Args:
         folder: the folder of a run or of several runs. Links above it are followed, because the user named it.
@@ -41,7 +45,27 @@ def open_evidence(folder: Path, name: str) -> BinaryIO:
     Raises:
         UnreadableInput: the name leads out of the folder, a link is on the way, or there is no regular file that can be opened.
     """
-    return os.fdopen(_opened(folder, name)[0], "rb")
+    return io.BufferedReader(_Evidence(_opened(folder, name)[0]))
+
+
+class _Evidence(io.FileIO):
+    """An open file whose errors tell that it cannot be read, not that something cannot be written: they cost this file and no other."""
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    def readall(self) -> bytes:
+        try:
+            return super().readall()
+        except OSError as error:
+            raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> UnreadableInput:
+    return UnreadableInput(f"cannot be read: {error.strerror}")
 
 
 def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> bytes:
@@ -69,7 +93,7 @@ def read_evidence(folder: Path, name: str, most_bytes: int | None = None) -> byt
             piece = os.read(file, min(wanted, left))
         return b"".join(pieces)
     except OSError as error:
-        raise UnreadableInput(f"cannot be read: {error.strerror}") from error
+        raise _unreadable(error) from error
     finally:
         os.close(file)
 

@@ -7,6 +7,7 @@ whole, while a command runs. That covers messages of click, Sphinx and Python to
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any, TextIO, cast
 import click
 
 from tacholog.visible import drawn, drawn_in_line
+
+_IN, _OUT, _ERR = 0, 1, 2  # as every process has them
 
 
 class _SafeStream:
@@ -47,13 +50,32 @@ class _SafeStream:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Make hidden characters visible on standard output and standard error while the block runs."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast("TextIO", _SafeStream(direct(stream))) for stream in before)
+    """Make hidden characters visible on standard output and standard error while the block runs.
+
+    A stream that the caller closed (``>&-``) is one that cannot be read or written, as for other programs. Of errors nobody could be told.
+    """
+    _take_closed()
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin = sys.stdin or _stream(_IN, "r")
+    out, err = sys.stdout or _stream(_OUT, "w"), sys.stderr or _stream(_ERR, "w")
+    sys.stdout, sys.stderr = (cast("TextIO", _SafeStream(direct(stream))) for stream in (out, err))
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdin, sys.stdout, sys.stderr = before
+
+
+def _stream(number: int, mode: str) -> TextIO:
+    return cast("TextIO", open(number, mode, closefd=False))
+
+
+def _take_closed() -> None:
+    """Take the numbers of closed standard streams, or the next file that is opened gets one of them, and what a library prints is written there."""
+    for number, mode in ((_IN, os.O_WRONLY), (_OUT, os.O_RDONLY), (_ERR, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # It gets the lowest number that is free.
 
 
 def direct(stream: TextIO) -> TextIO:

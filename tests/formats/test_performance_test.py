@@ -339,6 +339,14 @@ def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
         ('"latency_n":998.0,', "", "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n":"998"', "an object of the list is garbled, or has not the members that the tool prints"),
+        # Written out, these have so many digits that nobody waits for them.
+        ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or has not the members that the tool prints"),
+        ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or has not the members that the tool prints"),
+        (
+            '"latency_mean":6.51230484968938e-05',
+            '"latency_mean":1e999999999999999999',
+            "an object of the list is garbled, or has not the members that the tool prints",
+        ),
     ],
 )
 def test_an_object_of_json_that_cannot_be_costs_only_itself(old: str, new: str, reason: str) -> None:

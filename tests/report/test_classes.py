@@ -6,7 +6,10 @@ import hashlib
 import json
 import re
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 import pytest
@@ -252,3 +255,39 @@ def test_pages_show_the_settings_of_all_transports_that_perftest_has(perftest: P
 
     assert {"congestion", "faults"} <= settings
     assert settings - {*PUBLIC_SETTINGS.split()} == set()
+
+
+def steps_of(call: Callable[[], object]) -> int:
+    """How many functions and generators of Python a call enters."""
+    entered = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(count)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+@pytest.mark.parametrize("table", ["options", "environment", "labels"])
+def test_twice_as_many_entries_take_twice_the_work(table: str) -> None:
+    def work(count: int) -> int:
+        text = json.dumps({f"zorkmid{number}": f"zorkmid{number}" for number in range(count)})
+        return steps_of(lambda: published_text(text, table, "open", one))
+
+    one = redactor()
+    work(1)
+
+    assert work(1200) < 3 * work(600)
+
+
+def test_entries_that_become_equal_get_the_first_number_that_is_free() -> None:
+    entries = {"zorkmid": "1", "grault": "2", "[…] 3": "3", "waldo": "4", "garply": "5"}
+
+    shown = json.loads(published_text(json.dumps(entries), "options", "open", redactor()) or "")
+
+    assert [name for name in shown if name != "variant"] == ["[…]", "[…] 2", "[…] 3", "[…] 4", "[…] 5"]

@@ -209,6 +209,30 @@ def test_a_page_that_somebody_changed_between_two_builds_is_made_again_although_
     assert page.read_text() == text
 
 
+@pytest.mark.site
+def test_pages_have_the_text_and_the_frame_of_today_although_the_clock_was_set_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site, prose = folder / "data", folder / "site", shutil.copytree(site_dir(), folder / "prose")
+    for module in ("tacholog.site.unchanged", "tacholog.site.whole"):
+        monkeypatch.setattr(f"{module}.site_dir", lambda: prose)
+    now, day_ns = time.time_ns, 86_400_000_000_000
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: now() + day_ns)
+        build_site([data], site, folder, SiteSettings(contact="https://example.org/yesterday"))
+    for page in site.rglob("*.html"):
+        os.utime(page, ns=(now() + day_ns, now() + day_ns))
+
+    settings = SiteSettings(contact="https://example.org/today")
+    build_site([data], site, folder, settings)
+    assert "https://example.org/today" in (site / "about.html").read_text()
+    frame = prose / "_templates/contents.html"
+    frame.write_text(f"{frame.read_text()}<!-- of today -->")
+    build_site([data], site, folder, settings)
+
+    build_site([data], folder / "first/site", folder / "first", settings)
+    assert "<!-- of today -->" in (site / "about.html").read_text()
+    assert differing(content(site), content(folder / "first/site")) == []
+
+
 def _fail(*_: object) -> None:
     raise OSError("no space left on device")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from tests.command import run_tacholog_text
 
 from tacholog.errors import UnreadableInput
-from tacholog.site.settings import read_settings
+from tacholog.site.settings import SiteSettings, read_settings
 
 
 @pytest.mark.parametrize("name", ["key.txt", "shadow", "linked.svg"])
@@ -52,3 +54,15 @@ def test_pages_and_mail_addresses_are_links(tmp_path: Path, url: str) -> None:
     (tmp_path / "site.toml").write_text(f"links = [{{title = 'a', url = '{url}'}}]\n")
 
     assert read_settings(tmp_path / "site.toml").links[0].url == url
+
+
+def test_settings_that_are_a_named_pipe_are_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "site.toml")
+
+    done = run_tacholog_text("report", str(tmp_path), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site"), timeout=60)
+
+    assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path / 'site.toml'}: not a file but a named pipe\n")
+
+
+def test_settings_may_be_nothing() -> None:
+    assert read_settings(Path(os.devnull)) == SiteSettings()

@@ -19,7 +19,7 @@ from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.site.script import shell_script, words_of
 from tacholog.slugs import path_slug, slug
-from tacholog.view.numerals import decimals, in_full, quantity, rounded, size, unit_shown, with_bound
+from tacholog.view.numerals import by_version, decimals, in_full, quantity, rounded, size, unit_shown, with_bound
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
 
@@ -238,3 +238,10 @@ def test_every_condition_has_words_and_every_metric_a_shown_unit() -> None:
     assert all(condition.meaning.endswith(".") for condition in CONDITIONS.values())
     assert all("_" not in unit_shown(metric.unit).sign for metric in METRICS.values())
     assert all(mark.sign and mark.title and mark.sentence.endswith(".") for mark in MARKS.values())
+
+
+def test_releases_of_any_number_of_digits_have_an_order() -> None:
+    long = "9" * 5000
+    releases = [f"1.{long}", "1.10", "1.\u0663", "1.02", f"2.{long}-rc1", f"2.{long}", f"1.1{long}"]
+
+    assert sorted(releases, key=by_version) == ["1.02", "1.\u0663", "1.10", f"1.{long}", f"1.1{long}", f"2.{long}-rc1", f"2.{long}"]

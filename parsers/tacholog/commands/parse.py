@@ -25,7 +25,7 @@ from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.held import HeldRecords
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import detect, format_named
-from tacholog.formats.source import LogText, open_log
+from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
 from tacholog.runs.stated import attributed, sized, stated
 from tacholog.schema.records import Record
@@ -91,7 +91,7 @@ def _logs(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
 @contextmanager
 def _opened(path: str) -> Iterator[LogText]:
     if path == STANDARD_INPUT:
-        yield LogText(sys.stdin.buffer)
+        yield text_of(sys.stdin.buffer)
     else:
         with open_log(Path(path)) as text:
             yield text

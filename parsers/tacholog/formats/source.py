@@ -209,21 +209,38 @@ def not_a_file(path: Path) -> str | None:
     return f"not a file but a {kind}" if kind else None
 
 
+def would_wait(path: Path) -> str | None:
+    """Say what a path is, if to read it may wait for ever; ``None`` for a file, and for what a shell passes for ``<(...)``."""
+    return None if _HANDED_OVER.fullmatch(str(path)) else not_a_file(path)
+
+
 @contextmanager
 def open_log(path: Path) -> Iterator[LogText]:
     """Open a log file that the user names. One that a manifest or a folder names is opened by `open_log_in`.
 
     Raises:
-        UnreadableInput: it cannot be opened, is no file but a named pipe or the like, or is UTF-16.
+        UnreadableInput: it cannot be opened or read, is no file but a named pipe or the like, or is UTF-16.
     """
-    if (wrong := not_a_file(path)) and not _HANDED_OVER.fullmatch(str(path)):
+    if wrong := would_wait(path):
         raise UnreadableInput(wrong)
     try:
         stream = path.open("rb")
     except OSError as error:
         raise UnreadableInput(f"cannot open: {error.strerror}") from error
     with stream:
-        yield LogText(stream)
+        yield text_of(stream)
+
+
+def text_of(stream: BinaryIO) -> LogText:
+    """Return the text of an open stream.
+
+    Raises:
+        UnreadableInput: it cannot be read, as a disk that fails, or is UTF-16.
+    """
+    try:
+        return LogText(stream)
+    except OSError as error:
+        raise UnreadableInput(f"cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -231,7 +248,7 @@ def open_log_in(folder: Path, name: str) -> Iterator[LogText]:
     """Open a log by its name in a folder, as evidence is opened: a regular file inside it, no link on the way.
 
     Raises:
-        UnreadableInput: it is none, cannot be opened, or is UTF-16.
+        UnreadableInput: it is none, cannot be opened or read, or is UTF-16.
     """
     with open_evidence(folder, name) as stream:
         yield LogText(stream)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -170,12 +170,13 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
     found: dict[str, str] = {}
+    numbered = _Numbered()
     for name, value in labels.items():
         known = redactor.identifier(name)[:_LABEL_NAME]
-        names = (known, *(f"{known[:_LABEL_NAME_KEPT]}-{number}" for number in range(2, len(labels) + 1)))
         shown = redactor.text(value)
         shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
-        found[next(name for name in names if name not in found)] = redactor.apart(shown, value)[:_LABEL_VALUE]
+        key = known if known not in found else numbered.free(f"{known[:_LABEL_NAME_KEPT]}-", found)
+        found[key] = redactor.apart(shown, value)[:_LABEL_VALUE]
     return found
 
 
@@ -215,10 +216,25 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
 def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
     found: dict[str, Any] = {}
+    numbered = _Numbered()
     for key, value in entries:
-        names = (key, *(f"{key} {number}" for number in range(2, len(found) + 2)))
-        found[next(name for name in names if name not in found)] = value
+        found[key if key not in found else numbered.free(f"{key} ", found)] = value
     return found
+
+
+class _Numbered:
+    """Finds names that are free, by numbers from 2 on. Of names that all became equal, each would try the numbers of all before it."""
+
+    def __init__(self) -> None:
+        self._tried: dict[str, int] = {}
+
+    def free(self, stem: str, taken: Container[str]) -> str:
+        """Return the first free name that a stem begins. What was taken must stay so."""
+        number = self._tried.get(stem, 1) + 1
+        while f"{stem}{number}" in taken:
+            number += 1
+        self._tried[stem] = number
+        return f"{stem}{number}"
 
 
 def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> Any:  # noqa: ANN401 - whatever TOML holds

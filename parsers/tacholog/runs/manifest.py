@@ -18,6 +18,7 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_small_evidence
+from tacholog.formats.source import would_wait
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
@@ -331,8 +332,10 @@ def read_toml(path: Path, kind: type[Content]) -> Content:
     """Read a TOML file that the user names. Use `read_evidence_toml` for files in a folder of runs.
 
     Raises:
-        UnreadableInput: it is missing, no TOML, or not of that kind; the message names file and key.
+        UnreadableInput: it is missing, no file, no TOML, or not of that kind; the message names file and key.
     """
+    if str(path) != os.devnull and (wrong := would_wait(path)):
+        raise UnreadableInput(f"{path}: {wrong}")
     try:
         return _decoded(path, path.read_bytes(), kind)
     except OSError as error:

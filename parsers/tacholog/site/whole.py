@@ -175,8 +175,8 @@ def _write_latest(into: Sources, dataset: Path, view: View) -> None:
 
 
 def _templates_of_directives() -> list[bytes]:
-    """Return the templates that directives fill in. Those of pages need no notice: a page whose text changed is read again."""
-    return [path.read_bytes() for path in sorted(templates_dir().glob("*.html.jinja"))]
+    """Return the templates of directives and of the theme. Those of pages need no notice: a page whose text changed is read again."""
+    return [path.read_bytes() for path in (*sorted(templates_dir().glob("*.html.jinja")), *sorted((site_dir() / "_templates").iterdir()))]
 
 
 def _menu(source: Path) -> list[str]:

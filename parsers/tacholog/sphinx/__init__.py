@@ -1,7 +1,8 @@
 """A Sphinx extension: tables, plots, scripts and machines from a Tacholog dataset, in the pages of any project.
 
-`directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `node` the HTML node, `assets` the style sheets
-and scripts, `theme` its compiled templates, `contents` its lists of headings, `scripts` the content security policy, `search` the search index.
+`directives` and `diffs` hold the directives, `store` the dataset and which page shows what of it, `texts` which text each page had, `node` the HTML
+node, `assets` the style sheets and scripts, `theme` its compiled templates, `contents` its lists of headings, `scripts` the content security policy,
+`search` the search index.
 The HTML itself is made in `tacholog.render`.
 
 In ``conf.py``::
@@ -49,6 +50,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
         scripts,
         search,
         store,
+        texts,
         theme,
         titles,
     )
@@ -61,6 +63,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("tacholog_other_folders", None, "", types=frozenset({str, type(None)}))
     app.add_config_value("tacholog_csp", default=False, rebuild="", types=frozenset({bool}))
     store.setup(app)
+    texts.setup(app)
     theme.setup(app)
     contents.setup(app)
     node.setup(app)
@@ -75,4 +78,4 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     scripts.setup(app)
     search.setup(app)
     titles.setup(app)
-    return {"version": version("tacholog"), "env_version": 3, "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": version("tacholog"), "env_version": 4, "parallel_read_safe": True, "parallel_write_safe": True}

@@ -137,4 +137,11 @@ def by_version(label: str) -> list[tuple[int, int, str]]:
 
 def natural(label: str) -> list[tuple[int, int, str]]:
     """Order labels as people do: 5.9 before 5.12."""
-    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
+    return [_number(part) if part.isdecimal() else (0, 0, part) for part in re.findall(r"\d+|\D+", label)]
+
+
+def _number(digits: str) -> tuple[int, int, str]:
+    """Order numbers of any length and script. Python makes no number of thousands of digits, because that takes quadratic time."""
+    plain = digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
+    plain = plain.lstrip("0")
+    return (1, len(plain), plain)
