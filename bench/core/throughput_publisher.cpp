@@ -219,7 +219,7 @@ private:
 
     void check_rate(const std::vector<Sent>& sent) {
         const auto wanted = side_.options.rate_per_s;
-        const auto slow = [&](const Sent& one) { return one.rate_per_s().value_or(*wanted) < 0.999 * *wanted; };
+        const auto slow = [&](const Sent& one) { return one.falls_short_of(*wanted, side_.options.duration_s); };
         if (wanted && std::any_of(sent.begin(), sent.end(), slow)) {
             side_.tell(Note{"generator limited: the publisher offered less than 99.9 % of the rate asked for"});
         }

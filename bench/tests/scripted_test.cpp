@@ -163,5 +163,24 @@ TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
     }
 }
 
+// A publisher that stands still from the middle of its time to behind its end leaves out what was due in between. Its
+// rate, until its last message, is the one that was asked for.
+TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
+    constexpr double duration_s = 5;
+    const auto sent_for = [](Nanoseconds time_ns) {
+        Sent sent;
+        sent.messages = 1 + static_cast<std::uint64_t>(time_ns / millisecond);
+        sent.first_ns = 1;
+        sent.last_ns = 1 + time_ns;
+        return sent;
+    };
+
+    EXPECT_TRUE(sent_for(2'500 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_EQ(sent_for(2'500 * millisecond).rate_per_s(), rate_per_s);
+    EXPECT_TRUE(sent_for(4'990 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_FALSE(sent_for(4'999 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_TRUE(sent_for(4'999 * millisecond).falls_short_of(1.002 * rate_per_s, duration_s));
+}
+
 }  // namespace
 }  // namespace tacholog
