@@ -77,6 +77,9 @@ public:
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
 
+    /// Whether it is an error of this channel, which names its peer.
+    bool concerns(const Error& error) const;
+
     int descriptor() const { return socket_.get(); }
 
     const Stop& stop() const { return *stop_; }
