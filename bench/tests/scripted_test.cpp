@@ -1,9 +1,13 @@
 // Counts and moments that the rig states, where a network or a host does what it does once in a while.
 #include <ctime>
+#include <future>
+#include <thread>
 
+#include "core/frames.hpp"
 #include "core/intake.hpp"
 #include "core/pacer.hpp"
 #include "core/writer.hpp"
+#include "tests/patience.hpp"
 #include "tests/scripted.hpp"
 
 namespace tacholog {
@@ -180,6 +184,98 @@ TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
     EXPECT_TRUE(sent_for(4'990 * millisecond).falls_short_of(rate_per_s, duration_s));
     EXPECT_FALSE(sent_for(4'999 * millisecond).falls_short_of(rate_per_s, duration_s));
     EXPECT_TRUE(sent_for(4'999 * millisecond).falls_short_of(1.002 * rate_per_s, duration_s));
+}
+
+// ---- one of several subscribers that takes long ----
+
+/// The channels between a publisher and two subscribers, whose other ends a test speaks for.
+struct TwoSubscribers {
+    TwoSubscribers() {
+        for (const char* name : {"sub1", "sub2"}) {
+            std::array<int, 2> ends{};
+            EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+            channels.emplace_back(Fd{ends[0]}, *stop).call_peer(name);
+            theirs.emplace_back(Fd{ends[1]}, *stop);
+        }
+    }
+
+    Result<Stop> stop = Stop::watch();
+    std::vector<Control> channels;
+    std::vector<Control> theirs;
+};
+
+/// Says what a subscriber says of each phase. Before the last one's counts, `before_counts` happens.
+template <typename Before>
+void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
+    ASSERT_TRUE(control.expect(FrameKind::open, plenty));
+    ASSERT_TRUE(control.send(OpenFrame{measured, "here"}.frame()));
+    ASSERT_TRUE(control.send({FrameKind::ready}));
+    ASSERT_TRUE(control.send({FrameKind::facts}));
+    ASSERT_TRUE(control.expect(FrameKind::ready, plenty));
+    for (const bool is_last : {false, true}) {
+        auto frame = control.receive(plenty);
+        while (frame && frame->kind == FrameKind::alive) frame = control.receive(plenty);
+        ASSERT_TRUE(frame);
+        if (is_last) before_counts();
+        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = 1}.frame()));
+    }
+}
+
+// It stood still, or has much to take; the others had given up by then, and their run failed.
+TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
+    Options options;
+    options.test = tacholog::Test::throughput;
+    options.audience.subscribers = 2;
+    options.warmup_s = 0;
+    options.duration_s = 0.01;
+    options.timeout_s = 0.2;
+    ScriptedSide scripted{options};
+    TwoSubscribers two;
+    Transport transport = scripted.side.transport;
+    transport.advertise_to_all = [](const Topic&, std::span<const std::string>) {
+        return Result<std::unique_ptr<Publisher>>{
+            std::make_unique<ScriptedPublisher>([](const Bytes&) { return true; })};
+    };
+    Monitor monitor{two.channels, Placement{}, limit_of(options)};
+    const Side side{.options = scripted.options,
+                    .transport = transport,
+                    .control = two.channels.front(),
+                    .log = nullptr,
+                    .subscribers = two.channels,
+                    .monitor = &monitor};
+    const Case measured{bytes_each, std::nullopt};
+    std::promise<bool> heard;
+    std::thread first{[&] {
+        play_subscriber(two.theirs[0], measured, [] {});
+        const auto frame = two.theirs[0].receive(plenty);
+        heard.set_value(frame && frame->kind == FrameKind::alive);
+    }};
+    std::thread second{
+        [&] { play_subscriber(two.theirs[1], measured, [&] { EXPECT_TRUE(heard.get_future().get()); }); }};
+
+    const auto arrived = run_throughput_publisher(side, measured);
+    two.channels.clear();
+    first.join();
+    second.join();
+
+    ASSERT_TRUE(arrived) << arrived.error().text;
+    EXPECT_EQ(*arrived, 4U);
+}
+
+TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
+    ScriptedSide scripted;
+    TwoSubscribers two;
+    const Side side{.options = scripted.options,
+                    .transport = scripted.side.transport,
+                    .control = two.channels.front(),
+                    .log = nullptr};
+    ASSERT_TRUE(two.theirs[0].send(PlacementFrame{}.frame()));
+    for (const Frame& frame : {RunFrame{1, ""}.frame(), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
+        ASSERT_TRUE(two.theirs[0].send(frame));
+
+    const auto done = run_subscriber(side);
+
+    EXPECT_TRUE(done) << done.error().text;
 }
 
 }  // namespace
