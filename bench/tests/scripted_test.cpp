@@ -92,6 +92,54 @@ TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
     EXPECT_FALSE(pacer.took_all_at_once());
 }
 
+// A broker's word on a message may come behind the answer to it. Such an answer was taken for one to nothing, and the
+// message for lost.
+TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    bool is_under_way = false;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        if (!is_under_way) answers.push_back(bytes);
+        is_under_way = !is_under_way;
+        return !is_under_way;
+    });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&] { return pop(answers); });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 5U);
+    EXPECT_EQ(pacer.answered(), 5U);
+    EXPECT_EQ(pacer.held_back(), 5U);
+    EXPECT_EQ(pacer.faults().lost + pacer.faults().duplicated, 0U);
+}
+
+// What a transport did not take within the phase may go out in the next one all the same.
+TEST(ScriptedPacer, AMessageThatWasNeverTakenIsNotMistakenForOneOfTheNextPhase) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    std::optional<Bytes> refused;
+    bool refuses = true;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        if (refuses) refused = bytes;
+        if (!refuses) answers.push_back(bytes);
+        return !refuses;
+    });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&] { return pop(answers); });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, millisecond, nanoseconds_per_second, false, goes_on));
+    ASSERT_TRUE(refused);
+    EXPECT_FALSE(pacer.took_all_at_once());
+    refuses = false;
+    answers.push_back(*refused);
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 5U);
+    EXPECT_EQ(pacer.answered(), 5U);
+    EXPECT_EQ(pacer.faults().duplicated, 0U);
+}
+
 // ---- what a subscriber takes ----
 
 Result<void> to_nobody(std::uint64_t) {
