@@ -159,6 +159,14 @@ std::optional<Error> Control::reason(Patience limit) {
     return stop_->requested() ? std::optional{Stop::error()} : std::nullopt;
 }
 
+bool Control::concerns(const Error& error) const {
+    const std::string& text = error.text;
+    const auto at = text.find(" " + peer_);
+    if (!text.starts_with("control channel: ") || at == std::string::npos) return false;
+    const auto behind = at + 1 + peer_.size();  // "sub1" is no part of "sub10"
+    return behind == text.size() || text[behind] == ' ' || text[behind] == ':';
+}
+
 Address Control::remote_address() const {
     Address address;
     socklen_t length = Address::room_bytes;

@@ -26,7 +26,7 @@ enum class FrameKind : std::uint16_t {
     open,        ///< OpenFrame
     ready,       ///< everything of this size is set up
     phase_end,   ///< PhaseEndFrame
-    alive,       ///< the publisher is at work, should none of its messages arrive
+    alive,       ///< the publisher is at work, should none of its messages arrive, or waits for another subscriber
     interval,    ///< IntervalFrame
     phase_done,  ///< PhaseDoneFrame, or OneWayDoneFrame of one-way latency
     size_end,    ///< the publisher is done with this case
@@ -46,7 +46,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 6;
+inline constexpr std::uint64_t protocol_version = 7;
 inline constexpr std::size_t most_numbers = 16;
 /// An agreement names every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
@@ -76,6 +76,9 @@ public:
 
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
+
+    /// Whether it is an error of this channel, which names its peer.
+    bool concerns(const Error& error) const;
 
     int descriptor() const { return socket_.get(); }
 

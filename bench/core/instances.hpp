@@ -28,12 +28,6 @@ public:
         return number;
     }
 
-    /// The next one is that behind the message at this place among all.
-    void go_on_behind(std::uint64_t place) {
-        key_ = (place + 1) % instances_;
-        round_ = (place + 1) / instances_;
-    }
-
     /// How many there have been, of all instances.
     std::uint64_t count() const { return round_ * instances_ + key_; }
 

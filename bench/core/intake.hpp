@@ -1,6 +1,7 @@
 // What a subscriber of a throughput or demand test takes from one publisher.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -56,8 +57,15 @@ public:
 
     bool complete() const { return end && sequence.lost(*end) == 0; }
 
-    /// A late message makes it smaller.
+    /// Before the newest message that came; what is on its way behind it is not lost. A late message makes it smaller.
     std::uint64_t lost_so_far() const { return sequence.next() > first ? sequence.lost(sequence.next()) : 0; }
+
+    /// Nothing more of the phase is to come.
+    void end_phase() {
+        next_first = std::max(*end, sequence.next());
+        sequence.settle(next_first);
+    }
+    std::uint64_t lost() const { return sequence.lost(next_first); }  ///< then
 
     Check sequence;
     std::uint64_t first = 0;

@@ -293,11 +293,11 @@ private:
     Nanoseconds duration_ns_ = 0;
 };
 
-/// Sends every new message back, with a payload of its own.
+/// Sends every message back, with a payload of its own. One that a later one has overtaken is late, and not lost; one
+/// that comes a second time is a duplicate: the answers say so.
 class Ponger {
 public:
-    Ponger(const Side& side, Channels channels)
-        : side_(side), channels_(std::move(channels)), numbers_(instances_of(side)) {}
+    Ponger(const Side& side, Channels channels) : side_(side), channels_(std::move(channels)) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
@@ -332,7 +332,6 @@ private:
         if (!*ping) return false;
         const auto message = read_message((*ping)->bytes(), side_.options.handling);
         const std::size_t bytes = (*ping)->bytes().size();
-        if (message.identified && !is_open_loop(side_.options) && !is_new(message.number)) return true;
         auto loan = channels_.publisher->loan(bytes);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
@@ -340,35 +339,8 @@ private:
         return true;
     }
 
-    /// Whether the message of a closed loop is here for the first time.
-    bool is_new(std::uint64_t number) {
-        if (number != expected_) [[unlikely]]
-            return is_new_out_of_turn(place_of(number, instances_of(side_)));
-        expected_ = numbers_.next();
-        return true;
-    }
-
-    /// One that a later one has overtaken is new, too: the publisher has given it up, but its answer says that it was
-    /// late, and not lost. Out of line, as it is no part of a round trip like all others.
-    [[gnu::noinline]] bool is_new_out_of_turn(std::uint64_t place) {
-        const std::uint64_t expected = place_of(expected_, instances_of(side_));
-        if (place < expected) return overtaken_.answered(place).has_value();
-        for (std::uint64_t missing = std::max(expected, place - std::min(place, most_overtaken)); missing < place;
-             ++missing)
-            overtaken_.add(missing, 0);
-        numbers_.go_on_behind(place);
-        expected_ = numbers_.next();
-        return true;
-    }
-
-    /// A closed loop gives up one message at a time; a number that is far off is no reason to remember all before it.
-    static constexpr std::uint64_t most_overtaken = 65536;
-
     const Side& side_;
     Channels channels_;
-    InTurn numbers_;
-    std::uint64_t expected_ = numbers_.next();  ///< of those before it, each has come or was overtaken
-    GivenUp overtaken_;
     std::atomic<bool> ended_{false};  ///< the publisher is done with this size
 };
 

@@ -51,6 +51,9 @@ public:
     /// Why the run is over, if a peer has said so while a phase lasted: its word is gone from the channel.
     Error explained(Error error) const;
 
+    /// How often a peer is to hear that this side is at work, so that it does not give up.
+    Nanoseconds alive_every_ns() const { return alive_every_ns_; }
+
     /// What its thread has used of the machine until the last phase's end.
     const Resources& used() const { return used_; }
 

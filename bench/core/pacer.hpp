@@ -97,7 +97,8 @@ private:
             if (!over) return over.error();
             if (*over) break;
         }
-        refused_last_ = pending_.has_value();
+        refused_last_ = pending_ && !is_counted_;
+        if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end, last_ns_);
@@ -113,6 +114,7 @@ private:
         intervals_.begin(start);
         idle_turns_ = 0;
         planned_ = plan_.due_before(end);
+        first_place_ = next_place_;
         sent_ = answered_ = unreadable_ = corrupted_ = held_back_ = 0;
         faults_ = {};
         from_send_.clear();
@@ -209,7 +211,8 @@ private:
             write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
             pending_.emplace(std::move(*loan));
             pending_since_ns_ = now_ns();
-            is_held_back_ = false;
+            is_held_back_ = is_counted_ = false;
+            outstanding_.sent(pending_since_ns_);
         }
         const auto handed_over = pending_->publish(Patience{0});
         if (!handed_over) return handed_over.error();
@@ -218,15 +221,20 @@ private:
             is_held_back_ = true;
             return false;
         }
-        if (is_held_back_) ++held_back_;
+        if (!is_counted_) count_sent();
         pending_.reset();
+        return true;
+    }
+
+    /// The pending message has been sent: the transport says so, or the answer to it.
+    void count_sent() {
+        is_counted_ = true;
+        if (is_held_back_) ++held_back_;
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
-        outstanding_.sent(pending_since_ns_);
         last_sent_ns_ = pending_since_ns_;
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
         ++next_place_;
         ++sent_;
-        return true;
     }
 
     Result<bool> take(Patience patience = Patience{0}) {
@@ -241,15 +249,16 @@ private:
             return true;
         }
         const std::uint64_t place = place_of(*message.number, instances_);
-        if (place < next_place_ - sent_) return true;  // late, or once more, from the phase before
+        if (place < first_place_) return true;  // late, or once more, from the phase before
         if (message.corrupted) ++corrupted_;
+        // A transport that waits for a broker's word on each message may hear the answer to it before.
+        if (pending_ && !is_counted_ && place == next_place_) count_sent();
         const auto answer = outstanding_.answered(place);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return true;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        const std::uint64_t index = place - (next_place_ - sent_);
-        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index));
+        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_));
         intervals_.record(last_ns_);
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
@@ -261,13 +270,15 @@ private:
     std::size_t instances_;
     double rate_per_s_ = 0;
     Plan plan_;
-    std::uint64_t planned_ = 0;     ///< messages of this phase
-    std::uint64_t sent_ = 0;        ///< those of them that were sent
-    std::uint64_t next_place_ = 0;  ///< among all messages
+    std::uint64_t planned_ = 0;      ///< messages of this phase
+    std::uint64_t sent_ = 0;         ///< those of them that were sent
+    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
+    std::uint64_t next_place_ = 0;   ///< behind those that were sent; the pending message has it
     Newest newest_;
     std::optional<Loan> pending_;  ///< of a transport that is full
     Nanoseconds pending_since_ns_ = 0;
     bool is_held_back_ = false;  ///< the transport has not taken it at once
+    bool is_counted_ = false;    ///< it is among those that were sent
     std::uint64_t held_back_ = 0;
     bool refused_last_ = false;  ///< one was never taken
     Nanoseconds first_sent_ns_ = 0;

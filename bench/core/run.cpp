@@ -16,6 +16,7 @@
 
 #include "core/child.hpp"
 #include "core/environment.hpp"
+#include "core/explained.hpp"
 #include "core/objections.hpp"
 #include "core/peer_watch.hpp"
 #include "core/reception.hpp"
@@ -39,27 +40,6 @@ Error with_origin_of_port(Error error, const Options& options) {
 void complain(const std::string& text) {
     // One write, so that two processes do not mix their lines.
     std::cerr << "perftest: " + text + "\n" << std::flush;
-}
-
-/// If a side has failed: tells those at the other end why, and finds out whether it is one of theirs or the user's
-/// doing.
-Result<void> explained(Result<void> done, std::span<Control> others) {
-    constexpr Patience last_words{200};
-    const auto told = [&](const Control& other) {
-        const std::string& text = done.error().text;
-        return text.starts_with(other.peer() + " gave up") || text.starts_with(other.peer() + " refused");
-    };
-    if (done) return done;
-    // They may be gone; then there is nobody to tell. The side that gave up first is not told: it would only repeat its
-    // own words.
-    for (Control& other : others) {
-        if (!told(other)) static_cast<void>(other.send({FrameKind::abort, {}, done.error().text}).has_value());
-    }
-    if (std::any_of(others.begin(), others.end(), told)) return done;
-    for (Control& other : others) {
-        if (const auto reason = other.reason(last_words)) return *reason;
-    }
-    return done;
 }
 
 /// 0 says that there is none.

@@ -374,6 +374,7 @@ Result<void> run_subscriber(const Side& given) {
     while (true) {
         auto next = side.control.receive(std::exchange(patience, side.limit()));
         if (!next) return next.error();
+        if (next->kind == FrameKind::alive) continue;
         if (next->kind == FrameKind::bye) return side.control.send({FrameKind::bye});
         if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};

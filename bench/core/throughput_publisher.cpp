@@ -219,7 +219,7 @@ private:
 
     void check_rate(const std::vector<Sent>& sent) {
         const auto wanted = side_.options.rate_per_s;
-        const auto slow = [&](const Sent& one) { return one.rate_per_s().value_or(*wanted) < 0.999 * *wanted; };
+        const auto slow = [&](const Sent& one) { return one.falls_short_of(*wanted, side_.options.duration_s); };
         if (wanted && std::any_of(sent.begin(), sent.end(), slow)) {
             side_.tell(Note{"generator limited: the publisher offered less than 99.9 % of the rate asked for"});
         }
@@ -233,6 +233,7 @@ private:
         if (const auto sent = side_.tell_all(end.frame()); !sent) return sent.error();
         std::vector<std::vector<PhaseDoneFrame>> counts(side_.subscribers.size());
         const Deadline deadline{side_.limit() + drain_allowance};
+        Nanoseconds next_alive_ns = now_ns() + side_.monitor->alive_every_ns();
         bool answers_come = true;
         while (true) {
             // Listens to all that owe something at once: one that dies now may be the one that another waits for.
@@ -252,9 +253,23 @@ private:
             if (!owing) count_arrived(counts);
             if (!owing) return writers_.size() > 1 ? counts.front() : first_of_each(counts);
             if (deadline.passed()) return side_.no_answer(*owing);
+            if (auto told = tell_who_is_done(counts, next_alive_ns); !told) return told.error();
             const timespec pause{0, 500'000};
             ::nanosleep(&pause, nullptr);
         }
+    }
+
+    /// Those that have told their counts wait for what comes next, no longer than the limit, while another may take
+    /// longer. That one is told nothing: it would hold it for a sign that more of its messages come.
+    Result<void> tell_who_is_done(const std::vector<std::vector<PhaseDoneFrame>>& counts, Nanoseconds& next_ns) {
+        const Nanoseconds now = now_ns();
+        if (now < next_ns) return {};
+        next_ns = now + side_.monitor->alive_every_ns();
+        for (std::size_t who = 0; who < counts.size(); ++who) {
+            if (counts[who].size() < writers_.size()) continue;
+            if (auto sent = side_.subscribers[who].send({FrameKind::alive}); !sent) return sent;
+        }
+        return {};
     }
 
     void count_arrived(const std::vector<std::vector<PhaseDoneFrame>>& counts) {

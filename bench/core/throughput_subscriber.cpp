@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/count_intervals.hpp"
 #include "core/instances.hpp"
 #include "core/intake.hpp"
 #include "core/probes.hpp"
@@ -28,8 +29,7 @@ public:
           demand_(measured.demand),
           messages_a_look_(messages_between_looks(payload_bytes_)),
           probes_(side.options.probe_every, instances_of(side)),
-          intervals_(side.intervals(most_counts_kept)),
-          records_(intervals_.records) {
+          intervals_(side.intervals(most_counts_kept)) {
         const Handling handling = side.options.handling;
         intakes_.emplace_back(std::move(channels.subscriber), check, handling);
         for (auto& subscriber : channels.more_subscribers)
@@ -55,14 +55,16 @@ private:
         // A run that failed shows what it had found until then, in a log of its own.
         if (auto collected = collect(); taken && !collected) return collected;
         if (!taken) return taken;
+        for (auto& intake : intakes_) intake.end_phase();
+        if (auto reported = report_rest(); !reported) return reported;
         for (std::size_t at = 0; at < intakes_.size(); ++at) finish(intakes_[at], at);
         return {};
     }
 
     void begin(bool measured) {
         for (auto& intake : intakes_) intake.begin_phase();
-        index_ = interval_received_ = interval_lost_ = 0;
-        interval_start_ns_ = 0;
+        intervals_.begin();
+        index_ = 0;
         measured_ = measured;
         heard_end_ = false;
         ended_ = false;
@@ -74,7 +76,7 @@ private:
             const auto taken = take_some();
             if (!taken) return taken.error();
             const Nanoseconds now = now_ns();
-            close_intervals(now);
+            if (*taken || !ended_) close_interval(now);  // behind the end, silence is no part of an interval
             if (*taken && now < next_pulse_ns_) continue;
             next_pulse_ns_ = now + pulse_ns;
             const auto over = silent_for_good(*taken, silence);
@@ -152,55 +154,65 @@ private:
             intakes_[at].end = at < heard_ends_.size() ? heard_ends_[at] : 0;
     }
 
-    /// Hands an interval over once it is over; goes on with it if the records are all out.
-    void close_intervals(Nanoseconds now) {
-        if (!measured_ || !begun(now) || now - interval_start_ns_ < intervals_.length_ns) return;
-        std::uint64_t received_so_far = 0;
-        std::uint64_t lost_so_far = 0;
+    /// Hands the current interval over once it is over. Intervals are counted from the first message.
+    void close_interval(Nanoseconds now) {
+        if (!measured_) return;
+        if (!intervals_.begun()) begin_intervals();
+        if (intervals_.is_over(now)) intervals_.hand_over(now, so_far());
+    }
+
+    void begin_intervals() {
+        Nanoseconds first_ns = 0;
         for (const auto& intake : intakes_) {
-            received_so_far += intake.sequence.received();
-            lost_so_far += intake.lost_so_far();
+            if (intake.first_ns > 0) first_ns = first_ns == 0 ? intake.first_ns : std::min(first_ns, intake.first_ns);
         }
-        // An interval's loss is never below nothing.
-        records_.current() = {now - interval_start_ns_, 0, received_so_far - interval_received_,
-                              lost_so_far - std::min(lost_so_far, interval_lost_)};
-        if (!records_.hand_over()) return;
-        interval_received_ = received_so_far;
-        interval_lost_ = lost_so_far;
-        interval_start_ns_ = now;
+        if (first_ns > 0) intervals_.first_came(first_ns);
+    }
+
+    CountIntervals::SoFar so_far() const {
+        CountIntervals::SoFar sum;
+        for (const auto& intake : intakes_) {
+            sum.received += intake.sequence.received();
+            sum.lost += intake.lost_so_far();
+        }
+        return sum;
     }
 
     /// Reports what was handed over: while the phase lasts on the monitor's thread, else behind it.
     Result<void> collect() {
-        while (const CountRecord* record = records_.oldest()) {
-            side_.tell(ThroughputInterval{payload_bytes_, index_, record->duration_ns, record->messages, record->lost,
-                                          demand_, side_.name});
-            const IntervalFrame interval{index_, record->duration_ns, record->messages, record->lost};
-            if (auto sent = side_.control.send(interval.frame(), side_.limit()); !sent) return sent;
-            ++index_;
-            records_.give_back();
+        while (const CountRecord* record = intervals_.oldest()) {
+            if (auto reported = report(*record); !reported) return reported;
+            intervals_.give_back();
         }
         return {};
     }
 
-    /// Whether anything has come; intervals are counted from then.
-    bool begun(Nanoseconds now) {
-        if (interval_start_ns_ > 0) return true;
-        interval_start_ns_ = now;
-        for (const auto& intake : intakes_) {
-            if (intake.first_ns > 0) interval_start_ns_ = std::min(interval_start_ns_, intake.first_ns);
-        }
-        if (interval_start_ns_ < now) return true;
-        interval_start_ns_ = 0;
-        return false;
+    Result<void> report(const CountRecord& record) {
+        side_.tell(ThroughputInterval{payload_bytes_, index_, record.duration_ns, record.messages, record.lost, demand_,
+                                      side_.name});
+        const IntervalFrame interval{index_++, record.duration_ns, record.messages, record.lost};
+        return side_.control.send(interval.frame(), side_.limit());
     }
 
-    void finish(Intake<Check>& intake, std::size_t at) {
-        auto& sequence = intake.sequence;
-        intake.next_first = std::max(*intake.end, sequence.next());
-        sequence.settle(intake.next_first);
+    /// Reports what is left behind the last interval, now that all of the phase is known.
+    Result<void> report_rest() {
+        if (!measured_) return {};
+        if (!intervals_.begun()) begin_intervals();
+        Nanoseconds last_ns = 0;
+        CountIntervals::SoFar total;
+        for (const auto& intake : intakes_) {
+            last_ns = std::max(last_ns, intake.last_ns);
+            total.received += intake.sequence.received();
+            total.lost += intake.lost();
+        }
+        const auto rest = intervals_.rest(last_ns, now_ns(), total);
+        return rest ? report(*rest) : Result<void>{};
+    }
+
+    void finish(const Intake<Check>& intake, std::size_t at) {
+        const auto& sequence = intake.sequence;
         const Nanoseconds duration = intake.last_ns - intake.first_ns;
-        Faults faults{sequence.lost(intake.next_first), sequence.duplicated(), sequence.reordered(), std::nullopt};
+        Faults faults{intake.lost(), sequence.duplicated(), sequence.reordered(), std::nullopt};
         const auto instances = heard(side_, sequence.heard());
         counts_.push_back({.received = sequence.received(),
                            .lost = faults.lost,
@@ -244,13 +256,9 @@ private:
     std::vector<std::uint64_t> heard_ends_;  ///< ...and what was said
     std::vector<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
     std::uint64_t frames_ = 0;               ///< that had come when the monitor was last asked
-    IntervalPlan intervals_;
-    HandOver<CountRecord> records_;
+    CountIntervals intervals_;
     Nanoseconds next_pulse_ns_ = 0;
-    Nanoseconds interval_start_ns_ = 0;
-    std::uint64_t index_ = 0;
-    std::uint64_t interval_received_ = 0;
-    std::uint64_t interval_lost_ = 0;
+    std::uint64_t index_ = 0;  ///< of the next interval that is reported
 };
 
 }  // namespace

@@ -23,6 +23,15 @@ struct Sent {
 
     Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
     std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
+
+    /// Whether this is less than 99.9 % of what was asked for. The rate ends with the last message: it does not show
+    /// that those behind it were never sent. One that is due as the phase ends may be missing.
+    bool falls_short_of(double wanted_per_s, double duration_s) const {
+        constexpr double enough = 0.999;
+        const double planned = wanted_per_s * duration_s;
+        return rate_per_s().value_or(wanted_per_s) < enough * wanted_per_s ||
+               static_cast<double>(messages + 1) < enough * planned;
+    }
 };
 
 class Writer {

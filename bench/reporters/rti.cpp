@@ -4,7 +4,8 @@
 // however few the samples. Each line ends in the blank before the CPU load that it does not show.
 //
 // The tool prints interval lines unless it is given -noPrintIntervals; here they come with --intervals. Its subscriber
-// has one a second, as here; its publisher has one for each answer, where perftest has one a second with the latest.
+// has one a second, as here, and none of what is left at the end; its publisher has one for each answer, where perftest
+// has one a second with the latest.
 // The dialect cannot say how many round trips there were, how many instances, duplicates and reordering, or how the run
 // ended. Batching is said by the banner alone, which goes to the user, for all sizes together.
 #include <ostream>
@@ -23,6 +24,7 @@ public:
     void write(const Config& config) override {
         const Options& options = config.options;
         intervals_ = options.intervals;
+        running_.has_whole_intervals(options);
         const bool latency = options.test == Test::latency;
         chatter_ << "Mode: " << (latency ? "LATENCY TEST (Ping-Pong test)" : "THROUGHPUT TEST") << "\n\n"
                  << "Perftest Configuration:\n"
@@ -56,7 +58,7 @@ public:
     }
 
     void write(const ThroughputInterval& interval) override {
-        if (!intervals_) return;
+        if (!intervals_ || !running_.is_whole(interval)) return;
         begin(interval.payload_bytes);
         running_.add(interval);
         const double rate = rate_within(interval.received, interval.duration_ns).value_or(0);

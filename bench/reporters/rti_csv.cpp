@@ -21,6 +21,7 @@ public:
 
     void write(const Config& config) override {
         intervals_ = config.options.intervals;
+        running_.has_whole_intervals(config.options);
         headers_ = !config.options.no_headers;
     }
 
@@ -35,7 +36,7 @@ public:
     }
 
     void write(const ThroughputInterval& interval) override {
-        if (!intervals_) return;
+        if (!intervals_ || !running_.is_whole(interval)) return;
         begin_throughput(interval.payload_bytes);
         running_.add(interval);
         const double rate = rate_within(interval.received, interval.duration_ns).value_or(0);

@@ -35,6 +35,11 @@ inline double megabits_per_s(double rate_per_s, std::size_t payload_bytes) {
 
 class RunningFigures {
 public:
+    void has_whole_intervals(const Options& options) { interval_ns_ = to_nanoseconds(options.interval_s); }
+
+    /// What is left at the end is not. In the mean of rates each counts the same, and that one may be of a moment.
+    bool is_whole(const ThroughputInterval& interval) const { return interval.duration_ns >= interval_ns_; }
+
     /// True if this is a size that has not been met yet: everything starts anew.
     bool begins(std::size_t payload_bytes) {
         if (payload_bytes_ == payload_bytes) return false;
@@ -62,6 +67,7 @@ public:
 
 private:
     std::size_t payload_bytes_ = 0;
+    Nanoseconds interval_ns_ = 0;  ///< how long one is to be
     double intervals_ = 0;
     double rates_ = 0;
 };

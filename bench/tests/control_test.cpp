@@ -6,7 +6,9 @@
 #include <array>
 #include <random>
 #include <thread>
+#include <vector>
 
+#include "core/explained.hpp"
 #include "tests/patience.hpp"
 
 namespace tacholog {
@@ -160,6 +162,69 @@ TEST_F(ControlTest, DifferentOptionsAreRefusedByName) {
 
     ASSERT_FALSE(greeted);
     EXPECT_NE(greeted.error().text.find("--sizes=16 here, --sizes=64 there"), std::string::npos);
+}
+
+// ---- why a run with several subscribers has failed ----
+
+/// A publisher's channels to three, whose other ends do what a test says.
+class ExplainedTest : public testing::Test {
+protected:
+    ExplainedTest() : stop_(Stop::watch()) {
+        for (const char* name : {"sub1", "sub2", "sub3"}) {
+            std::array<int, 2> ends{};
+            EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+            channels_.emplace_back(Fd{ends[0]}, *stop_).call_peer(name);
+            theirs_.emplace_back(Fd{ends[1]}, *stop_);
+        }
+    }
+
+    void gives_up(std::size_t who, const std::string& reason) {
+        ASSERT_TRUE(theirs_[who].send({FrameKind::abort, {}, reason}));
+        dies(who);
+    }
+    void dies(std::size_t who) { theirs_[who] = Control{Fd{}, *stop_}; }
+
+    std::string explanation(const std::string& seen) { return explained(Error{seen}, channels_).error().text; }
+
+    Result<Stop> stop_;
+    std::vector<Control> channels_;
+    std::vector<Control> theirs_;
+};
+
+TEST_F(ExplainedTest, WhoDiedIsNamedWhereTheTransportOnlySawThatSomebodyIsGone) {
+    dies(1);
+
+    EXPECT_EQ(explanation("publish on 127.0.0.1:5: the subscriber is gone"),
+              "control channel: sub2 closed the connection before the run was over "
+              "(publish on 127.0.0.1:5: the subscriber is gone)");
+    EXPECT_EQ(theirs_[0].reason(brief)->text.substr(0, 36), "the peer gave up: control channel: s");
+}
+
+// The publisher's end of the transport is closed before the others are told why.
+TEST_F(ExplainedTest, WhoGaveUpBecauseAnotherDiedIsNotToBlame) {
+    gives_up(0, "take from ring: the publisher is gone");
+    dies(1);
+
+    EXPECT_EQ(explanation("control channel: sub2 closed the connection before the run was over"),
+              "control channel: sub2 closed the connection before the run was over");
+    EXPECT_TRUE(explanation("publish: nobody is there").starts_with("control channel: sub2 closed"));
+}
+
+TEST_F(ExplainedTest, WhoGaveUpSaysWhyWhereNobodyDied) {
+    gives_up(2, "out of memory");
+
+    EXPECT_EQ(explanation("publish: nobody is there"), "sub3 gave up: out of memory");
+}
+
+TEST_F(ExplainedTest, WhoIsDoneIsNotTakenForDead) {
+    dies(0);  // it had said goodbye
+
+    EXPECT_EQ(explanation("control channel: no answer from sub3 within the time limit"),
+              "control channel: no answer from sub3 within the time limit");
+}
+
+TEST_F(ExplainedTest, WhereNobodySaysAnythingItIsWhatWasSeen) {
+    EXPECT_EQ(explanation("publish: no room"), "publish: no room");
 }
 
 TEST(Listener, APortInUseIsAnErrorWithItsName) {

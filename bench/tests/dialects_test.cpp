@@ -70,6 +70,18 @@ TEST(Rti, IntervalsOfThroughputAverageTheirRatesAndAddTheirCounts) {
               "  Lost:    12 (0.00%) \n");
 }
 
+// The tool's averages are means of whole seconds: the rate of the last few messages alone is none of them.
+TEST(Rti, WhatIsLeftBehindTheLastSecondIsNoIntervalOfThroughput) {
+    const ThroughputInterval second{1024, 0, 1'000'000'000, 572'288, 0, std::nullopt};
+    const ThroughputInterval rest{1024, 1, 1'000, 64, 3, std::nullopt};
+
+    for (const std::string dialect : {"rti", "rti-csv"}) {
+        const Config config = with_intervals(tacholog::Test::throughput);
+        EXPECT_EQ(written(dialect, config, second, rest, throughput()), written(dialect, config, second, throughput()))
+            << dialect;
+    }
+}
+
 TEST(Rti, AnotherSizeBeginsAnew) {
     const auto text = written("rti", with_intervals(tacholog::Test::throughput), throughput(),
                               ThroughputInterval{64, 0, 1'000'000'000, 5, 0, std::nullopt});

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "core/count_intervals.hpp"
 #include "tests/program.hpp"
 
 namespace tacholog {
@@ -120,6 +121,90 @@ TEST_P(EveryLatencyTest, HasEachSampleInOneInterval) {
 INSTANTIATE_TEST_SUITE_P(Load, EveryLatencyTest,
                          testing::Values("--test latency --answer-limit 0.01", "--test latency --rate 2000",
                                          "--test latency --rate 2000 --basis one-way"));
+
+class EveryCountingTest : public testing::TestWithParam<const char*> {};
+
+// So is every message, and every one that was lost: also those behind the last whole interval.
+TEST_P(EveryCountingTest, HasEachMessageInOneInterval) {
+    for (const std::string seconds : {"0.01", "0.1", "10"}) {
+        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
+                     seconds + " " + GetParam()};
+        ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
+        const std::string log = both.out();
+        const std::string kind = value(log, "config", "test");
+        EXPECT_EQ(sum_of(log, "interval", "received"), number(log, kind, "received")) << log;
+        EXPECT_EQ(sum_of(log, "interval", "lost"), number(log, kind, "lost")) << log;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Load, EveryCountingTest,
+                         testing::Values("--test throughput --rate 2000", "--test throughput --rate 2000 --instances 7",
+                                         "--test demand --demands 40 --recovery 20"));
+
+// ---- what a subscriber counts, interval by interval ----
+
+constexpr Nanoseconds second = nanoseconds_per_second;
+
+/// The messages, or what was lost, of each interval.
+std::vector<std::uint64_t> taken(CountIntervals& intervals, std::uint64_t CountRecord::* what) {
+    std::vector<std::uint64_t> all;
+    while (const CountRecord* record = intervals.oldest()) {
+        all.push_back(record->*what);
+        intervals.give_back();
+    }
+    return all;
+}
+
+/// Of a phase whose first message has come.
+struct Begun : CountIntervals {
+    Begun() : CountIntervals{{second, 8}} {
+        begin();
+        first_came(second);
+    }
+};
+
+// At the edge of an interval, a message is missing that comes a little later. What is lost later on was then counted,
+// and a stream that is out of order at every edge, and loses nothing, lost one message in each second interval.
+TEST(CountIntervals, AMessageThatWasOnlyLateIsNotCountedAsLostAgain) {
+    Begun intervals;
+    intervals.hand_over(2 * second, {99, 1});
+    intervals.hand_over(3 * second, {200, 0});
+    intervals.hand_over(4 * second, {299, 1});
+    intervals.hand_over(5 * second, {397, 3});
+
+    EXPECT_EQ(taken(intervals, &CountRecord::lost), (std::vector<std::uint64_t>{1, 0, 0, 2}));
+    EXPECT_FALSE(intervals.rest(5 * second, 6 * second, {397, 3}));
+}
+
+TEST(CountIntervals, WhatIsLeftAtTheEndLastsUntilTheLastMessage) {
+    Begun intervals;
+    intervals.hand_over(2 * second, {100, 0});
+    const auto rest = intervals.rest(2 * second + 300, 4 * second, {130, 7});
+
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(rest->duration_ns, 300);
+    EXPECT_EQ(rest->messages, 30U);
+    EXPECT_EQ(rest->lost, 7U);
+}
+
+TEST(CountIntervals, WhatIsLostBehindTheLastMessageIsLeftAtTheEnd) {
+    Begun intervals;
+    intervals.hand_over(2 * second, {100, 0});
+    const auto rest = intervals.rest(2 * second - 1, 2 * second + 200, {100, 7});
+
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(rest->duration_ns, 200) << "an interval lasts";
+    EXPECT_EQ(rest->messages, 0U);
+    EXPECT_EQ(rest->lost, 7U);
+}
+
+TEST(CountIntervals, WhereNothingCameThereIsNone) {
+    CountIntervals intervals{{second, 8}};
+    intervals.begin();
+
+    EXPECT_FALSE(intervals.is_over(INT64_MAX));
+    EXPECT_FALSE(intervals.rest(0, second, {0, 100}));
+}
 
 /// As by taskset: all that is started while this lives has one CPU.
 class OneCpu {

@@ -183,6 +183,20 @@ TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
         << swapped;
 }
 
+// Without an answer to it, a second copy on the way to the subscriber would never have been.
+TEST(Mock, AClosedLoopCountsSecondCopies) {
+    for (const std::string keys : {"", " --instances 7"}) {
+        const auto log = run_mock("--test latency --warmup 0 --duration 0.2 --set faults=duplicate=10" + keys);
+        const std::uint64_t doubled = number(log, "latency", "samples") / 10;
+
+        EXPECT_GT(doubled, 1U) << log;
+        EXPECT_LE(number(log, "latency", "duplicated"), doubled) << log;
+        EXPECT_GE(number(log, "latency", "duplicated") + 1, doubled) << "nobody listens any more to that of the last\n"
+                                                                     << log;
+        EXPECT_EQ(number(log, "latency", "lost") + number(log, "latency", "reordered"), 0U) << log;
+    }
+}
+
 // ---- a byte of the header or of the payload, each in turn, is changed ----
 
 constexpr std::uint64_t size = 64;

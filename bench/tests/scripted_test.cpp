@@ -1,9 +1,13 @@
 // Counts and moments that the rig states, where a network or a host does what it does once in a while.
 #include <ctime>
+#include <future>
+#include <thread>
 
+#include "core/frames.hpp"
 #include "core/intake.hpp"
 #include "core/pacer.hpp"
 #include "core/writer.hpp"
+#include "tests/patience.hpp"
 #include "tests/scripted.hpp"
 
 namespace tacholog {
@@ -88,6 +92,54 @@ TEST(ScriptedPacer, OnlyWhatWasSentWasHeldBack) {
     EXPECT_FALSE(pacer.took_all_at_once());
 }
 
+// A broker's word on a message may come behind the answer to it. Such an answer was taken for one to nothing, and the
+// message for lost.
+TEST(ScriptedPacer, AnAnswerThatIsFasterThanTheTransportsWordCounts) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    bool is_under_way = false;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        if (!is_under_way) answers.push_back(bytes);
+        is_under_way = !is_under_way;
+        return !is_under_way;
+    });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&] { return pop(answers); });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 5U);
+    EXPECT_EQ(pacer.answered(), 5U);
+    EXPECT_EQ(pacer.held_back(), 5U);
+    EXPECT_EQ(pacer.faults().lost + pacer.faults().duplicated, 0U);
+}
+
+// What a transport did not take within the phase may go out in the next one all the same.
+TEST(ScriptedPacer, AMessageThatWasNeverTakenIsNotMistakenForOneOfTheNextPhase) {
+    ScriptedSide scripted;
+    std::deque<Bytes> answers;
+    std::optional<Bytes> refused;
+    bool refuses = true;
+    auto publisher = std::make_unique<ScriptedPublisher>([&](const Bytes& bytes) {
+        if (refuses) refused = bytes;
+        if (!refuses) answers.push_back(bytes);
+        return !refuses;
+    });
+    auto subscriber = std::make_unique<ScriptedSubscriber>([&] { return pop(answers); });
+    Pacer pacer{scripted.side, {std::move(publisher), std::move(subscriber)}, bytes_each, rate_per_s};
+
+    ASSERT_TRUE(pacer.phase(rate_per_s, millisecond, nanoseconds_per_second, false, goes_on));
+    ASSERT_TRUE(refused);
+    EXPECT_FALSE(pacer.took_all_at_once());
+    refuses = false;
+    answers.push_back(*refused);
+    ASSERT_TRUE(pacer.phase(rate_per_s, 5 * millisecond, nanoseconds_per_second, false, goes_on));
+
+    EXPECT_EQ(pacer.sent(), 5U);
+    EXPECT_EQ(pacer.answered(), 5U);
+    EXPECT_EQ(pacer.faults().duplicated, 0U);
+}
+
 // ---- what a subscriber takes ----
 
 Result<void> to_nobody(std::uint64_t) {
@@ -161,6 +213,117 @@ TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
         EXPECT_GT(second_pulse_ns, first_pulse_ns);
         EXPECT_LE(sent.last_ns, first_pulse_ns) << batch_messages;
     }
+}
+
+// A publisher that stands still from the middle of its time to behind its end leaves out what was due in between. Its
+// rate, until its last message, is the one that was asked for.
+TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {
+    constexpr double duration_s = 5;
+    const auto sent_for = [](Nanoseconds time_ns) {
+        Sent sent;
+        sent.messages = 1 + static_cast<std::uint64_t>(time_ns / millisecond);
+        sent.first_ns = 1;
+        sent.last_ns = 1 + time_ns;
+        return sent;
+    };
+
+    EXPECT_TRUE(sent_for(2'500 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_EQ(sent_for(2'500 * millisecond).rate_per_s(), rate_per_s);
+    EXPECT_TRUE(sent_for(4'990 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_FALSE(sent_for(4'999 * millisecond).falls_short_of(rate_per_s, duration_s));
+    EXPECT_TRUE(sent_for(4'999 * millisecond).falls_short_of(1.002 * rate_per_s, duration_s));
+}
+
+// ---- one of several subscribers that takes long ----
+
+/// The channels between a publisher and two subscribers, whose other ends a test speaks for.
+struct TwoSubscribers {
+    TwoSubscribers() {
+        for (const char* name : {"sub1", "sub2"}) {
+            std::array<int, 2> ends{};
+            EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+            channels.emplace_back(Fd{ends[0]}, *stop).call_peer(name);
+            theirs.emplace_back(Fd{ends[1]}, *stop);
+        }
+    }
+
+    Result<Stop> stop = Stop::watch();
+    std::vector<Control> channels;
+    std::vector<Control> theirs;
+};
+
+/// Says what a subscriber says of each phase. Before the last one's counts, `before_counts` happens.
+template <typename Before>
+void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
+    ASSERT_TRUE(control.expect(FrameKind::open, plenty));
+    ASSERT_TRUE(control.send(OpenFrame{measured, "here"}.frame()));
+    ASSERT_TRUE(control.send({FrameKind::ready}));
+    ASSERT_TRUE(control.send({FrameKind::facts}));
+    ASSERT_TRUE(control.expect(FrameKind::ready, plenty));
+    for (const bool is_last : {false, true}) {
+        auto frame = control.receive(plenty);
+        while (frame && frame->kind == FrameKind::alive) frame = control.receive(plenty);
+        ASSERT_TRUE(frame);
+        if (is_last) before_counts();
+        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = 1}.frame()));
+    }
+}
+
+// It stood still, or has much to take; the others had given up by then, and their run failed.
+TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
+    Options options;
+    options.test = tacholog::Test::throughput;
+    options.audience.subscribers = 2;
+    options.warmup_s = 0;
+    options.duration_s = 0.01;
+    options.timeout_s = 0.2;
+    ScriptedSide scripted{options};
+    TwoSubscribers two;
+    Transport transport = scripted.side.transport;
+    transport.advertise_to_all = [](const Topic&, std::span<const std::string>) {
+        return Result<std::unique_ptr<Publisher>>{
+            std::make_unique<ScriptedPublisher>([](const Bytes&) { return true; })};
+    };
+    Monitor monitor{two.channels, Placement{}, limit_of(options)};
+    const Side side{.options = scripted.options,
+                    .transport = transport,
+                    .control = two.channels.front(),
+                    .log = nullptr,
+                    .subscribers = two.channels,
+                    .monitor = &monitor};
+    const Case measured{bytes_each, std::nullopt};
+    std::promise<bool> heard;
+    std::thread first{[&] {
+        play_subscriber(two.theirs[0], measured, [] {});
+        const auto frame = two.theirs[0].receive(plenty);
+        heard.set_value(frame && frame->kind == FrameKind::alive);
+    }};
+    std::thread second{
+        [&] { play_subscriber(two.theirs[1], measured, [&] { EXPECT_TRUE(heard.get_future().get()); }); }};
+
+    const auto arrived = run_throughput_publisher(side, measured);
+    two.channels.clear();
+    first.join();
+    second.join();
+
+    ASSERT_TRUE(arrived) << arrived.error().text;
+    EXPECT_EQ(*arrived, 4U);
+}
+
+TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
+    ScriptedSide scripted;
+    TwoSubscribers two;
+    const Side side{.options = scripted.options,
+                    .transport = scripted.side.transport,
+                    .control = two.channels.front(),
+                    .log = nullptr};
+    ASSERT_TRUE(two.theirs[0].send(PlacementFrame{}.frame()));
+    for (const Frame& frame : {RunFrame{1, ""}.frame(), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
+        ASSERT_TRUE(two.theirs[0].send(frame));
+
+    const auto done = run_subscriber(side);
+
+    EXPECT_TRUE(done) << done.error().text;
 }
 
 }  // namespace
