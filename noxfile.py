@@ -154,7 +154,8 @@ def long(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...], or check [NAME...] for the same few inputs as CI).
 
-    Names are those of formats and decoders; formats, core and mutations name all of a kind.
+    Names are those of formats and decoders; formats, core and mutations name all of a kind. histories edits runs between builds of their site,
+    and compares it with one that is built from nothing.
     """
     _install(session, "package", "fuzz", "tests")
     if _libfuzzer():
@@ -162,11 +163,14 @@ def fuzz(session: nox.Session) -> None:
     else:
         session.warn("LEFT OUT: the fuzzers of the core's wire decoders, because there is no clang with libFuzzer (Debian: clang libclang-rt-14-dev)")
     seconds, *names = session.posargs or ["600"]
-    if not names or set(names) - {"mutations"}:
-        session.run(_tool("python"), "tests/fuzz/run.py", seconds, *(name for name in names if name != "mutations"))
+    others = {"mutations", "histories"}
+    if not names or set(names) - others:
+        session.run(_tool("python"), "tests/fuzz/run.py", seconds, *(name for name in names if name not in others))
+    # Both by chance, so not in CI, where luck would decide whose change is red. The tests run a few histories, always the same.
     if "mutations" in names or (not names and seconds != "check"):
-        # By chance, so not in CI, where luck would decide whose change is red.
         session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "10"})
+    if "histories" in names or (not names and seconds != "check"):
+        session.run(_tool("python"), "-m", "tests.fuzz.histories", seconds)
 
 
 @nox.session(venv_backend="none", default=False, requires=["core"])

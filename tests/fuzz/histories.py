@@ -1,0 +1,223 @@
+"""Check that a site which is brought up to date again and again is the one that is built from nothing, whatever happened to its runs.
+
+``python -m tests.fuzz.histories SECONDS [SEED]`` runs one history after the other until the time is over. ``check`` instead of a number runs those
+of the tests (``tests/report/test_histories.py``). A history is a small folder of runs, with random edits between builds (``edits.py``).
+After each build, the two sites, their findings and what was printed are compared; sometimes also what ``publish``, ``export`` and ``diff`` make.
+
+The seed decides everything that happens in a history. After a difference, the edits are printed, and all files stay in
+``build/fuzz/histories/SEED``. ``python -m tests.fuzz.histories 0 SEED`` runs that history again.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+from tests.command import CLOCK_AHEAD_S, run_tacholog_text
+from tests.fuzz.edits import Root, added, edit, host_written
+from tests.fuzz.values import RELEASES
+
+from tacholog.dataset.cache import VARIABLE
+from tacholog.site.stamp import STAMP
+
+FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
+CHECK = "check"
+BUILDS = 8
+#: The seeds of the tests. What changes between the builds, in this order: a machine, and the path of a run; a log that keeps its size and time, and
+#: conditions; the key of the pseudonyms, manifests and privacy; a setting, and all paths.
+CHECKED = (57, 161, 184, 323)
+CHECKED_BUILDS = 4
+NOT_COMPARED = (STAMP, ".buildinfo.bak")  # the stamp also holds digests of paths, and its findings are compared apart
+DEPENDS_ON_CACHE = (" from the cache", "still the one")  # lines that are only about how much there was to do
+
+
+class Outcome(NamedTuple):
+    """What a command did: its exit code, the lines that it printed, and the files that it wrote."""
+
+    exit_code: int
+    lines: list[str]
+    files: dict[str, bytes]
+
+
+class History(NamedTuple):
+    """What happened: edits and builds in words, how many sites were compared, and the differences, after which it ended."""
+
+    events: list[str]
+    compared: int
+    differences: list[str]
+
+
+class Side(NamedTuple):
+    """One of the two that are compared, with files of its own: ``warm`` keeps what it knows between the builds, ``cold`` knows nothing."""
+
+    folder: Path
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache"
+
+    @property
+    def site(self) -> Path:
+        return self.folder / "site"
+
+    @property
+    def work(self) -> Path:
+        return self.folder / ".site-build"
+
+    def run(self, root: Root, *words: str | Path, writes: Path, ahead_s: int = 0) -> Outcome:
+        """Run a command on the side's own files. A clock that goes ahead makes the files older than those that are always read again."""
+        variables = {VARIABLE: str(self.cache), "TACHOLOG_PLOTLY": "full", CLOCK_AHEAD_S: str(ahead_s)} | root.key
+        done = run_tacholog_text(*words, cwd=root.folder, environment=variables)
+        printed = (done.stdout + done.stderr).replace(str(self.folder), "SIDE")
+        lines = [line for line in printed.splitlines() if not any(part in line for part in DEPENDS_ON_CACHE)]
+        return Outcome(done.returncode, lines, _content(writes))
+
+    def report(self, root: Root, ahead_s: int) -> Outcome:
+        """Build the site, or bring it up to date."""
+        outcome = self.run(root, "report", root.data, "--site", root.site_toml(), "--output", self.site, writes=self.site, ahead_s=ahead_s)
+        stamp = self.site / STAMP
+        if stamp.is_file():
+            found = msgspec.json.decode(stamp.read_bytes(), type=dict[str, object])
+            outcome.files[STAMP] = repr([found.get(key) for key in ("checks", "problems", "altered", "large")]).encode()
+        return outcome
+
+    def publish(self, root: Root, release: str, *options: str) -> Outcome:
+        """Publish the site beside those of before."""
+        to = self.folder / "published"
+        return self.run(root, "publish", self.site, "--release", release, "--output", to, "--incomplete", *options, writes=to)
+
+    def export(self, root: Root, form: str) -> Outcome:
+        """Export all numbers."""
+        to = self.folder / "exported"
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir()
+        return self.run(root, "export", "--data", root.data, "--format", form, "--output", to / "numbers", writes=to)
+
+    def diff(self, root: Root, old: str, new: str) -> Outcome:
+        """Compare two releases."""
+        return self.run(root, "diff", old, new, "--data", root.data, "--format", "json", writes=self.folder / "none")
+
+
+def run_history(seed: int, builds: int, folder: Path) -> History:
+    """Run a history in an empty folder, to its end or to the first difference."""
+    root = Root(folder, _dice(seed, "start"))
+    warm, cold = Side(folder / "warm"), Side(folder / "cold")
+    events, compared = [*(added(root) for _ in range(root.dice.randint(1, 4))), host_written(root)], 0
+    for number in range(builds):
+        root.dice = _dice(seed, number)  # New ones, because damage depends on files of which there are not always as many.
+        if number:
+            events += filter(None, [edit(root) for _ in range(root.dice.choice([1, 1, 1, 1, 2, 3]))])
+            if root.dice.random() < 0.15:
+                events.append(_damage(warm, root.dice))
+        for path in (cold.cache, cold.site, cold.work):
+            shutil.rmtree(path, ignore_errors=True)
+        outcomes = warm.report(root, root.dice.choice([0, 60, 60, 60])), cold.report(root, 0)
+        events.append(f"report {number}: exit code {outcomes[1].exit_code}")
+        is_built = STAMP in outcomes[1].files
+        differences = _differences(*outcomes, is_refused=not is_built)
+        compared += is_built
+        differences += _other_commands(root, warm, cold, is_built=is_built) if not differences else []
+        if differences:
+            return History(events, compared, differences)
+    return History(events, compared, [])
+
+
+def _other_commands(root: Root, warm: Side, cold: Side, *, is_built: bool) -> list[str]:
+    """Compare what other commands make of the runs and of the site."""
+    found, dice = [], root.dice
+    if is_built and dice.random() < 0.4:
+        release, options = dice.choice(["1.0", "1.1", "2.0", "old"]), dice.choice([(), ("--replace",)])
+        found += _differences(*(side.publish(root, release, *options) for side in (warm, cold)))
+    shutil.rmtree(cold.cache, ignore_errors=True)
+    if dice.random() < 0.2:
+        form = dice.choice(["csv", "json"])
+        found += _differences(*(side.export(root, form) for side in (warm, cold)))
+    if dice.random() < 0.2:
+        old, new = dice.choice([("0.3.0", "0.4.0"), dice.sample(RELEASES, 2)])
+        found += _differences(*(side.diff(root, old, new) for side in (warm, cold)))
+    return found
+
+
+def _differences(warm: Outcome, cold: Outcome, *, is_refused: bool = False) -> list[str]:
+    """Compare two outcomes. If no site could be built, the warm side says that it still has the former one."""
+    found = [f"an internal error: {line}" for line in (*warm.lines, *cold.lines) if line.startswith("Traceback")]
+    if warm.exit_code != cold.exit_code:
+        found.append(f"exit code {warm.exit_code}, from nothing {cold.exit_code}")
+    if is_refused:
+        return found
+    if warm.lines != cold.lines:
+        found.append(f"printed {warm.lines}, from nothing {cold.lines}")
+    names = warm.files.keys() | cold.files.keys()
+    return found + [f"differs: {name}" for name in sorted(names) if warm.files.get(name) != cold.files.get(name)]
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    """The files of a folder and its folders: their names may be those of systems."""
+    found = (path for path in folder.rglob("*") if path.name not in NOT_COMPARED)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
+
+
+def _damage(side: Side, dice: random.Random) -> str:
+    """Cut a file that the next build may rely on, change a bit of it, or delete it.
+
+    Files of the site are not deleted: without the one that marks the site as Tacholog's, the next build refuses the folder.
+    """
+    folder = dice.choice([side.cache, side.site, side.work])
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not files:
+        return f"nothing to damage in {folder.name}"
+    path, how = dice.choice(files), dice.choice(["cut", "changed"] if folder == side.site else ["cut", "changed", "deleted"])
+    content = bytearray(path.read_bytes())
+    if how == "deleted":
+        path.unlink()
+    elif how == "cut" or not content:
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+        path.write_bytes(content)
+    return f"{how}: {path.relative_to(side.folder).as_posix()}"
+
+
+def _dice(seed: int, when: object) -> random.Random:
+    return random.Random(f"{seed} {when}")  # noqa: S311 - not for secrets
+
+
+def _tell(seed: int, builds: int) -> bool:
+    """Run a history, print what came of it, and return whether there was no difference."""
+    folder = FOLDER / str(seed)
+    shutil.rmtree(folder, ignore_errors=True)
+    history = run_history(seed, builds, folder)
+    click.echo(f"history {seed}: {history.compared} sites of {builds} builds compared, {len(history.differences)} differences")
+    if history.differences:
+        click.echo("\n".join(["what happened:", *history.events, "the differences:", *history.differences, f"the files are in {folder}"]))
+    else:
+        shutil.rmtree(folder)
+    return not history.differences
+
+
+@click.command(help=__doc__)
+@click.argument("period", metavar="SECONDS|check")
+@click.argument("seed", type=int, required=False)
+def main(period: str, seed: int | None) -> None:
+    """Run histories, and exit with 1 after one with a difference."""
+    if period == CHECK:
+        are_equal = [_tell(seed, CHECKED_BUILDS) for seed in CHECKED]
+        sys.exit(not all(are_equal))
+    end = time.monotonic() + float(period)
+    seed = secrets.randbelow(10**6) if seed is None else seed
+    is_equal = _tell(seed, BUILDS)
+    while is_equal and time.monotonic() < end:
+        seed += 1
+        is_equal = _tell(seed, BUILDS)
+    sys.exit(not is_equal)
+
+
+if __name__ == "__main__":
+    main()
