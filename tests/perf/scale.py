@@ -66,7 +66,7 @@ def _ingest(folder: Path) -> Iterator[Row]:
         rows = max(rows, rows * LOG_BYTES // len(log.text(rows)))
         run = write_run(folder / "data" / "run", log.text(rows).encode(), format=log.format)
         size, path = (run / "some.log").stat().st_size, run / "some.log"
-        argv = ["export", "--data", str(run.parent), "--format", "parquet", "--jobs", "1", "--output", "x.parquet"]
+        argv = ["export", "--data", str(run.parent), "--format", "parquet", "--output", "x.parquet"]
         speed = size / (cost(argv, folder / "cache").cpu_s - start.cpu_s)
         goal = next((goal for begin, goal in GOALS.items() if name.startswith(begin)), OTHER_GOAL)
         yield Row(f"{name} to Parquet, a CPU-second", speed, "B/s", "goal", goal, Goal(">=", 1))
@@ -89,7 +89,7 @@ def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
     for count in (LOGS // 4, LOGS):
         root, cache = folder / str(count), folder / f"cache{count}"
         write_small_runs(root, range(count))
-        argv = ["export", "--data", str(root), "--format", "parquet", "--jobs", "1", "--output", "x.parquet"]
+        argv = ["export", "--data", str(root), "--format", "parquet", "--output", "x.parquet"]
         made[count] = cost(argv, cache), cost(argv, cache)
     more = LOGS - LOGS // 4
     for place, words, goal in ((0, "new", NEW_LOGS_PER_S), (1, "in the cache", CACHED_LOGS_PER_S)):
