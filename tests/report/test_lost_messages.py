@@ -69,6 +69,17 @@ def test_one_line_above_what_is_folded_names_the_largest_loss(tmp_path: Path) ->
     assert loss_line("Throughput", series_in(tmp_path / "whole"), Links("logs")) == ""
 
 
+def test_the_line_above_what_is_folded_names_what_the_worst_of_several_runs_lost(tmp_path: Path) -> None:
+    less = UDP.replace("received=9386 lost=39656", "received=19386 lost=29656")  # 60.5 %
+    for number, log in enumerate((less, UDP, less)):
+        add(tmp_path, str(number), log)
+
+    said = str(loss_line("Throughput", series_in(tmp_path), Links("logs")))
+
+    assert "up to 80.9\u00a0% of" in re.sub("<[^>]*>", "", said)
+    assert re.search(r'<a href="doc:logs/1/sub.log#L\d+:loss.total">80.9', said)
+
+
 def test_side_by_side_a_percentile_of_too_few_samples_is_told_from_what_nobody_measured(tmp_path: Path) -> None:
     for system in ("A", "B"):
         add(tmp_path, system, LATENCY.replace(" p99_ns=270591", ""), system)

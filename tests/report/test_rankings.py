@@ -428,12 +428,16 @@ def test_a_rate_with_much_loss_is_not_the_highest_where_another_series_lost_litt
     assert "16.2" not in table
 
 
-def test_a_best_number_names_the_release_and_beside_it_a_version_that_is_called_otherwise(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("release", "named"),
+    [("5.2", "5.2 (version 6.0.0)"), ("6.0.0", "6.0.0"), ("connext-6.0.0", "connext-6.0.0"), ("6.0.0.1", "6.0.0.1 (version 6.0.0)")],
+)
+def test_a_best_number_names_the_release_and_a_version_that_is_no_part_of_its_name(tmp_path: Path, release: str, named: str) -> None:
     log = (FORMATS / "rti/3.0.1-throughput-sub.log").read_text(encoding="utf-8")  # of Connext 6.0.0
-    add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release="5.2"))
+    add_run(tmp_path, "own", log, msgspec.structs.replace(rti("UDPv4 & SHMEM", published=False), release=release))
     table = str(overview(view_of(load([tmp_path])), page_index([["RTI Connext DDS", "UDPv4 & SHMEM", "rti/udpv4"]]), Links("logs")))
 
-    assert "64\u00a0B, 5.2 (version 6.0.0)<" in table
+    assert f"64\u00a0B, {named}<" in table
 
 
 def overview_of(members: Sequence[Compared]) -> str:

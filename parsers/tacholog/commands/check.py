@@ -112,8 +112,7 @@ def _complaints(dataset: Dataset) -> Iterator[str]:
         if row["status"] in ENDED_BADLY:
             yield f"{_what_ended(row, dataset)}: {row['status']}: {row['reason']}"
     yield from _disturbed(dataset)
-    unreadable = {Path(str(log)).stem for log in problems.loc[(problems["kind"] == UNREADABLE) & (problems["run"] == ""), "log"]}
-    for host in sorted(
-        set(dataset.runs["host"].dropna()) - dataset.hosts.keys() - unreadable
-    ):  # What cannot be read is named above, with the reason.
+    # A host file that cannot be read is named above, with the reason.
+    unreadable = {Path(str(file)).stem for file in problems.loc[(problems["kind"] == UNREADABLE) & (problems["run"] == ""), "log"]}
+    for host in sorted(set(dataset.runs["host"].dropna()) - dataset.hosts.keys() - unreadable):
         yield f"hosts/{host}.toml: missing, although a run names this host"

@@ -407,10 +407,9 @@ def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
     compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
     if {"worse", "inconclusive"} & {*fail_on}:
-        tested = any(report.counts[verdict] or report.loss_counts.get(verdict, 0) for verdict in TESTED)
-        compared = compared and (
-            tested or (not report.rows and not report.losses)
-        )  # If loss alone was asked for, and nothing was lost, none is more.
+        has_tests = any(report.counts[verdict] or report.loss_counts.get(verdict, 0) for verdict in TESTED)
+        nothing_lost = not report.rows and not report.losses  # Loss alone was asked for, and there is none that could be more.
+        compared = compared and (has_tests or nothing_lost)
     meant: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
     asked = any(report.counts[verdict] + report.loss_counts.get(verdict, 0) for name in fail_on for verdict in meant.get(name, ()))
     return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from tacholog.formats.kit import Broken, parse_json
 from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
@@ -31,7 +31,7 @@ SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
 ACCUMULATING = frozenset({"036a5f5"})  # Versions that never begin their latencies anew.
-_MOST_DIGITS = 400  # before or behind the point: the largest double, which stands where there was no message, has 309
+_MOST_DIGITS = 400  # Before or behind the point. The largest double, which stands where there was no message, has 309.
 _TELLING = 3  # Rows, before their counts are taken for a sum.
 _TWICE = 1.5  # Of a row's own messages: more than the rounding of their count, less than those of two rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
@@ -65,15 +65,15 @@ def _nanoseconds(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _seconds(value: Any) -> str | None:  # noqa: ANN401
-    return str(value * 1000) if _fits(value) else None
+    return str(value * 1000) if _is_of_usual_length(value) else None
 
 
 def _number(value: Any) -> str | None:  # noqa: ANN401
-    return str(value) if _fits(value) else _whole(value)
+    return str(value) if _is_of_usual_length(value) else _whole(value)
 
 
-def _fits(value: Any) -> bool:  # noqa: ANN401
-    """Whether it is a decimal number that computers print. `Decimal` has others: to write one out as a whole number takes hours, or all memory."""
+def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
+    """Whether it is a decimal number that a program could have measured. To write `Decimal("1e1000000")` out as a whole number takes hours."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tacholog.dataset.marking.quality import LOSS_LIMIT
-from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.tables.tables import Links, linked_number
-from tacholog.view.numerals import quantity, size
+from tacholog.render.html import NOTHING, Html, tag
+from tacholog.render.tables.tables import Links, linked_number, linked_value
+from tacholog.view.numerals import size
+from tacholog.view.results import ResultRow
 from tacholog.view.series import LOSS, Cell, Series
+
+
+def worst_run(cell: Cell) -> tuple[float, ResultRow]:
+    """Return the largest share that a run lost, and where that is stated. The cell is one that has a value."""
+    return max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
 
 
 def lost(cell: Cell, links: Links) -> Html:
@@ -19,7 +25,7 @@ def lost(cell: Cell, links: Links) -> Html:
 def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
     """Return one line on the largest loss of a test, to stand above what is folded; nothing if no rate carries the mark of it."""
     marked = [
-        (cell.value, at, cell, one)
+        (*worst_run(cell), at, one)
         for one in series
         if one.has_mark(LOSS)
         for at, cell in one.cells("loss", "total").items()
@@ -27,10 +33,11 @@ def loss_line(title: str, series: Sequence[Series], links: Links) -> Html:
     ]
     if not marked:
         return NOTHING
-    _, at, cell, worst = max(marked, key=lambda found: found[0])
+    most, result, at, worst = max(marked, key=lambda found: found[0])
     of_several = f"{worst.label}, " if len(series) > 1 else ""
     where = tag("span", f"{of_several}{size(at)}", class_="stat-size")
-    return tag("p", f"{title}: up to ", tag("strong", _share(cell, links)), " of the messages were lost (", where, ").", class_="tl-note tl-loss")
+    share = tag("strong", linked_value(most, result, "ratio", links))
+    return tag("p", f"{title}: up to ", share, " of the messages were lost (", where, ").", class_="tl-note tl-loss")
 
 
 def _is_lossy(cell: Cell) -> bool:
@@ -41,6 +48,4 @@ def _share(cell: Cell, links: Links) -> Html:
     """Return the median, or what the worst run lost, if the mark is of few runs: a median of 0 % beside the mark would look like a mistake."""
     if _is_lossy(cell):
         return linked_number(cell, "ratio", links, brief=True)
-    value, worst = max(((result.value, result) for result in cell.results if result.value is not None), key=lambda stated: stated[0])
-    link, words = links.to_line(worst), quantity(value, "ratio")
-    return tag("a", words, href=link) if link else join([words])
+    return linked_value(*worst_run(cell), "ratio", links)

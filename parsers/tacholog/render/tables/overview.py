@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tacholog.render.html import NOTHING, Html, join, tag
@@ -85,9 +86,11 @@ def best_number(members: Sequence[Compared], metric: str, unit: str, links: Link
 
 
 def _released(key: Mapping[str, object]) -> str | None:
-    """Return the release that the head of a column speaks of, and the version where it is called otherwise, as with a version of a library."""
-    release, version = (str(key[name]) if key[name] else None for name in ("release", "system_version"))
-    return f"{release} (version {version})" if release and version and release != version else release or version or None
+    """Return the release that the head of a column speaks of, and the version if its name does not have it: ``5.2 (version 6.0.0)``."""
+    release, version = (str(key[name]) if key[name] else "" for name in ("release", "system_version"))
+    if release and version and not re.search(rf"(?<![\w.]){re.escape(version)}(?![\w.])", release):
+        return f"{release} (version {version})"
+    return release or version or None
 
 
 def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:

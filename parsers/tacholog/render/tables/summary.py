@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
-from tacholog.render.tables.tables import Links, linked_number, linked_result
+from tacholog.render.tables.loss import worst_run
+from tacholog.render.tables.tables import Links, linked_number, linked_value
 from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
@@ -138,14 +139,13 @@ def _loss(series: Series, links: Links) -> Html:
     losses = _known(series, "loss", "total")
     if not losses:
         return esc("Loss is not stated.")
-    found = [(at, cell, result) for at, cell in losses.items() for result in cell.results if result.value is not None]
-    at, cell, worst = max(found, key=lambda each: each[2].value or 0.0)
-    if not worst.value:
+    most, worst, at, cell = max(((*worst_run(cell), at, cell) for at, cell in losses.items()), key=lambda found: found[0])
+    if not most:
         return esc("No message was lost.")
-    in_words, several = [" of the messages were lost (", _size(size(at)), ")."], cell.run_count > 1
-    if several and worst.value != cell.value:
-        in_words = [" of the messages were lost in a run (", _size(size(at)), ", ", tag("span", "median ", linked_number(cell, "ratio", links)), ")."]
-    return join(["Up to ", tag("strong", linked_result(worst, "ratio", links)), *in_words])
+    share = join(["Up to ", tag("strong", linked_value(most, worst, "ratio", links)), " of the messages were lost"])
+    if cell.run_count == 1 or most == cell.value:
+        return join([share, " (", _size(size(at)), ")."])
+    return join([share, " in a run (", _size(size(at)), ", median ", linked_number(cell, "ratio", links), ")."])
 
 
 def _runs(series: Series, cells: Sequence[Cell], links: Links) -> Html:

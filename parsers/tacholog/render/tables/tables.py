@@ -313,9 +313,9 @@ def _in_words(value: float, result: ResultRow, unit: str, links: Links, title: s
     return tag("a", text, href=link, title=title or None) if link else esc(text)
 
 
-def linked_result(result: ResultRow, unit: str, links: Links) -> Html:
+def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Html:
     """Return the number of one run for a sentence, linked to its line."""
-    return _in_words(result.value or 0.0, result, unit, links, "")
+    return _in_words(value, result, unit, links, "")
 
 
 def marks_of_cells(cells: Iterable[Cell]) -> list[str]:

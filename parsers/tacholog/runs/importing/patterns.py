@@ -37,7 +37,7 @@ _MOST_DIGITS = 18  # Such a number fits into 64 bits.
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}/]*)\}|[{}]|[^{}]+")
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_FIELDS = 64
-_PACKED = (".gz", ".xz", ".zst")
+_COMPRESSED = (".gz", ".xz", ".zst")  # endings of the kinds that `open_log` reads
 
 
 class Field(NamedTuple):
@@ -98,8 +98,8 @@ class Pattern(NamedTuple):
             The values by the names of their fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
         """
         found = self._match(path)
-        packed = next((ending for ending in _PACKED if path.endswith(ending)), None)
-        return self._match(path.removesuffix(packed)) if found is None and packed else found
+        ending = next((ending for ending in _COMPRESSED if path.endswith(ending)), None)
+        return self._match(path.removesuffix(ending)) if found is None and ending else found
 
     def _match(self, path: str) -> dict[str, str] | Disagreement | None:
         parts = path.split("/")
