@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.command import run_tacholog_text
 
-from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, cache_folder, key_of, packed
+from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, Unpacking, cache_folder, key_of, packed, packed_pieces, unpacked
 from tacholog.dataset.versions import code_digest, detection_digest, is_code_changed, reader_digest
 from tacholog.runs.manifest import LogFile, Manifest, write
 
@@ -52,7 +52,7 @@ def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
 
 def kept(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, tuple[bytes, int]]:
     """The content of the pack of each key, and its place there."""
-    return {key: (content, place) for content, wanted in cache.packs(kind, keys) for key, place in wanted}
+    return {key: (unpacked(content), place) for content, wanted in cache.packs(kind, keys) for key, place in wanted}
 
 
 KEYS = [key_of(str(number)) for number in range(6)]
@@ -297,6 +297,20 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
 
         assert len(found) >= 20
         assert found.items() <= values.items()
+
+
+@pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG, bytes(range(256)) * 5000])
+@pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
+def test_a_value_that_is_packed_in_pieces_is_unpacked_in_pieces(value: bytes, size: int) -> None:
+    value = value[: 100 * size]
+    content = packed_pieces((value[start : start + size] for start in range(0, len(value), size)), len(value))
+
+    assert unpacked(content) == value
+    unpacking = Unpacking(content)
+    taken = [bytes(unpacking.take(size)) for _ in range(0, len(value), size)]
+    assert b"".join(taken) == value
+    assert {len(piece) for piece in taken[:-1]} <= {size}
+    assert bytes(unpacking.take(1)) == b""
 
 
 def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:

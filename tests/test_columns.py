@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.long_logs import LONG_LOGS, LongLog
 
-from tacholog.dataset.columns import ColumnBuilder
+from tacholog.dataset.column_builder import ColumnBuilder
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
@@ -17,7 +18,7 @@ from tacholog.schema.records import Number, Record
 NEVER = 1_000_000
 
 
-def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], list[object], np.ndarray, np.ndarray]:
+def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], list[object], Any, Any]:
     scan, builder = Scan(LogText(io.BytesIO(text.encode())), log.format, run_lines), ColumnBuilder()
     for batch in scan.batches():
         if isinstance(batch, RecordBlock):
@@ -25,11 +26,11 @@ def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], l
         elif isinstance(batch.what, Record):
             builder.add(batch, batch.what)
     shapes, names, records, numbers = builder.finish()
-    return list(shapes), list(names), records, numbers
+    return list(shapes), list(names), np.stack(list(records)), np.stack(list(numbers))
 
 
 @pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # All samples of a log are one record.
-def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(name: str) -> None:
+def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log = LONG_LOGS[name]
     lines = log.text(120).splitlines(keepends=True)
     # A line that no block holds ends a run, so that blocks and single records take turns.
@@ -39,11 +40,19 @@ def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(na
     assert many[:2] == single[:2]
     assert np.array_equal(many[2], single[2])
     assert np.array_equal(many[3], single[3])  # Floats as bits: NaN is NaN.
+    monkeypatch.setattr("tacholog.dataset.column_builder.SMALL_NUMBERS", 0)  # All columns of a small log are one array, those of a large one are not.
+    for run_lines in (3, NEVER):
+        large = columns_of(log, text, run_lines)
+        assert large[:2] == single[:2]
+        assert np.array_equal(large[2], single[2])
+        assert np.array_equal(large[3], single[3])
 
 
+@pytest.mark.parametrize("small", [0, 1000])
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
-def test_records_that_were_found_late_stand_in_the_order_of_their_lines(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.columns._SORTED_RECORDS", at_once)
+def test_records_that_were_found_late_stand_in_the_order_of_their_lines(at_once: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.column_builder._SORTED_RECORDS", at_once)
+    monkeypatch.setattr("tacholog.dataset.column_builder.SMALL_NUMBERS", small)
     builder, expected = ColumnBuilder(), []
     # Each is a line, and how many numbers its record has. Two records stand on line 4.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):

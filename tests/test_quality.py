@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacholog.dataset.columns import ColumnBuilder, Columns, Shape, marks_of
+from tacholog.dataset.column_builder import ColumnBuilder
+from tacholog.dataset.columns import Columns, Shape, marks_of
 from tacholog.dataset.load import load
 from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.formats.reading import Event

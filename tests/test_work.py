@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 from tests.left_out import leave_out
 
-from tacholog.dataset.cache import Cache, Kind, packed
+from tacholog.dataset.cache import Cache, Kind, packed, unpacked
 from tacholog.dataset.distributions import Distribution
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
@@ -263,7 +263,7 @@ def test_the_cache_is_filled_with_the_same_bytes_by_one_process_and_by_several(t
 
 
 def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path) -> None:
-    sizes = [(number, 77_841_180 * number) for number in range(1, 2001)]
+    sizes = [(number, 77_841_180 * number) for number in range(1, 3001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
     content = "".join(lines).encode()
     (tmp_path / "data/run").mkdir(parents=True)
@@ -285,24 +285,37 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     pool.close()
 
 
-def test_a_pack_that_contradicts_itself_is_damaged() -> None:
-    content = encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None)))
-    heads, shapes, names, meanings, meaning, records, numbers, widths, words = msgspec.msgpack.decode(content)
-    right = {"heads": heads, "shapes": shapes, "names": names, "meanings": meanings, "meaning": meaning}
-    right |= {"records": records, "numbers": numbers, "widths": widths, "words": words}
+def head_and_words(content: bytes) -> tuple[list[Any], bytes]:
+    """What stands before the columns of a pack, and the columns."""
+    plain = unpacked(content)
+    size = int.from_bytes(plain[:8], "little")
+    return msgspec.msgpack.decode(plain[8 : 8 + size]), plain[8 + size :]
 
-    def pack_with(**changed: object) -> bytes:
-        return msgspec.msgpack.encode(list({**right, **changed}.values()))
+
+def pack_of(head: list[Any], words: bytes) -> bytes:
+    encoded_head = msgspec.msgpack.encode(head)
+    return packed(len(encoded_head).to_bytes(8, "little") + encoded_head + words)
+
+
+def test_a_pack_that_contradicts_itself_is_damaged() -> None:
+    head, words = head_and_words(encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))))
+    heads, shapes, names, meanings, meaning, records, numbers, widths = head
+    right = {"heads": heads, "shapes": shapes, "names": names, "meanings": meanings, "meaning": meaning}
+    right |= {"records": records, "numbers": numbers, "widths": widths}
+
+    def pack_with(words: bytes = words, **changed: object) -> bytes:
+        return pack_of(list({**right, **changed}.values()), words)
 
     assert (
         decoded(pack_with()).entry(2).columns.numbers.value.tolist()
         == entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))[2].columns.numbers.value.tolist()
     )
-    wrong: list[dict[str, object]] = [
+    wrong: list[dict[str, Any]] = [
         {"widths": widths[:-1]},
         {"widths": b""},
         {"widths": b"\x03" + widths[1:]},
         {"words": words[:-1]},
+        {"words": words + b"\0"},
         {"records": records[:-1]},
         {"records": [-1, 2, 2]},
         {"numbers": [0, *numbers[1:]]},
@@ -319,19 +332,18 @@ def test_a_pack_that_contradicts_itself_is_damaged() -> None:
 
 def test_what_another_process_sends_is_checked() -> None:
     (read,) = InThisProcess().submit(GOOD, lambda _place, _count: None).result()
-    content = encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None)))
-    *others, widths, words = msgspec.msgpack.decode(content)
-    shape, record = 3 * sum(widths[:2]), 3 * sum(widths[:6])  # where the shape of the first record and the record of the first number are
-    assert (widths[2], widths[6]) == (1, 1)
+    (*others, widths), words = head_and_words(encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))))
+    assert list(widths) == [0, 0, 0, 0, 0, 4, 0, 1, 8, 8, 0, 0, 0]  # 0: one value of eight bytes stands for all
+    shape, record = 2 * 8, 5 * 8 + 3 * 4  # where the shape of all records and the record of all numbers are
     assert len(checked(read.content)) == 3
 
-    for place, byte in ((shape, 1), (shape, 0xFF), (record, 3), (record, 0xFF)):
+    for place, byte in ((shape, 1), (shape + 7, 0xFF), (record, 3), (record + 7, 0xFF)):
         damaged = words[:place] + bytes([byte]) + words[place + 1 :]
         with pytest.raises(DamagedEntry):
-            checked(packed(msgspec.msgpack.encode([*others, widths, damaged])))
+            checked(pack_of([*others, widths], damaged))
     others[3] = [[[-1], others[3][0][1]]]
     with pytest.raises(DamagedEntry):
-        checked(packed(msgspec.msgpack.encode([*others, widths, words])))
+        checked(pack_of([*others, widths], words))
     for sent in (b"", b"\x01", b"\x02xyz", read.content[:-5], packed(b"no pack")):
         with pytest.raises(DamagedEntry):
             checked(sent)
@@ -341,11 +353,11 @@ def test_a_distribution_that_another_process_sent_damaged_is_noticed() -> None:
     with LATENCY.open("rb") as stream:
         entry = read_log(stream, Manifest(system="Sockets", logs=()), LogFile(file="a.log", sha256=""))
     assert [len(Distribution(one.packed)) for one in entry.head.histograms] == [566, 347]
-    assert len(checked(packed(encoded([entry])))) == 1
+    assert len(checked(encoded([entry]))) == 1
 
     entry.head.histograms[1].packed = entry.head.histograms[1].packed[:-1]
     with pytest.raises(DamagedEntry, match="a packed distribution is damaged"):
-        checked(packed(encoded([entry])))
+        checked(encoded([entry]))
 
 
 class Running(NamedTuple):

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tacholog.dataset.cache_file import APPLICATION, is_of_others
 
@@ -32,6 +32,9 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
@@ -46,6 +49,7 @@ _PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
 _WORTH_ZSTANDARD = 1 << 16  # Bytes. To begin with Zstandard takes longer than to pack or unpack a shorter value with zlib.
 _LEVEL = 1
+_PIECE_BYTES = 1 << 18
 _BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _Answer = TypeVar("_Answer")
 #: What `unpacked` raises of bytes that `packed` did not make.
@@ -98,7 +102,7 @@ class Cache:
         found: dict[bytes, bytes] = {}
         for some in _batches(keys):
             rows = self._ask(functools.partial(_select, kind, some)) or ()
-            found |= {key: value for key, stored in rows if (value := _unpacked(kind, key, stored)) is not None}
+            found |= {key: unpacked(value) for key, stored in rows if (value := _right(kind, key, stored)) is not None}
         return found
 
     def put(self, kind: Kind, entries: Mapping[bytes, bytes]) -> None:
@@ -108,7 +112,7 @@ class Cache:
             self._write(functools.partial(_insert, kind, rows))
 
     def packs(self, kind: Kind, keys: Iterable[bytes]) -> Iterator[tuple[bytes, list[tuple[bytes, int]]]]:
-        """Yield each pack that holds values with these keys: its content, unpacked, and which of the keys are at which of its places.
+        """Yield each pack that holds values with these keys: its content, still packed, and which of the keys are at which of its places.
 
         Only one is in memory at a time. A value whose pack is damaged is left out, and that pack is removed.
         """
@@ -121,7 +125,7 @@ class Cache:
                 stored = self._ask(functools.partial(_select_pack, kind, number))
                 if stored is None:
                     continue
-                if (content := _unpacked(kind, *stored)) is None:
+                if (content := _right(kind, *stored)) is None:
                     self._write(functools.partial(_delete_pack, kind, number))
                 elif found := [(key, place) for place, key in enumerate(_split(stored[0])) if rest.pop(key, _NOT_ASKED) is None]:
                     yield content, found
@@ -341,12 +345,20 @@ def packed(value: bytes) -> bytes:
     return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
 
 
-def _unpacked(kind: Kind, key: object, stored: object) -> bytes | None:
-    """Return the value that was stored; ``None`` if it is not what was stored under this key, or under these keys of a pack."""
+def packed_pieces(pieces: Iterable[ReadableBuffer], size_bytes: int) -> bytes:
+    """Return what `packed` makes of these bytes, one piece behind the other. If there are many, never all of them are in memory."""
+    if size_bytes < _WORTH_ZSTANDARD:
+        return packed(b"".join(pieces))
+    compressor = zstd.ZstdCompressor(_LEVEL)
+    return b"".join([_ZSTANDARD, *map(compressor.compress, pieces), compressor.flush()])
+
+
+def _right(kind: Kind, key: object, stored: object) -> bytes | None:
+    """Return the value that was stored, still packed; ``None`` if it is not what was stored under this key, or under these keys of a pack."""
     if not isinstance(key, bytes) or not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
         return None
     content = stored[_CHECKSUM_BYTES:]
-    return unpacked(content) if stored[:_CHECKSUM_BYTES] == _checksum(kind, key, content) else None
+    return content if stored[:_CHECKSUM_BYTES] == _checksum(kind, key, content) else None
 
 
 def unpacked(content: bytes) -> bytes:
@@ -355,6 +367,31 @@ def unpacked(content: bytes) -> bytes:
     if how == _ZLIB:
         return zlib.decompress(rest)
     return rest if how == _PLAIN else zstd.ZstdDecompressor().decompress(rest)
+
+
+class Unpacking:
+    """The bytes of which `packed` or `packed_pieces` made a content, piece by piece."""
+
+    def __init__(self, content: bytes) -> None:
+        """Begin at the first one."""
+        self._decompressor = zstd.ZstdDecompressor() if content[:1] == _ZSTANDARD else None
+        self._rest = memoryview(content)[1:] if self._decompressor else memoryview(unpacked(content))
+
+    def take(self, count: int) -> bytes | memoryview:
+        """Return the next bytes, so many of them; fewer at the end."""
+        decompressor = self._decompressor
+        if decompressor is None:
+            return self._taken(count)
+        pieces: list[bytes] = []
+        while count and not decompressor.eof and (self._rest or not decompressor.needs_input):
+            piece = decompressor.decompress(self._taken(_PIECE_BYTES) if decompressor.needs_input else b"", count)
+            pieces.append(piece)
+            count -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _taken(self, count: int) -> memoryview:
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken
 
 
 def _checksum(kind: Kind, key: bytes, content: bytes) -> bytes:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from tacholog.dataset.cache import Cache, Kind, Pack, packed
+from tacholog.dataset.cache import Cache, Kind, Pack, packed, unpacked
 
 _SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
 _STATE = struct.Struct("<QQQqq")
@@ -114,13 +114,14 @@ class FileDigests:
             else:
                 found[key] = digest
         if missing:
-            for content, _ in self._cache.packs(Kind.FILE, missing):
+            for pack, _ in self._cache.packs(Kind.FILE, missing):
+                content = unpacked(pack)
                 # What was kept together is mostly asked for together.
-                pack = {
+                kept = {
                     content[at : at + _DIGEST_BYTES]: content[at + _DIGEST_BYTES : at + _RECORD_BYTES] for at in range(0, len(content), _RECORD_BYTES)
                 }
-                found |= pack
-                self._hold(pack)
+                found |= kept
+                self._hold(kept)
         return found
 
     def _hold(self, pack: dict[bytes, bytes]) -> None:

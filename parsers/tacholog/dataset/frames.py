@@ -106,11 +106,11 @@ def dataset(rows: dict[str, list[Row]], results: pd.DataFrame, hosts: dict[str, 
 
 def results_frames(columns: Columns, places: Sequence[tuple[str, str]], log_of: Integers) -> Iterator[pd.DataFrame]:
     """Yield results as `results_frame` returns them, in frames of `FRAME_ROWS` rows: those of all rows take five times the memory of the columns."""
-    count = columns.number_words.shape[1]
+    count = columns.number_count
     for start in range(0, max(1, count), FRAME_ROWS):
-        numbers = columns.number_words[:, start : start + FRAME_ROWS]
-        first, last = (int(numbers[0, 0]), int(numbers[0, -1])) if count else (0, -1)  # The numbers are in the order of their records.
-        part = Columns(columns.shapes, columns.names, columns.record_words[:, first : last + 1], numbers)
+        numbers = [column[start : start + FRAME_ROWS] for column in columns.number_words]
+        first, last = (int(numbers[0][0]), int(numbers[0][-1])) if count else (0, -1)  # The numbers are in the order of their records.
+        part = Columns(columns.shapes, columns.names, [column[first : last + 1] for column in columns.record_words], numbers)
         yield results_frame(part, places, log_of[first : last + 1], first)
 
 

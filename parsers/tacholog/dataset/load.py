@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.dataset.assembly import Assembly, FoundRun
-from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed
+from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed, unpacked
 from tacholog.dataset.file_digests import FileDigests, SeenFile, digests_in
 from tacholog.dataset.frames import Dataset, Part, Row
 from tacholog.dataset.logs import Limits, Progress, open_named
@@ -104,7 +104,7 @@ def _parts(
         for number, (run, entries) in enumerate(fetching.runs(_listed(folders, work.cache, problems, wanted)), start=1):
             opened, host = partial(open_named, run.folder, named_by_user=False), hosts.get(run.manifest.host or "")
             held.append(FoundRun(run.run, run.folder, run.manifest, run.manifest_json, entries, opened, host))
-            held_numbers += sum(entry.columns.number_words.shape[1] for entry in entries)
+            held_numbers += sum(entry.columns.number_count for entry in entries)
             work.tell(number, len(folders))
             if most is not None and held_numbers >= most:
                 part = _assembled(held, published, folders)
@@ -216,7 +216,7 @@ def _kept_manifests(cache: Cache, keys: Iterable[bytes]) -> dict[bytes, bytes]:
     """Return the manifests that the cache keeps under these keys, each as JSON."""
     kept: dict[bytes, bytes] = {}
     for content, wanted in cache.packs(Kind.MANIFEST, keys):
-        manifests = _decode_manifests(content)
+        manifests = _decode_manifests(unpacked(content))
         kept |= {key: manifests[place] for key, place in wanted}
     return kept
 

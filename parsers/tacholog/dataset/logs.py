@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from tacholog.dataset.columns import NOT_STATED, ColumnBuilder, Columns, NumberArrays, RecordArrays, Shape, ShapeInLog, mark_bits
+from tacholog.dataset.column_builder import ColumnBuilder, ShapeInLog
+from tacholog.dataset.columns import NOT_STATED, Columns, Shape
 from tacholog.dataset.distributions import packed_bins
 from tacholog.dataset.work.entries import HistogramHead, LogEntry, LogHead, LogProblem
 from tacholog.errors import UnreadableInput
@@ -109,7 +110,7 @@ class _Reader:
             self._add_problem(0, ALTERED, "", altered_reason(account.sha256, self._entry.sha256))
         found = self._entry_of(account)
         if is_altered:
-            found.columns.numbers.marks[:] |= mark_bits(("altered",))
+            found.columns.add_marks(slice(None), ("altered",))
         return found
 
     def _read_results(self, text: LogText) -> Account:
@@ -183,7 +184,7 @@ class _Reader:
         shapes, names, record_words, number_words = self._columns.finish()
         columns = Columns([], names, record_words, number_words)
         if self._stated != StatedConditions():
-            self._complete_from_manifest(shapes, columns.records, columns.numbers, account)
+            self._complete_from_manifest(shapes, columns, account)
         columns.shapes = [_completed(shape, self._entry, account, self._stated) for shape in shapes]
         self._problems.sort(key=lambda problem: problem.line)
         status, reason = (account.status, account.reason) if self._entry.results else (None, None)
@@ -209,8 +210,9 @@ class _Reader:
         for histogram, parts in zip(self._histograms, self._bins, strict=True):
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
-    def _complete_from_manifest(self, shapes: list[ShapeInLog], records: RecordArrays, numbers: NumberArrays, account: Account) -> None:
+    def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
         """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
+        records, record_of = columns.records, columns.numbers.record
         found: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
             in_log = account.conditions(shape.run)
@@ -223,11 +225,11 @@ class _Reader:
                 if contradicted := contradictions(one, in_log, self._stated):
                     here = of_shape & (records.payload_bytes == size) if by_size else of_shape
                     found.append((int(here.argmax()), contradicted))
-                    numbers.marks[here[numbers.record]] |= mark_bits(("contradicted",))
+                    columns.add_marks(here[record_of], ("contradicted",))
             if measured and self._stated.payload_bytes is not None:
                 here = of_shape & (records.payload_bytes == NOT_STATED)
-                records.payload_bytes[here] = self._stated.payload_bytes
-                numbers.marks[here[numbers.record]] |= mark_bits(("size_from_manifest",))
+                columns.changeable("payload_bytes")[here] = self._stated.payload_bytes
+                columns.add_marks(here[record_of], ("size_from_manifest",))
         reported: set[Contradiction] = set()
         for first, contradicted in sorted(found, key=lambda pair: pair[0]):
             for contradiction in contradicted:

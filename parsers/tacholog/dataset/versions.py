@@ -16,7 +16,8 @@ _FORMATS = "tacholog.formats"
 _READERS = (
     f"{_FORMATS}.kit",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
-    *("tacholog.dataset.columns", "tacholog.dataset.distributions", "tacholog.dataset.work.entries", "tacholog.dataset.logs"),
+    *("tacholog.dataset.column_builder", "tacholog.dataset.columns", "tacholog.dataset.distributions"),
+    *("tacholog.dataset.logs", "tacholog.dataset.work.entries"),
 )
 
 

@@ -41,7 +41,7 @@ def mark_growing(columns: Columns, run_of: Integers) -> None:
     for members in groups((run_of[record], columns.records.shape[record], metric)):
         here = places[members]
         if _grows(columns, here):
-            numbers.marks[here] = (numbers.marks[here] | grows) & ~reference
+            columns.changeable("marks")[here] = (numbers.marks[here] | grows) & ~reference
 
 
 def _grows(columns: Columns, places: Integers) -> bool:
@@ -127,7 +127,7 @@ def mark_republished(columns: Columns, releases: Sequence[tuple[str, str] | None
     for same in equal.values():
         if len(same) > 1 and (len(sets[same[0]]) >= COINCIDENCE or are_bounds[same[0]]):
             marked[same] = True
-    numbers.marks[places[marked[of_release]]] |= mark_bits(("republished",))
+    columns.add_marks(places[marked[of_release]], ("republished",))
 
 
 def _figures(columns: Columns, places: Integers) -> Integers:

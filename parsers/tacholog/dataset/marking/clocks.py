@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns, mark_bits
+from tacholog.dataset.columns import BOUNDS, NOT_STATED, NUMBER_WIDTH, Columns
 from tacholog.dataset.frames import Row
 from tacholog.errors import UnreadableInput
 from tacholog.runs.clocks import CLOCK_FILE, NoWitness, clock_error_ns
@@ -44,7 +44,7 @@ class Clocks(msgspec.Struct, frozen=True):
         Returns:
             The line of the first latency that was taken away; ``None`` if none was.
         """
-        if (self.error_ns is None and self.refusal is None) or not columns.number_words.shape[1]:
+        if (self.error_ns is None and self.refusal is None) or not columns.number_count:
             return None
         records, numbers = columns.records, columns.numbers
         one_way = _flags(shape.conditions.basis == "one-way" for shape in columns.shapes)[records.shape]
@@ -52,9 +52,10 @@ class Clocks(msgspec.Struct, frozen=True):
         if not latency.any():
             return None
         if self.refusal is not None:
-            numbers.value[latency] = numbers.resolution[latency] = float("nan")
-            numbers.bound[latency] = BOUNDS.index("=")
-            numbers.marks[latency] |= mark_bits(("two_clocks",))
+            for name in ("value", "resolution"):
+                columns.changeable(name).view("float64")[latency] = float("nan")
+            columns.changeable("bound")[latency] = BOUNDS.index("=")
+            columns.add_marks(latency, ("two_clocks",))
             return int(records.line[numbers.record[latency.argmax()]])
         self._add_error(columns, latency)
         return None
@@ -73,13 +74,13 @@ class Clocks(msgspec.Struct, frozen=True):
         error_ns, numbers = self.error_ns or 0.0, columns.numbers
         spread = _flags(statistic == "std" for _, statistic in columns.names)[numbers.name]
         is_large = error_ns > _RELEVANT_SHARE * np.abs(numbers.value)
-        numbers.marks[latency & ~spread & is_large] |= mark_bits(("clock_error",))
+        columns.add_marks(latency & ~spread & is_large, ("clock_error",))
         if _ERROR not in columns.names:
             columns.names = [*columns.names, _ERROR]
         of_records = np.unique(numbers.record[latency])
         ends = np.searchsorted(numbers.record, of_records, side="right")
-        added = np.full((len(columns.number_words), len(of_records)), NOT_STATED)
-        columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
+        added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
+        columns.number_words = np.insert(np.stack(list(columns.number_words)), ends, added, axis=1)
         numbers = columns.numbers
         places = ends + np.arange(len(ends))
         numbers.record[places], numbers.name[places] = of_records, columns.names.index(_ERROR)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns, mark_bits
+from tacholog.dataset.columns import BOUNDS, NOT_STATED, Columns
 from tacholog.schema.conditions import Conditions
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ class _Table:
 
     def mark_numbers(self, mark: str, numbers: Flags) -> None:
         """Mark these numbers."""
-        self.numbers.marks[numbers] |= mark_bits((mark,))
+        if numbers.any():
+            self.columns.add_marks(numbers, (mark,))
 
 
 def samples_at_most(table: _Table) -> Floats:

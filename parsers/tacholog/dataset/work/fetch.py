@@ -209,14 +209,15 @@ class Fetching:
             try:
                 pack = decoded(content)
                 for key, place in wanted:
-                    for log in by_key[key]:
-                        log.found = self._within_limits(log, pack.entry(place))
+                    logs_of_key = by_key[key]
+                    for log in logs_of_key:
+                        log.found = self._within_limits(log, pack.entry(place, is_last=log is logs_of_key[-1]))
             except DamagedEntry:  # It is read again.
                 continue
 
     def _within_limits(self, log: _Log, found: LogEntry) -> LogEntry:
         """Return a kept entry, unless it is longer than what is to be read."""
-        refusal = self._limits.refusal(found.head.text_bytes, found.columns.number_words.shape[1]) if self._limits else None
+        refusal = self._limits.refusal(found.head.text_bytes, found.columns.number_count) if self._limits else None
         return lost_log(log.entry, UNREADABLE, refusal, found.head.format) if refusal else found
 
     def _task(self, log: _Log) -> LogTask:
@@ -251,7 +252,7 @@ def _taken(chunk: Sequence[_Log], promise: Promise) -> list[Pack]:
         if len(logs) < len(entries):
             raise DamagedEntry(_OTHER_LOGS)
         for place, log in enumerate(logs):
-            log.found = entries.entry(place)
+            log.found = entries.entry(place, is_last=True)
         packs.append(Pack([_key_to_keep(log) for log in logs], read.content))
     if next(waiting, None):
         raise DamagedEntry(_OTHER_LOGS)

@@ -20,7 +20,6 @@ from typing import IO
 import msgspec
 
 import tacholog
-from tacholog.dataset.cache import packed
 from tacholog.dataset.work.entries import ReadLogs, encoded
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
 from tacholog.dataset.work.worker import NUMBER_BYTES, Answer, send
@@ -87,7 +86,7 @@ class Pool:
                 ended_at = places[self._replace(len(places))]
                 attempts[ended_at] += 1
                 is_lost = attempts[ended_at] >= _ATTEMPTS or isinstance(error, _Hung)
-                one = ReadLogs(packed(encoded([lost(tasks[ended_at], str(error))]))) if is_lost else range(ended_at, ended_at + 1)
+                one = ReadLogs(encoded([lost(tasks[ended_at], str(error))])) if is_lost else range(ended_at, ended_at + 1)
                 waiting += [part for part in (range(ended_at + 1, places.stop), one, range(places.start, ended_at)) if part]
         return found
 

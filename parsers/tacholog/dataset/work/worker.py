@@ -14,7 +14,6 @@ from typing import IO
 
 import msgspec
 
-from tacholog.dataset.cache import packed
 from tacholog.dataset.work.entries import LogEntry, encoded
 from tacholog.dataset.work.tasks import LogTask, do
 from tacholog.garbage import collect_rarely, keep_freed
@@ -78,7 +77,7 @@ def main() -> None:
     speaker = _Speaker(answers, mmap.mmap(int(sys.argv[1]), NUMBER_BYTES))
     while (request := receive(sys.stdin.buffer)) is not None:
         entries = [speaker.read(place, task) for place, task in enumerate(decode(request))]
-        speaker.say(Answer(pack=packed(encoded(entries))))
+        speaker.say(Answer(pack=encoded(entries)))
 
 
 if __name__ == "__main__":
