@@ -41,9 +41,14 @@ class ShapeInLog(NamedTuple):
 class ColumnBuilder:
     """Makes columns of records that come one by one or in blocks."""
 
-    def __init__(self) -> None:
-        """Start without records."""
+    def __init__(self, new_column: Callable[[int], Integers] | None = None) -> None:
+        """Start without records.
+
+        Args:
+            new_column: makes a column of so many values for a large log, which is not filled yet; ``None``: anywhere in memory.
+        """
         self.number_count = 0
+        self._new_column = new_column or _new_column
         self.last_line_read = 0  # the first line of the latest record
         self._shapes: dict[ShapeInLog, int] = {}
         self._names: dict[Name, int] = {}
@@ -90,13 +95,13 @@ class ColumnBuilder:
         self._flush()
         parts, self._parts = self._parts, []
         firsts = list(accumulate([part.records for part in parts], initial=0))[:-1]
-        is_small = self.number_count < SMALL_NUMBERS
-        records = _words(RECORD_WIDTH, lambda place: [part.record_column(place) for part in parts], [(part.records,) for part in parts], is_small)
+        make = None if self.number_count < SMALL_NUMBERS else self._new_column
+        records = _words(RECORD_WIDTH, lambda place: [part.record_column(place) for part in parts], [(part.records,) for part in parts], make)
         numbers = _words(
             NUMBER_WIDTH,
             lambda place: [part.number_column(place, first) for part, first in zip(parts, firsts, strict=True)],
             [part.shape_of_numbers for part in parts],
-            is_small,
+            make,
         )
         if (np.diff(records[0]) < 0).any():
             _sort_by_lines(records, numbers)
@@ -227,33 +232,37 @@ def _of_names(pieces: list[int] | list[int | Integers]) -> _Piece:
     return first if isinstance(first, int) and all(isinstance(piece, int) and piece == first for piece in pieces) else pieces
 
 
-def _words(width: int, pieces_of: Callable[[int], list[_Piece]], shapes: Sequence[tuple[int, ...]], is_small: bool) -> Words:
+def _new_column(count: int) -> Integers:
+    import numpy as np
+
+    return np.empty(count, dtype=np.int64)
+
+
+def _words(width: int, pieces_of: Callable[[int], list[_Piece]], shapes: Sequence[tuple[int, ...]], make: Callable[[int], Integers] | None) -> Words:
     """Put columns together.
 
     Args:
         width: how many columns there are.
         pieces_of: returns the pieces of one of them, one for each part.
         shapes: of each part: how many rows it has, or how many records and how many numbers each of them has.
-        is_small: whether they are to be one array.
+        make: makes a column of so many values; ``None``: they are to be one array.
     """
     import numpy as np
 
     ends = list(accumulate(map(math.prod, shapes), initial=0))
-    if not is_small:
-        return [_column(pieces_of(place), shapes, ends) for place in range(width)]
+    if make:
+        return [_column(pieces_of(place), shapes, ends, make) for place in range(width)]
     words = np.empty((width, ends[-1]), dtype=np.int64)
     for place, column in enumerate(words):
         _fill(column, pieces_of(place), shapes, ends)
     return words
 
 
-def _column(pieces: Sequence[_Piece], shapes: Sequence[tuple[int, ...]], ends: Sequence[int]) -> Integers:
+def _column(pieces: Sequence[_Piece], shapes: Sequence[tuple[int, ...]], ends: Sequence[int], make: Callable[[int], Integers]) -> Integers:
     """Put one column together, which is not empty."""
-    import numpy as np
-
     if isinstance(first := pieces[0], int) and all(isinstance(piece, int) and piece == first for piece in pieces):
         return one_value(first, ends[-1])
-    column = np.empty(ends[-1], dtype=np.int64)
+    column = make(ends[-1])
     _fill(column, pieces, shapes, ends)
     return column
 

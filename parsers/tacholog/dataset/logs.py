@@ -54,7 +54,12 @@ def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
 
 
 def read_log(
-    stream: BinaryIO, manifest: Manifest, entry: LogFile, limits: Limits | None = None, heard: Callable[[int], object] | None = None
+    stream: BinaryIO,
+    manifest: Manifest,
+    entry: LogFile,
+    limits: Limits | None = None,
+    heard: Callable[[int], object] | None = None,
+    new_column: Callable[[int], Integers] | None = None,
 ) -> LogEntry:
     """Read a log that a manifest lists. If it cannot be read, it has no results and one problem.
 
@@ -64,8 +69,9 @@ def read_log(
         entry: the log in the manifest.
         limits: how much is read.
         heard: is told how many more bytes of text are read now.
+        new_column: makes the columns of a large log: see `ColumnBuilder`.
     """
-    reader = _Reader(manifest, entry, limits, heard)
+    reader = _Reader(manifest, entry, limits, heard, ColumnBuilder(new_column))
     try:
         return reader.read(stream)
     except UnreadableInput as error:
@@ -85,14 +91,16 @@ def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = No
 class _Reader:
     """Reads one log."""
 
-    def __init__(self, manifest: Manifest, entry: LogFile, limits: Limits | None, heard: Callable[[int], object] | None) -> None:
-        """Prepare to read."""
+    def __init__(
+        self, manifest: Manifest, entry: LogFile, limits: Limits | None, heard: Callable[[int], object] | None, columns: ColumnBuilder
+    ) -> None:
+        """Prepare to read into columns that are empty yet."""
         self.format = entry.format
         self.kind_if_lost = UNREADABLE
         self.text_bytes = 0
         self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
         self._stated = stated(manifest)
-        self._columns = ColumnBuilder()
+        self._columns = columns
         self._problems: list[LogProblem] = []
         self._histograms: list[HistogramHead] = []
         self._bins: list[list[Integers]] = []  # the parts of each

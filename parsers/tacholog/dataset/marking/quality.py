@@ -119,20 +119,27 @@ class _Table:
     def _exact_values(self) -> Floats:
         import numpy as np
 
-        return np.where(self.numbers.bound == BOUNDS.index("="), self.numbers.value, np.nan)
+        are_exact = self.numbers.bound == BOUNDS.index("=")
+        return self.numbers.value if are_exact.all() else np.where(are_exact, self.numbers.value, np.nan)
 
     def _of_number(self, metric: str, statistic: str, column: Floats) -> Floats:
         import numpy as np
 
         found = np.full(len(self.records.line), np.nan)
+        places = self.places(metric, statistic)[::-1]  # Backwards: of two numbers of one name the first counts.
+        found[self.numbers.record[places]] = column[places]
+        return found
+
+    def places(self, metric: str, statistic: str) -> Integers:
+        """The places of all numbers of this name."""
+        import numpy as np
+
         code = self.codes.get((metric, statistic))
         if code is None:
-            return found
+            return np.zeros(0, dtype=np.int64)
         if code not in self._places:
-            self._places[code] = np.flatnonzero(self._names == code)[::-1]
-        places = self._places[code]
-        found[self.numbers.record[places]] = column[places]  # Backwards: of two numbers of one name the first counts.
-        return found
+            self._places[code] = np.flatnonzero(self._names == code)
+        return self._places[code]
 
     def of_shapes(self, values: Sequence[object], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
         """Return for each record the value of its shape."""
@@ -195,6 +202,11 @@ class _Table:
         if numbers.any():
             self.columns.add_marks(numbers, (mark,))
 
+    def mark_places(self, mark: str, places: Integers) -> None:
+        """Mark the numbers at these places."""
+        if len(places):
+            self.columns.add_marks(places, (mark,))
+
 
 def samples_at_most(table: _Table) -> Floats:
     """Return how many samples are behind each latency record: the number that it states, else the most that there can be.
@@ -219,11 +231,16 @@ def samples_at_most(table: _Table) -> Floats:
 def _undersampled(table: _Table) -> None:
     import numpy as np
 
-    shares = [1 - float(statistic[1:]) / 100 if metric == "latency" and statistic.startswith("p") else np.nan for metric, statistic in table.codes]
-    if np.isnan(shares).all():
+    percentiles = [statistic for metric, statistic in table.codes if metric == "latency" and statistic.startswith("p")]
+    if not percentiles:
         return
-    beyond = samples_at_most(table)[table.numbers.record] * np.array(shares, dtype=float)[table.numbers.name]
-    table.mark_numbers("undersampled", beyond < SAMPLES_BEYOND * (1 - 1e-9))
+    samples, enough = samples_at_most(table), SAMPLES_BEYOND * (1 - 1e-9)
+    fewest = np.fmin.reduce(samples, initial=np.inf)
+    for statistic in percentiles:
+        share = 1 - float(statistic[1:]) / 100
+        if fewest * share < enough:  # Else no record has too few for it.
+            places = table.places("latency", statistic)
+            table.mark_places("undersampled", places[samples[table.numbers.record[places]] * share < enough])
 
 
 def _timeouts(table: _Table) -> None:

@@ -191,12 +191,12 @@ def _least_width(column: Integers) -> int:
 class EntryPack:
     """What many logs gave, of which each is taken out by its place."""
 
-    def __init__(self, head: bytes, columns: Unpacking | None = None, own: Sequence[LogEntry] | None = None) -> None:
+    def __init__(self, head: bytes, columns: Unpacking | Sequence[Integers] | None = None, own: Sequence[LogEntry] | None = None) -> None:
         """Decode a pack.
 
         Args:
             head: what stands before its columns.
-            columns: its columns; ``None`` if the entries that it was made of are here.
+            columns: its columns, or the bytes of which they are read; ``None`` if the entries that it was made of are here.
             own: those entries.
 
         Raises:
@@ -244,8 +244,8 @@ class EntryPack:
         except (msgspec.DecodeError, ValueError) as error:
             raise DamagedEntry(str(error)) from error
 
-    def _read_columns(self, columns: Unpacking) -> None:
-        """Take the columns of all logs out of their bytes."""
+    def _read_columns(self, columns: Unpacking | Sequence[Integers]) -> None:
+        """Take the columns of all logs out of their bytes, unless they are there."""
         import numpy as np
 
         found = self._found
@@ -255,11 +255,12 @@ class EntryPack:
         if len(found.widths) != _COLUMNS or not _WIDTHS.issuperset(found.widths) or max(found.meaning, default=-1) >= len(self._meanings):
             raise DamagedEntry("its columns are none")
         records, numbers = (sum(of_logs) for of_logs in counts)
-        self._records, self._numbers = _read(columns, found.widths[:RECORD_WIDTH], records), _read(columns, found.widths[RECORD_WIDTH:], numbers)
+        read = _read(columns, found.widths, records, numbers) if isinstance(columns, Unpacking) else columns
+        if [len(column) for column in read] != [records] * RECORD_WIDTH + [numbers] * NUMBER_WIDTH:
+            raise DamagedEntry(_OTHER_SIZE)
+        self._records, self._numbers = [*read[:RECORD_WIDTH]], [*read[RECORD_WIDTH:]]
         is_large = len(self) == 1 and numbers >= SMALL_NUMBERS
         self._joined = None if is_large else (np.stack(self._records), np.stack(self._numbers))
-        if columns.take(1):
-            raise DamagedEntry(_OTHER_SIZE)
         self._ends = list(zip(*(pairwise(accumulate(of_logs, initial=0)) for of_logs in counts), strict=True))
 
     def check_codes(self) -> None:
@@ -295,10 +296,17 @@ class EntryPack:
 
 
 class ReadLogs(NamedTuple):
-    """What was read of several logs: a pack as it is kept, and the same decoded where it was read in this process."""
+    """What was read of several logs.
+
+    Attributes:
+        content: a pack, as it is kept.
+        own: the same decoded, where it was read in this process.
+        columns: its columns, where another process that read one large log shares them; else none.
+    """
 
     content: bytes
     own: EntryPack | None = None
+    columns: Sequence[Integers] = ()
 
     def pack(self) -> EntryPack:
         """Return the pack.
@@ -306,7 +314,7 @@ class ReadLogs(NamedTuple):
         Raises:
             DamagedEntry: another process sent bytes that are none.
         """
-        return self.own or checked(self.content)
+        return self.own or checked(self.content, self.columns)
 
 
 def read_here(entries: Sequence[LogEntry]) -> ReadLogs:
@@ -315,8 +323,19 @@ def read_here(entries: Sequence[LogEntry]) -> ReadLogs:
     return ReadLogs(found.packed(), EntryPack(found.head, own=entries))
 
 
-def decoded(content: bytes) -> EntryPack:
+def large_columns(entries: Sequence[LogEntry]) -> list[Integers]:
+    """Return the columns of these entries, if they are of one large log; else none."""
+    if len(entries) != 1 or entries[0].columns.number_count < SMALL_NUMBERS:
+        return []
+    return [*entries[0].columns.record_words, *entries[0].columns.number_words]
+
+
+def decoded(content: bytes, shared: Sequence[Integers] = ()) -> EntryPack:
     """Return the pack that `encoded` made these bytes of.
+
+    Args:
+        content: the bytes.
+        shared: its columns, where they are in memory already; else none.
 
     Raises:
         DamagedEntry: they are none, or its columns contradict each other.
@@ -324,29 +343,38 @@ def decoded(content: bytes) -> EntryPack:
     try:
         columns = Unpacking(content)
         head = columns.take(int.from_bytes(columns.take(_WORD_BYTES), "little"))
-        return EntryPack(bytes(head), columns)
+        return EntryPack(bytes(head), shared or columns)
     except (*CompressionErrors, OverflowError) as error:
         raise DamagedEntry(str(error)) from error
 
 
-def checked(content: bytes) -> EntryPack:
+def checked(content: bytes, shared: Sequence[Integers] = ()) -> EntryPack:
     """Return the pack that another process sent.
+
+    Args:
+        content: its bytes.
+        shared: its columns, where they are in memory already; else none.
 
     Raises:
         DamagedEntry: the bytes are none, its columns contradict each other, or refer to what is not there.
     """
-    found = decoded(content)
+    found = decoded(content, shared)
     found.check_codes()
     found.check_distributions()
     return found
 
 
-def _read(columns: Unpacking, widths: bytes, count: int) -> list[Integers]:
-    """Read columns with so many values each. One with the same value in all rows has it in memory once."""
+def _read(columns: Unpacking, widths: bytes, records: int, numbers: int) -> list[Integers]:
+    """Read the columns of so many records and numbers. One with the same value in all rows has it in memory once.
+
+    Raises:
+        DamagedEntry: there are fewer or more values.
+    """
     import numpy as np
 
     found: list[Integers] = []
-    for width in widths:
+    for place, width in enumerate(widths):
+        count = records if place < RECORD_WIDTH else numbers
         if width == _ONE_VALUE:
             found.append(np.broadcast_to(_values(columns, _WORD_BYTES, min(count, 1)), count))
             continue
@@ -355,6 +383,8 @@ def _read(columns: Unpacking, widths: bytes, count: int) -> list[Integers]:
             piece = column[start : start + _PIECE_VALUES]
             piece[:] = _values(columns, width, len(piece))
         found.append(column)
+    if columns.take(1):
+        raise DamagedEntry(_OTHER_SIZE)
     return found
 
 

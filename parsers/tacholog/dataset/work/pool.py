@@ -21,6 +21,7 @@ import msgspec
 
 import tacholog
 from tacholog.dataset.work.entries import ReadLogs, encoded
+from tacholog.dataset.work.shared_columns import borrowed
 from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
 from tacholog.dataset.work.worker import NUMBER_BYTES, Answer, send
 
@@ -93,7 +94,7 @@ class Pool:
     def _read_part(self, tasks: Sequence[LogTask], places: range, heard: Heard) -> ReadLogs:
         """Read the logs at these places in the process of this thread."""
         part = [tasks[place] for place in places]
-        return ReadLogs(self._process().read(part, lambda place, count: heard(places[place], count)))
+        return self._process().read(part, lambda place, count: heard(places[place], count))
 
     def _process(self) -> _Process:
         """Return the process of this thread."""
@@ -167,8 +168,8 @@ class _Process:
         self._patience_s = patience_s
         self._rest = bytearray()
 
-    def read(self, tasks: Sequence[LogTask], heard: Heard) -> bytes:
-        """Return what these logs give, as a pack.
+    def read(self, tasks: Sequence[LogTask], heard: Heard) -> ReadLogs:
+        """Return what these logs give.
 
         Raises:
             _Died: the process ended, or said nothing for too long.
@@ -181,7 +182,7 @@ class _Process:
             if answer.heard_bytes:
                 heard(answer.place, answer.heard_bytes)
         writer.join()
-        return answer.pack
+        return ReadLogs(answer.pack, columns=borrowed(self.id, answer.columns))
 
     def place(self) -> int:
         """Return which log of the latest request it was reading."""

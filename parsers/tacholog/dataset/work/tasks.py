@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -15,6 +15,9 @@ from tacholog.dataset.work.entries import LogEntry, ReadLogs, read_here
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import UNREADABLE
+
+if TYPE_CHECKING:
+    from tacholog.dataset.columns import Integers
 
 #: Is told the place of a log in its chunk, and how many more bytes of its text are read now.
 Heard = Callable[[int, int], object]
@@ -63,13 +66,19 @@ class Readers(Protocol):
         """Read no more."""
 
 
-def do(task: LogTask, heard: Callable[[int], object]) -> LogEntry:
-    """Read a log, and return its entry."""
+def do(task: LogTask, heard: Callable[[int], object], new_column: Callable[[int], Integers] | None = None) -> LogEntry:
+    """Read a log, and return its entry.
+
+    Args:
+        task: the log.
+        heard: is told how many more bytes of its text are read now.
+        new_column: makes its columns if it is large: see `ColumnBuilder`.
+    """
     manifest = msgspec.json.decode(task.manifest, type=Manifest)
     entry = manifest.logs[task.place]
     try:
         with io.BytesIO(task.content) if task.content is not None else open_named(Path(task.folder), entry.file, task.named_by_user) as stream:
-            return read_log(stream, manifest, entry, task.limits, heard)
+            return read_log(stream, manifest, entry, task.limits, heard, new_column)
     except (UnreadableInput, OSError) as error:
         return lost_log(entry, UNREADABLE, str(error))
 

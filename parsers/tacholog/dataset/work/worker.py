@@ -14,7 +14,8 @@ from typing import IO
 
 import msgspec
 
-from tacholog.dataset.work.entries import LogEntry, encoded
+from tacholog.dataset.work.entries import LogEntry, encoded, large_columns
+from tacholog.dataset.work.shared_columns import Lender, SharedColumn
 from tacholog.dataset.work.tasks import LogTask, do
 from tacholog.garbage import collect_rarely, keep_freed
 
@@ -24,11 +25,19 @@ _SILENCE_S = 1.0  # Many short logs may take long together.
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What the process says: that it still reads, how much more of a log it reads, or what all logs of the request gave, as a pack."""
+    """What the process says: that it still reads, how much more of a log it reads, or what all logs of the request gave.
+
+    Attributes:
+        place: which log of the request it reads.
+        heard_bytes: how many more bytes of its text.
+        pack: what all logs gave; ``None`` if that is not known yet.
+        columns: where the columns of the pack are in memory too, if it is of one large log. They stay there until the next request.
+    """
 
     place: int = 0
     heard_bytes: int = 0
     pack: bytes | None = None
+    columns: list[SharedColumn] = []
 
 
 def send(stream: IO[bytes], message: bytes) -> None:
@@ -62,11 +71,11 @@ class _Speaker:
         if time.monotonic() - self._said_s > _SILENCE_S:
             self.say(Answer(place))
 
-    def read(self, place: int, task: LogTask) -> LogEntry:
-        """Read a log."""
+    def read(self, place: int, task: LogTask, lender: Lender | None) -> LogEntry:
+        """Read a log. If it is large, its columns are lent."""
         self.begin(place)
         is_long = task.size_bytes >= _LONG_LOG_BYTES
-        return do(task, lambda count: self.say(Answer(place, count)) if is_long else None)
+        return do(task, lambda count: self.say(Answer(place, count)) if is_long else None, lender.column if lender else None)
 
 
 def main() -> None:
@@ -75,9 +84,12 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Code of a format may print.
     decode = msgspec.msgpack.Decoder(list[LogTask]).decode
     speaker = _Speaker(answers, mmap.mmap(int(sys.argv[1]), NUMBER_BYTES))
+    lender = Lender()
     while (request := receive(sys.stdin.buffer)) is not None:
-        entries = [speaker.read(place, task) for place, task in enumerate(decode(request))]
-        speaker.say(Answer(pack=encoded(entries)))
+        lender.take_back()
+        tasks = decode(request)
+        entries = [speaker.read(place, task, lender if len(tasks) == 1 else None) for place, task in enumerate(tasks)]
+        speaker.say(Answer(pack=encoded(entries), columns=lender.lent(large_columns(entries))))
 
 
 if __name__ == "__main__":
