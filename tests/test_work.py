@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pytest
 from tests.left_out import leave_out
 
@@ -25,7 +26,7 @@ from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.dataset.logs import read_log
 from tacholog.dataset.work.cluster import Cluster
-from tacholog.dataset.work.entries import DamagedEntry, LogEntry, checked, decoded, encoded
+from tacholog.dataset.work.entries import DamagedEntry, EntryPack, LogEntry, ReadLogs, checked, decoded, encoded
 from tacholog.dataset.work.fetch import Fetching, ListedRun
 from tacholog.dataset.work.pool import Pool
 from tacholog.dataset.work.tasks import Heard, InThisProcess, LogTask, Promise
@@ -263,7 +264,7 @@ def test_the_cache_is_filled_with_the_same_bytes_by_one_process_and_by_several(t
 
 
 def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path) -> None:
-    sizes = [(number, 77_841_180 * number) for number in range(1, 3001)]
+    sizes = [(number, 77_841_180 * number) for number in range(1, 4001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
     content = "".join(lines).encode()
     (tmp_path / "data/run").mkdir(parents=True)
@@ -282,7 +283,18 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     assert {one.content for one in pool.submit([task(content)], lambda _place, _count: None).result()} == {
         one.content for one in InThisProcess().submit([task(content)], lambda _place, _count: None).result()
     }
+    ((elsewhere,), (own,)) = (readers.submit([task(content)], lambda _place, _count: None).result() for readers in (pool, InThisProcess()))
+    assert len(elsewhere.columns) == (13 if sys.platform == "linux" else 0)
+    for name in ("records", "numbers"):
+        found, expected = (getattr(read.pack().entry(0).columns, name) for read in (elsewhere, own))
+        assert all(np.array_equal(*columns, equal_nan=True) for columns in zip(found, expected, strict=True))
+    assert values_of(elsewhere.pack()) == values_of(ReadLogs(elsewhere.content).pack())  # without shared memory
     pool.close()
+
+
+def values_of(pack: EntryPack) -> list[list[int]]:
+    columns = pack.entry(0).columns
+    return [column.tolist() for column in (*columns.record_words, *columns.number_words)]
 
 
 def head_and_words(content: bytes) -> tuple[list[Any], bytes]:

@@ -47,24 +47,43 @@ class Lender:
         """Return a column of so many values, at least one, which is not filled yet. Where memory cannot be shared, it is an array as any other."""
         import numpy as np
 
-        if sys.platform != "linux":
+        try:
+            return self._shared(count)
+        except OSError:
             return np.empty(count, dtype=np.int64)
+
+    def _shared(self, count: int) -> Integers:
+        import numpy as np
+
+        if sys.platform != "linux":
+            raise OSError("only Linux has files that are in memory and cannot shrink")
         file = os.memfd_create("tacholog-column", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(file, count * _WORD_BYTES)
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # Whoever uses it would be killed if it shrank.
-        made = np.frombuffer(mmap.mmap(file, count * _WORD_BYTES), dtype=np.int64)
+        try:
+            os.ftruncate(file, count * _WORD_BYTES)
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)  # Whoever uses it would be killed if it shrank.
+            made = np.frombuffer(mmap.mmap(file, count * _WORD_BYTES), dtype=np.int64)
+        except OSError:
+            os.close(file)
+            raise
         self._files[_place(made)] = file
         return made
 
     def lent(self, columns: Sequence[Integers]) -> list[SharedColumn]:
-        """Return where another process finds these columns, which must not be empty. Those that were made elsewhere are copied."""
-        return [self._lent(column) for column in columns] if sys.platform == "linux" else []
+        """Return where another process finds these columns, which must not be empty. Those that were made elsewhere are copied.
+
+        Returns:
+            One for each column; none if one of them cannot be shared.
+        """
+        try:
+            return [self._lent(column) for column in columns]
+        except OSError:
+            return []
 
     def _lent(self, column: Integers) -> SharedColumn:
         if column.strides == (0,):
             return SharedColumn(len(column), value=int(column[0]))
         if _place(column) not in self._files:
-            column, own = self.column(len(column)), column
+            column, own = self._shared(len(column)), column
             column[:] = own
         return SharedColumn(len(column), self._files[_place(column)])
 
@@ -91,7 +110,7 @@ def borrowed(process: int, columns: Sequence[SharedColumn]) -> list[Integers]:
     """
     try:
         return [_borrowed(process, column) for column in columns]
-    except (OSError, ValueError):  # Not every system lets one process open the files of another one.
+    except (OSError, ValueError, OverflowError):  # Not every system lets one process open the files of another one.
         return []
 
 
@@ -100,6 +119,8 @@ def _borrowed(process: int, column: SharedColumn) -> Integers:
 
     if column.file is None:
         return one_value(column.value, column.count)
+    if sys.platform != "linux":
+        raise OSError("only Linux has files that are in memory and cannot shrink")
     file = os.open(f"/proc/{process}/fd/{column.file}", os.O_RDWR | os.O_CLOEXEC)
     try:
         if not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
