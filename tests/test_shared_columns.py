@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +87,21 @@ def test_columns_of_a_process_that_has_ended_are_not_there() -> None:
 def test_a_column_that_cannot_be_had_is_refused_with_all_others(wrong: SharedColumn) -> None:
     with another_process() as (process, columns):
         assert borrowed(process.pid, [*columns, wrong]) == []
+
+
+def test_no_more_columns_are_in_use_than_files_may_be_open_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.dataset.work.shared_columns._most_files", lambda: 64)
+    lender = Lender()
+    columns = lender.lent([lender.column(2) for _ in range(40)])
+    in_use = borrowed(os.getpid(), columns)
+    assert len(in_use) == 40
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert borrowed(os.getpid(), columns) == []
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    del in_use
+    assert len(borrowed(os.getpid(), columns)) == 40
+    lender.take_back()
 
 
 def test_a_file_that_can_shrink_is_refused() -> None:

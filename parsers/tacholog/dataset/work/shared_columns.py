@@ -8,7 +8,10 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import resource
 import sys
+import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from tacholog.dataset.columns import Integers
 
 _WORD_BYTES = 8
+#: Memory of other processes keeps a file open here, as long as its column is in use. The command needs files for other things too.
+_MOST_FILES, _SHARE_OF_FILES = 64, 8
+_borrowed_memory: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_lock = threading.Lock()
 
 
 class SharedColumn(msgspec.Struct, frozen=True, array_like=True):
@@ -106,12 +113,19 @@ def borrowed(process: int, columns: Sequence[SharedColumn]) -> list[Integers]:
         columns: where they are.
 
     Returns:
-        The columns; none if one of them cannot be had.
+        The columns; none if one of them cannot be had, or if many are in use already.
     """
     try:
-        return [_borrowed(process, column) for column in columns]
+        with _lock:
+            files = sum(column.file is not None for column in columns)
+            return [_borrowed(process, column) for column in columns] if len(_borrowed_memory) + files <= _most_files() else []
     except (OSError, ValueError, OverflowError):  # Not every system lets one process open the files of another one.
         return []
+
+
+def _most_files() -> int:
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_FILES if allowed == resource.RLIM_INFINITY else min(_MOST_FILES, allowed // _SHARE_OF_FILES)
 
 
 def _borrowed(process: int, column: SharedColumn) -> Integers:
@@ -127,5 +141,6 @@ def _borrowed(process: int, column: SharedColumn) -> Integers:
             raise ValueError("the file can shrink")
         memory = mmap.mmap(file, column.count * _WORD_BYTES, flags=mmap.MAP_PRIVATE)
     finally:
-        os.close(file)
+        os.close(file)  # The memory has a descriptor of its own.
+    _borrowed_memory.add(memory)
     return np.frombuffer(memory, dtype=np.int64)
