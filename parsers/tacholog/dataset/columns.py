@@ -81,7 +81,7 @@ class Columns(msgspec.Struct):
 
     Every column has eight bytes a value. In a small log, all columns of the records are one array, and those of the numbers another: the arrays of
     many logs are joined and saved at once, and a dozen of them for each log would take longer than to read it. In a large log, each column is an
-    array of its own. One with the same value in all rows has it in memory once: to get memory for each of them takes longer than to read the log.
+    array of its own. One with the same value in all rows has it in memory once, and cannot be changed: see `changeable`.
 
     Attributes:
         shapes: what the column ``shape`` of the records refers to.

@@ -41,7 +41,8 @@ def mark_growing(columns: Columns, run_of: Integers) -> None:
     for members in groups((run_of[record], columns.records.shape[record], metric)):
         here = places[members]
         if _grows(columns, here):
-            columns.changeable("marks")[here] = (numbers.marks[here] | grows) & ~reference
+            marks = columns.changeable("marks")
+            marks[here] = (marks[here] | grows) & ~reference
 
 
 def _grows(columns: Columns, places: Integers) -> bool:

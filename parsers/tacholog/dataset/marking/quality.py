@@ -235,7 +235,7 @@ def _undersampled(table: _Table) -> None:
     if not percentiles:
         return
     samples, enough = samples_at_most(table), SAMPLES_BEYOND * (1 - 1e-9)
-    fewest = np.fmin.reduce(samples, initial=np.inf)
+    fewest = float(np.fmin.reduce(samples, initial=np.inf))
     for statistic in percentiles:
         share = 1 - float(statistic[1:]) / 100
         if fewest * share < enough:  # Else no record has too few for it.

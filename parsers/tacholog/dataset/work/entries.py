@@ -210,7 +210,7 @@ class EntryPack:
         except (msgspec.DecodeError, ValueError, IndexError) as error:
             raise DamagedEntry(str(error)) from error
         self._own = own
-        if columns:
+        if columns is not None:
             self._read_columns(columns)
 
     def __len__(self) -> int:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tacholog.dataset.columns import Integers
 
 _WORD_BYTES = 8
-#: Memory of other processes keeps a file open here, as long as its column is in use. The command needs files for other things too.
-_MOST_FILES, _SHARE_OF_FILES = 64, 8
+# A column of another process keeps a file open here as long as it is in use. So many are used, or this part of the files that may be open.
+_MOST_FILES, _PART_OF_FILES = 64, 8
 _borrowed_memory: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 _lock = threading.Lock()
 
@@ -125,7 +125,7 @@ def borrowed(process: int, columns: Sequence[SharedColumn]) -> list[Integers]:
 
 def _most_files() -> int:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_FILES if allowed == resource.RLIM_INFINITY else min(_MOST_FILES, allowed // _SHARE_OF_FILES)
+    return _MOST_FILES if allowed == resource.RLIM_INFINITY else min(_MOST_FILES, allowed // _PART_OF_FILES)
 
 
 def _borrowed(process: int, column: SharedColumn) -> Integers:

@@ -79,7 +79,7 @@ class _Speaker:
 
 
 def main() -> None:
-    """Read logs until there are no more requests. The argument is the descriptor of the shared memory."""
+    """Read logs until there are no more requests. The argument is the descriptor of the memory in which the place of the log stands."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Code of a format may print.
     decode = msgspec.msgpack.Decoder(list[LogTask]).decode
