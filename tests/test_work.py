@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -48,6 +49,23 @@ def runs(root: Path, count: int) -> None:
         folder.mkdir(parents=True)
         (folder / "sub.log").write_bytes(content)
         write(folder / "run.toml", Manifest(system="rti", logs=(LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest()),)))
+
+
+@contextmanager
+def as_few_open_files_as_possible(more: int) -> Iterator[None]:
+    """Let this process open only so many more files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    while held[-1] < highest:  # No number below the highest one is left free.
+        held.append(os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held[-1] + 1 + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for file in held:
+            os.close(file)
 
 
 def tables(dataset: Dataset) -> dict[str, list[list[object]]]:
@@ -247,6 +265,28 @@ def test_a_process_that_is_lost_once_costs_nothing() -> None:
 
     pool.close()
     assert again == first
+
+
+@pytest.mark.usefixtures("poisoned_format")
+def test_where_the_system_starts_no_process_logs_are_read_in_this_one() -> None:
+    large = task(LINE.format(77_841_183).encode() * 4000)
+    said: list[str] = []
+    pool = Pool(1, warned=said.append)
+
+    with as_few_open_files_as_possible(more=3):  # A process needs seven.
+        entries = entries_of(pool.submit([*GOOD, large], lambda _place, _count: None))
+        again = entries_of(pool.submit(GOOD, lambda _place, _count: None))
+    afterwards = entries_of(pool.submit(GOOD, lambda _place, _count: None))
+
+    started = pool.started()
+    pool.close()
+    assert [problem for entry in entries for problem in entry.head.problems] == []
+    assert [entry.columns.records.line.size for entry in entries] == [1, 1, 1, 4000]
+    assert [encoded([entry]) for entry in again] == [encoded([entry]) for entry in afterwards]
+    assert said == [
+        "the system starts no further process (Too many open files): some logs are read in this one, where a log that hangs stops everything"
+    ]
+    assert len(started) == 1
 
 
 def test_the_cache_is_filled_with_the_same_bytes_by_one_process_and_by_several(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -22,7 +22,7 @@ import msgspec
 import tacholog
 from tacholog.dataset.work.entries import ReadLogs, encoded
 from tacholog.dataset.work.shared_columns import borrowed
-from tacholog.dataset.work.tasks import Heard, LogTask, Promise, lost
+from tacholog.dataset.work.tasks import Heard, InThisProcess, LogTask, Promise, lost
 from tacholog.dataset.work.worker import NUMBER_BYTES, Answer, send
 
 PATIENCE_S = 300.0  # Without a word. The slowest format says something each few seconds, and the machine may be busy.
@@ -33,12 +33,13 @@ _PIECE_BYTES = 1 << 20
 class Pool:
     """Processes that read logs, each with a thread that waits for it."""
 
-    def __init__(self, count: int, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, count: int, patience_s: float = PATIENCE_S, warned: Callable[[str], object] = lambda _text: None) -> None:
         """Start up to so many processes, each when it is first needed.
 
         Args:
             count: how many.
             patience_s: for how long a process may say nothing. After that it is taken for hung, and killed.
+            warned: is told, once, if the system starts no process. Then logs are read in this one.
         """
         self.processes = count
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="tacholog-reader")
@@ -46,6 +47,8 @@ class Pool:
         self._lock = threading.Lock()
         self._started: set[_Process] = set()
         self._patience_s = patience_s
+        self._warned = warned
+        self._has_warned = False
         self._is_closed = False
 
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
@@ -81,6 +84,11 @@ class Pool:
                 continue
             try:
                 found.append(self._read_part(tasks, places, heard))
+            except _NotStarted as error:  # No log is to blame for that.
+                if self._is_closed:
+                    raise
+                self._warn(f"the system starts no further process ({error}): some logs are read in this one, where a log that hangs stops everything")
+                found += self._read_here(tasks, places, heard)
             except (_Died, OSError) as error:
                 if self._is_closed:
                     raise
@@ -92,24 +100,44 @@ class Pool:
         return found
 
     def _read_part(self, tasks: Sequence[LogTask], places: range, heard: Heard) -> ReadLogs:
-        """Read the logs at these places in the process of this thread."""
+        """Read the logs at these places in the process of this thread.
+
+        Raises:
+            _NotStarted: there is none, and the system starts none.
+            _Died: it ended, or said nothing for too long.
+        """
         part = [tasks[place] for place in places]
         return self._process().read(part, lambda place, count: heard(places[place], count))
 
+    def _read_here(self, tasks: Sequence[LogTask], places: range, heard: Heard) -> list[ReadLogs]:
+        """Read the logs at these places in this process."""
+        return InThisProcess().submit([tasks[place] for place in places], lambda place, count: heard(places[place], count)).result()
+
+    def _warn(self, text: str) -> None:
+        with self._lock:
+            has_warned, self._has_warned = self._has_warned, True
+        if not has_warned:
+            self._warned(text)
+
     def _process(self) -> _Process:
-        """Return the process of this thread."""
+        """Return the process of this thread.
+
+        Raises:
+            _NotStarted: the system starts none.
+        """
         process: _Process | None = getattr(self._own, "process", None)
         if process is None:
-            process = self._own.process = _Process(self._patience_s)
+            try:
+                process = self._own.process = _Process(self._patience_s)
+            except OSError as error:
+                raise _NotStarted(error.strerror) from error
             with self._lock:
                 self._started.add(process)
         return process
 
     def _replace(self, count: int) -> int:
         """End the process of this thread; the next logs start another one. Return at which of so many logs it was."""
-        process: _Process | None = getattr(self._own, "process", None)
-        if process is None:
-            return 0  # It could not even be started.
+        process: _Process = self._own.process
         process.end()
         place = process.place()
         process.close()
@@ -129,6 +157,10 @@ def _ending(status: int) -> str:
         return f"status {status}" if status >= 0 else signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
+
+
+class _NotStarted(Exception):
+    """The system starts no process."""
 
 
 class _Died(Exception):

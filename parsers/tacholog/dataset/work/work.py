@@ -71,7 +71,7 @@ class Work:
         if self._readers is None and self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             from tacholog.dataset.work.pool import Pool
 
-            self._readers = Pool(self._jobs)
+            self._readers = Pool(self._jobs, warned=self._warned)
         return self._readers or InThisProcess()
 
 
