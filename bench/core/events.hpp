@@ -286,7 +286,7 @@ struct Cost {
     Case measured;
     std::uint64_t messages = 0;  ///< those that arrived, at all subscribers
     Nanoseconds sides_ns = 0;
-    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program, or it cannot be seen
+    std::optional<Nanoseconds> companion_ns = {};  ///< nothing: there is no companion program
 };
 
 struct PathCounter {

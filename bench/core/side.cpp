@@ -215,7 +215,8 @@ Result<Resources> measure_usage(const Side& side, Run&& run) {
 /// Adds up what one case took. Several subscribers or publishers, and batches, have no row that it belongs to.
 void tell_cost(const Side& side, Cost cost, const Resources& own, const std::vector<Frame>& theirs) {
     const bool is_plain = theirs.size() == 1 && side.options.publishers == 1 && !side.options.batch_bytes;
-    if (cost.messages == 0 || !is_plain) return;
+    const bool is_known = side.companion_pid <= 0 || cost.companion_ns;
+    if (cost.messages == 0 || !is_plain || !is_known) return;
     cost.sides_ns = own.user_ns + own.system_ns;
     for (const Frame& frame : theirs) {
         const Resources used = ResourcesFrame::of(frame).used;

@@ -281,10 +281,9 @@ public:
     void write(const Cost& cost) override {
         auto line = line_of("cost", cost.measured.payload_bytes, cost.measured.demand)
                         .add("test", test_)
-                        .add("messages", cost.messages)
-                        .add("sides_ns", cost.sides_ns);
+                        .add("messages", cost.messages);
         if (cost.companion_ns) line.add("companion_ns", *cost.companion_ns);
-        put(line);
+        put(line.add("sides_ns", cost.sides_ns));  // Last, because it is always there: a line that was cut lacks it.
     }
 
     void write(const Path& path) override {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
+from tacholog.formats.kit import counted
 from tacholog.formats.native import COMPUTED
-from tacholog.formats.reading import Log, read
+from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Histogram, Number, Record
 
@@ -57,6 +59,18 @@ def test_a_throughput_line_keeps_both_sides_counts() -> None:
     assert values["loss"] == 39656 / 49042
     assert values["goodput_mean_bit_per_s"] == 16521952184
     assert values["offered_rate_mean_messages_per_s"] == 163472.6
+
+
+def test_answers_that_came_late_are_counted_and_their_times_are_among_the_latencies() -> None:
+    log = read(LOGS / "latency-late-udp.log")
+    of_size = {record.payload_bytes: record for record in log.records if record.test == "latency" and record.scope == "summary"}
+
+    assert (log.account.status, log.broken, log.unknown) == ("ok", [], [])
+    assert [(size, record.samples, record.number("messages_late", "total")) for size, record in of_size.items()] == [
+        (64, 2475, counted("messages_late", 3)),
+        (1024, 1803, counted("messages_late", 4)),
+    ]
+    assert of_size[1024].number("latency", "max") == Number(metric="latency", statistic="max", value=8_069_898)
 
 
 def test_a_demand_line_is_both_sides_figures_of_one_kind_of_burst() -> None:
@@ -423,6 +437,38 @@ def test_a_cost_that_is_cut_is_broken(changed: Changed) -> None:
     log = changed("native/throughput-nats.log", " sides_ns=41084000 companion_ns=130000000", "")
 
     assert len(log.broken) == 1
+
+
+@pytest.mark.parametrize("what_stands_of_the_broker", ["companion name=nats-server", "companion name=nats-se\ncut"])
+def test_a_cost_without_its_brokers_share_is_broken(what_stands_of_the_broker: str) -> None:
+    whole = (LOGS / "throughput-nats.log").read_text()
+    cut = whole.replace("companion name=nats-server", what_stands_of_the_broker).replace(" companion_ns=130000000", "")
+
+    log = read_text(cut, "native")
+
+    [reason] = [broken.partition(": ")[2] for broken in log.broken if "cost" in broken]
+    assert reason == "cost line without companion_ns, although the run has started a program that takes processor time"
+    assert [record.samples for record in log.records if any(number.metric == "cpu_per_message" for number in record.numbers)] == [298946]
+
+
+def test_of_two_runs_that_wrote_at_the_same_time_no_line_says_anything_of_another_one() -> None:
+    first, second = ((LOGS / name).read_text().splitlines() for name in ("latency-udp.log", "latency-late-udp.log"))
+    mixed = [line for pair in zip_longest(first, second) for line in pair if line is not None]
+
+    log = read_text("\n".join(mixed), "native")
+
+    used = [record for record in log.records if record.scope == "resources"]
+    assert len(used) == sum(line.startswith("resources ") for line in mixed)
+    assert {(record.samples, record.conditions.warmup) for record in used} == {(None, None)}
+
+
+def test_of_a_run_behind_one_that_was_killed_lines_of_both_are_read() -> None:
+    killed, whole = ((LOGS / name).read_text() for name in ("publisher-killed.log", "latency-late-udp.log"))
+
+    log = read_text(killed + whole + whole, "native")
+
+    late = [record for record in log.records if record.number("messages_late", "total")]
+    assert [record.conditions.warmup for record in late] == [None, None, "fixed", "fixed"]
 
 
 def test_the_settings_of_a_transport_are_one_condition_with_sorted_names() -> None:

@@ -49,6 +49,7 @@ METRICS: dict[str, Metric] = {
     "messages_received": Metric("messages", None, "Messages received, in all"),
     "messages_lost": Metric("messages", "lower", "Messages lost"),
     "messages_duplicated": Metric("messages", "lower", "Messages received twice"),
+    "messages_late": Metric("messages", "lower", "Answers that came after the limit"),
     "messages_reordered": Metric("messages", "lower", "Messages out of order"),
     "retransmissions": Metric("messages", "lower", "Messages sent again"),
     "messages_dropped": Metric("messages", "lower", "Messages dropped for a slow subscriber"),

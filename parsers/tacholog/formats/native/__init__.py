@@ -183,7 +183,7 @@ def detect(head: str) -> Detected:
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
-    phase = _Phase()
+    run = _Run()
     search = _TrialsInOrder()
     kinds = _KINDS
     ended = False
@@ -196,15 +196,41 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             if not line.text.strip():
                 yield Found(line, None)
             continue
+        run.met(kind[0])
         fields = pairs_of(line.text[kind.end() :])
         if fields is None or not line.whole or lacks(kind[0], fields):
             yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
             continue
         ended = ended or kind[0] == "end"
         found = search.check(kind[0], fields, _read(read, fields, kind[0]))
-        yield Found(line, phase.said_of(found, fields, kind[0]))
+        yield Found(line, run.said_of(found, fields, kind[0]))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+
+
+class _Run:
+    """What the lines of a run say of each other."""
+
+    def __init__(self) -> None:
+        self._phase = _Phase()
+        self._is_open = self._is_one_of_several = self._has_companion = False
+
+    def met(self, kind: str) -> None:
+        """A line of this kind stands here, which may be broken."""
+        if kind == "perftest":
+            # The run before was killed, or two wrote at the same time. Then nobody knows which lines belong together.
+            self._is_one_of_several = self._is_open
+            self._phase, self._is_open, self._has_companion = _Phase(), True, self._is_open and self._has_companion
+        elif kind == "end":
+            self._is_open = False
+        elif kind == "companion":
+            self._has_companion = True
+
+    def said_of(self, found: _Read, fields: Fields, kind: str) -> _Read:
+        """Return a finding with what other lines of the run say of it."""
+        if kind == "cost" and self._has_companion and "companion_ns" not in fields:
+            return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
+        return found if self._is_one_of_several else self._phase.said_of(found, fields, kind)
 
 
 class _Phase:
@@ -280,6 +306,7 @@ def _latency(fields: Fields) -> Record:
     numbers = [n for name in LATENCY_STATISTICS for n in number("latency", name, fields, f"{name}_ns")]
     for name in _COUNTS:
         numbers += number(f"messages_{name}", "total", fields, name)
+    numbers += number("messages_late", "total", fields, "late")
     numbers += _instances(fields, "total")
     numbers += number("histogram_overflow", "total", fields, "overflow")
     numbers += number("duration", "total", fields, "duration_ns")

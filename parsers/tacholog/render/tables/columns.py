@@ -33,12 +33,13 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("messages_lost", "total", "lost"),
     ("loss", "total", "loss"),
     ("messages_duplicated", "total", "received twice"),
+    ("messages_late", "total", "answered late"),
     ("messages_reordered", "total", "out of order"),
     ("messages_corrupted", "total", "corrupted"),
     ("histogram_overflow", "total", "above the histogram"),
     ("duration", "total", "duration"),
 )
-_ERRORS = ("messages_duplicated", "messages_reordered", "messages_corrupted", "histogram_overflow")
+_ERRORS = ("messages_duplicated", "messages_late", "messages_reordered", "messages_corrupted", "histogram_overflow")
 _MEASURED = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
