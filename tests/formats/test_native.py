@@ -451,6 +451,19 @@ def test_a_cost_without_its_brokers_share_is_broken(what_stands_of_the_broker: s
     assert [record.samples for record in log.records if any(number.metric == "cpu_per_message" for number in record.numbers)] == [298946]
 
 
+@pytest.mark.parametrize(
+    ("sample", "stated", "garbled"),
+    [
+        ("latency-udp.log", " duration_s=0.02 ", " duration_s=9999999999999999999 "),
+        ("sustain-of-sockperf.log", " definition=sockperf-latency goal", " definition=sockperf-lat\ufffdncy goal"),
+    ],
+)
+def test_what_no_condition_can_be_is_broken(changed: Changed, sample: str, stated: str, garbled: str) -> None:
+    log = changed(f"native/{sample}", stated, garbled)
+
+    assert len(log.broken) == 1
+
+
 def test_of_two_runs_that_wrote_at_the_same_time_no_line_says_anything_of_another_one() -> None:
     first, second = ((LOGS / name).read_text().splitlines() for name in ("latency-udp.log", "latency-late-udp.log"))
     mixed = [line for pair in zip_longest(first, second) for line in pair if line is not None]

@@ -90,7 +90,9 @@ def decimal(fields: Fields, key: str) -> float:
     text = fields[key]
     if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
         raise ValueError(f"{key}={text} is no number")
-    return float(text)
+    if (value := float(text)) >= COUNT_LIMIT:
+        raise ValueError(f"{key}={text} is too large")
+    return value
 
 
 def number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:

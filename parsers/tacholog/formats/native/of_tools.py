@@ -20,6 +20,7 @@ DEFINITIONS = {
     "trial-of-tool": "What a tool printed of one trial of such a search, by its own definition of latency and loss.",
 }
 _BASES: tuple[Basis, ...] = get_args(Basis)
+_DEFINITION = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
 _LATENCY = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
 
@@ -60,6 +61,8 @@ def _trial(fields: Fields) -> Record:
 def _sustain(fields: Fields) -> Record:
     """What the trials have found."""
     by = fields.get("definition")
+    if by is not None and _DEFINITION.fullmatch(by) is None:
+        raise ValueError(f"definition={by} is no definition")
     goal = goal_words(fields) + (f", by {by}" if by else "")
     return Record(
         test="sustain",
