@@ -321,6 +321,14 @@ def test_as_many_quoted_rates_as_headings_are_needed() -> None:
     assert log.broken == ["text:2: there are not as many values as headings, or one is garbled"]
 
 
+@pytest.mark.parametrize("heading", ["0 bytes; demand 200", "16 bytes; demand 0"])
+def test_a_quoted_heading_of_no_bytes_or_no_messages_is_broken(heading: str) -> None:
+    log = read_text((LOGS / "throughput-all.csv").read_text().replace("16 bytes; demand 200", heading), "fastrtps")
+
+    assert log.records == []
+    assert log.broken == ["text:2: a heading with a message size or a demand that cannot be"]
+
+
 def test_a_run_that_the_tool_gave_up_has_failed() -> None:
     text = (LOGS / "latency-1.1.log").read_text().replace("TEST OF SIZE: 16 ENDS", "Error in test ")
 

@@ -165,6 +165,13 @@ def test_each_result_of_the_sample_is_a_record_with_its_bounds_and_sizes() -> No
     assert log.unknown == []
 
 
+def test_a_size_of_no_bytes_is_broken() -> None:
+    log = read_text((LOGS / "perf-sample-14-2.txt").read_text().replace("(100B-10MB)", "(0B-10MB)", 1), "hmbdc")
+
+    assert log.broken == ["text:8: a result that is cut short or garbled"]
+    assert len(log.records) == 7
+
+
 def test_the_sample_says_how_data_is_handed_over_what_is_reliable_and_what_is_not_its_own() -> None:
     records = read(LOGS / "perf-sample-14-2.txt").records
 

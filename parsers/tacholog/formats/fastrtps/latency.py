@@ -180,6 +180,9 @@ class QuotedFile:
         if not _VALUES.fullmatch(line.text) or len(values) != len(demands):
             yield Found(line, Broken("there are not as many values as headings, or one is garbled"))
             return
+        if not all(is_size(int(size)) and is_size(int(demand)) for size, demand, _ in demands):
+            yield Found(line, Broken("a heading with a message size or a demand that cannot be"))
+            return
         for (size, demand, words), value in zip(demands, values, strict=True):
             conditions = Conditions(demand=int(demand), reliability=_RELIABILITY.get(words), definition="fastrtps-demand-csv")
             goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6)

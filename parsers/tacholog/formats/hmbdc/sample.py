@@ -34,7 +34,7 @@ _NOTES, _RESULT = 20, 53
 _BLOCK_LINES = 64
 
 _VALUE = r"(?P<{0}>[0-9]{{1,9}})(?P<{0}_unit>ns|us|ms|s)"
-_SIZES = r"\((?P<size>[0-9]{1,12})(?P<size_unit>B|KB|MB|GB)-(?P<size_high>[0-9]{1,12})(?P<size_high_unit>B|KB|MB|GB)\)"
+_SIZES = r"\((?P<size>[1-9][0-9]{0,11})(?P<size_unit>B|KB|MB|GB)-(?P<size_high>[1-9][0-9]{0,11})(?P<size_high_unit>B|KB|MB|GB)\)"
 _MESSAGES = rf"for (?:(?P<kind>loopback|network|0cpy|regular) )?messages {_SIZES}"
 _RANGE = re.compile(rf"{_VALUE.format('low')} - {_VALUE.format('high')} {_MESSAGES}")
 _BOUND = re.compile(rf"(?P<bound>~|less than ){_VALUE.format('value')} (?:{_MESSAGES}|\((?P<note>[a-z ]{{3,60}})\))")
