@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -121,6 +123,14 @@ def test_each_reason_why_rows_do_not_compare_is_counted(side: Side, noise: NDArr
         "5 rows do not compare: 3 with a transport that only old has, 2 with a transport that only new has"
     )
     assert apart_words(compare(older, older, Policy())) == ""
+
+
+def test_what_a_row_does_not_state_is_no_reason_why_it_does_not_compare(side: Side, noise: NDArray[np.float64]) -> None:
+    older, newer = side(noise[0][:1], transport="shm"), side(noise[1][:1], transport="shm")
+    output = side(noise[1][:1], transport=None, participant="server output")
+    both = msgspec.structs.replace(newer, results=pd.concat([newer.results, output.results], ignore_index=True))
+
+    assert apart_words(compare(older, both, Policy())) == "1 row does not compare: 1 with a participant that only new has"
 
 
 @pytest.mark.parametrize(

@@ -403,6 +403,21 @@ def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) ->
     assert "not stated, although" not in stated
 
 
+def test_what_was_written_into_a_run_since_is_not_missed_when_it_is_imported_again(cluster: Path, tmp_path: Path) -> None:
+    words = (cluster, "--to", tmp_path / "data", "--map", PATTERN)
+    first = import_logs(*words)
+    for place in (tmp_path / "data").rglob("run.toml"):
+        place.write_text('start_time = "2026-01-31T12:00:00Z"\nhost = "lab"\n' + place.read_text())
+
+    again = import_logs(*words)
+
+    assert "repeated runs state no start time" in first
+    assert "machine by 8 logs" in first
+    assert "0 of them new" in again
+    assert "state no start time" not in again
+    assert "machine by" not in again
+
+
 def test_two_logs_of_a_run_with_the_same_results_are_named(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/client.log": log_of("sub"), "a/server.log": log_of("sub", 5)})
 

@@ -154,6 +154,16 @@ def test_runs_without_results_are_never_taken_for_each_other(tree: MakeTree, tmp
     assert "2 logs without any result: a.log, b.log" in said
 
 
+def test_one_log_that_ended_badly_is_named_as_one(tree: MakeTree, tmp_path: Path) -> None:
+    native = (FORMATS / "native/latency-udp.log").read_text().splitlines(keepends=True)
+    logs = tree({"cut.log": "".join(native[:-1]), "failed.log": "".join(native[:-1]) + native[-1].replace("status=ok", "status=failed")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}.log")
+
+    assert "1 log cut off before its end: cut.log" in said
+    assert "1 log of a failed run: failed.log" in said
+
+
 def test_logs_of_two_systems_need_the_name_of_theirs(tree: MakeTree, tmp_path: Path) -> None:
     logs = tree({"a/pub.log": log_of("pub"), "a/sub.log": (FORMATS / "iperf3/tcp.log").read_text()})
     words = ("--to", tmp_path / "data", "--map", "{label.x}/{role}.log")

@@ -46,6 +46,11 @@ MakeTree = Callable[..., Path]
         (["1.0/2026-01-10/run1.log", "1.0/2026-01-10/run2.log", "1.1/2026-03-02/run1.log"], "{release}/{start_time}/run{repetition}.log"),
         (["udp 2026-01-31T12:00:00Z.log", "tcp 2026-01-31T13:00:00Z.log"], "{transport} {start_time}.log"),
         (["2026-01-10/2026-01-11/a.log", "2026-01-12/2026-01-13/a.log"], "{start_time}/{*}/a.log"),
+        (["a 1/client.log", "a 2/client.log.gz", "a 3/client.log.zst"], "a {repetition}/{role}.log"),
+        (["1.log.xz", "2.log.xz"], "{repetition}.log"),
+        (["a/.gz"], "a/.gz"),
+        (["2.1.0/a.log", "2.2.0-rc1/a.log", "v3.0-beta.2/a.log"], "{release}/a.log"),
+        (["2.1.0/a.log", "2.1.0-large/a.log"], "{label.folder1}/a.log"),
         (["9999-99-98.log", "9999-99-99.log"], "9999-99-{label.number1}.log"),
     ],
 )  # fmt: skip

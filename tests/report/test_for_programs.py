@@ -154,6 +154,17 @@ def test_the_page_shows_each_requirement_in_the_newest_release_and_in_those_befo
     assert "No such row of another" not in text
 
 
+def test_the_history_of_requirements_names_its_releases_on_narrow_screens_too(built: Path) -> None:
+    page = (built / "requirements.html").read_text(encoding="utf-8")
+    hides_heads = re.search(r"max-width: 600px.*table\.rows thead", (built / "_static/tacholog-diff.css").read_text(encoding="utf-8"), re.DOTALL)
+
+    ((classes, heads),) = re.findall(r'<h3>History.*?<table class="([^"]*)"><thead>(.*?)</thead>', page, re.DOTALL)
+
+    assert hides_heads
+    assert "rows" not in classes.split()
+    assert re.findall(r'<th scope="col" class="n">(.*?)</th>', heads) == ["1.0", "1.1"]
+
+
 def test_each_number_on_the_page_leads_to_its_line_or_is_named(built: Path) -> None:
     page = (built / "requirements.html").read_text(encoding="utf-8")
 

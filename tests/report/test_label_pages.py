@@ -93,6 +93,13 @@ def test_a_label_that_says_yes_is_its_name_and_a_control_is_called_so(tmp_path: 
     assert {one.label for one in view_of(load([tmp_path / "others"])).series()} == {"kernel 6.1, pinned", "kernel 6.10"}
 
 
+def test_what_was_measured_comes_before_its_controls(tmp_path: Path) -> None:
+    add(tmp_path, "a-control", control="yes")
+    add(tmp_path, "measured")
+
+    assert [one.label for one in view_of(load([tmp_path])).series()] == ["no control run", "control run"]
+
+
 def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_has_only_one(view: View) -> None:
     part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
 

@@ -20,6 +20,7 @@ from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
 
+DATA = Path(__file__).parent.parent.parent / "data"
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 # Of each class of defects one line, and the words in it that nobody may read.
 TOLD = {
@@ -215,6 +216,14 @@ def test_of_a_broken_line_the_numbers_and_the_tools_own_words_are_shown(tmp_path
 
     assert known.kinds["broken"] == [(len(lines), len(lines))]
     assert shown[len(lines) - 1] == "latency payload_bytes=64 by […]"
+
+
+def test_perftest_notes_are_shown_whole() -> None:
+    logs = (log for log in DATA.rglob("*.log") if log.parent.name == "01")
+    notes = {line.strip() for log in logs for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("note text=")}
+
+    assert len(notes) > 10
+    assert [note for note in sorted(notes) if not free_text.is_public(note)] == []
 
 
 @pytest.mark.parametrize("wanted", ["withhold", "show"])

@@ -161,7 +161,12 @@ def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
     """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
     bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
     for status, paths in _grouped(bad):
-        words = {"empty": "without any result", "failed": "of failed runs", "truncated": "cut off before their end"}[status]
+        one = len(paths) == 1
+        words = {
+            "empty": "without any result",
+            "failed": "of a failed run" if one else "of failed runs",
+            "truncated": f"cut off before {'its' if one else 'their'} end",
+        }[status]
         terminal.line(f"{counted(len(paths), 'log')} {words}: {_some(paths, verbose)}")
     doubtful = [(log.path, log.survey.bad_lines) for run in runs for log in run.logs if log.survey.bad_lines]
     if doubtful:

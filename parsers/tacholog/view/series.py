@@ -18,7 +18,7 @@ from tacholog.compare.comparable import settings_of
 from tacholog.compare.policy import percentile
 from tacholog.dataset.marking.quality import SAMPLES_BEYOND
 from tacholog.dataset.medians import median_place
-from tacholog.runs.labels import labels_of
+from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.runs.stated import split_options
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, by_version, size
@@ -240,7 +240,7 @@ def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -
 
 
 def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
-    """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later."""
+    """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later, controls last."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
     known: dict[tuple[object, ...], list[ResultRow]] = {}  # by what is short: a key has some sixty parts, and looking it up asks for the hash of each
     for result in results:
@@ -249,7 +249,7 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
         if group is None:
             group = known[short] = groups.setdefault(_key(result), [])
         group.append(result)
-    return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=_version)}
+    return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=lambda key: (_is_control(key), _version(key)))}
 
 
 def measured_in(
@@ -277,7 +277,7 @@ def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[S
 def labelled(groups: Mapping[SeriesKey, Measured], named: Sequence[str] = ()) -> list[Series]:
     """Return a series for each group, labelled by only those conditions in which they differ.
 
-    Series of later versions come later, so that old versions keep their colours.
+    Series of later versions come later, so that old versions keep their colours, and controls come last: they are not what was measured.
 
     Args:
         groups: what `measured_alike` returned.
@@ -316,6 +316,11 @@ def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
 def newest_first(series: Iterable[Series]) -> list[Series]:
     """Return series of later versions before those of earlier ones, and else in their order."""
     return sorted(series, key=lambda one: _version(one.key), reverse=True)
+
+
+def _is_control(key: SeriesKey) -> bool:
+    labels = dict(key)["labels"]
+    return labels is not None and CONTROL in labels_of(str(labels))
 
 
 def _version(key: SeriesKey) -> list[tuple[int, int, str]]:

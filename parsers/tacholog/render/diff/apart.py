@@ -16,7 +16,8 @@ APART: tuple[Verdict, ...] = ("not_comparable", "removed", "added")
 _OF_MACHINE = frozenset({"host", *(CODES[name] for name in MACHINE)})
 _MOST_REASONS = 4
 _OTHER = "for other reasons"
-_ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"))  # a field of a key, and what it is called
+# A field of a key, and what it is called.
+_ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
 
 # What a condition is called after "different", where its title does not read well there.
 _NOUNS = {
@@ -59,12 +60,13 @@ class _Sides:
         if row.differences:
             return _conditions(row.differences)
         for field, word in _ONLY:
-            if getattr(row.key, field) not in self.values[row.verdict][field] or (field == "payload_bytes" and self._is_only_size(row)):
+            value = getattr(row.key, field)
+            if value is not None and (value not in self.values[row.verdict][field] or (field == "payload_bytes" and self._is_only_size(row))):
                 return f"with a {word} that only {self.names[row.verdict]} has"
         return f"that only {self.names[row.verdict]} has"
 
     def _is_only_size(self, row: DiffRow) -> bool:
-        return row.key.payload_bytes is not None and _without_size(row.key) in self.unsized[row.verdict]
+        return _without_size(row.key) in self.unsized[row.verdict]
 
 
 def _without_size(key: RowKey) -> RowKey:

@@ -60,7 +60,7 @@ def _rows(judged: JudgedRelease, find: Find) -> Html:
         )
         for line in lines(judged.report)
     ]
-    return _table(heads, body, f"Requirements of {judged.system} {judged.release}")
+    return _table([tag("th", name, scope="col") for name in heads], body, f"Requirements of {judged.system} {judged.release}", class_="rows required")
 
 
 def _value(line: RequirementLine, judged: JudgedRelease, find: Find) -> Html:
@@ -76,13 +76,14 @@ def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
     """Return a row for each requirement, in the order of the file, and a column for each release."""
     by_place = [{result.place: result for result in one.report.results} for one in releases]
     places = sorted(by_place[-1], key=lambda place: (len(place), place))
-    heads = ("Requirement", "Limit", *(one.release for one in releases))
+    heads = [tag("th", name, scope="col") for name in ("Requirement", "Limit")]
+    heads += [tag("th", one.release, scope="col", class_="n") for one in releases]
     body = []
     for place in places:
         result = by_place[-1][place]
         cells = [_cell(one[place]) for one in by_place]
         body.append(tag("tr", tag("th", result.name, scope="row", class_="stat-label"), tag("td", result.stated, class_="stat-evidence"), *cells))
-    return _table(heads, body, label)
+    return _table(heads, body, label, class_="required")
 
 
 def _cell(result: RequirementResult) -> Html:
@@ -97,6 +98,7 @@ def _cell(result: RequirementResult) -> Html:
     return tag("td", join(shown), class_=f"n {_OF_VERDICT[result.verdict]} stat-evidence")
 
 
-def _table(heads: Sequence[str], body: Sequence[Html], label: str) -> Html:
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in heads)))
-    return tag("div", tag("table", head, tag("tbody", *body), class_="rows"), class_="scroll", tabindex="0", role="region", aria_label=label)
+def _table(heads: Sequence[Html], body: Sequence[Html], label: str, *, class_: str) -> Html:
+    """Return a table. One of the class ``rows`` shows no heads on narrow screens, so its cells must say by themselves what they are."""
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_)
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)

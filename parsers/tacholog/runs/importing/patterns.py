@@ -40,6 +40,12 @@ _MOST_FIELDS = 64
 _COMPRESSED = (".gz", ".xz", ".zst")  # endings of the kinds that `open_log` reads
 
 
+def uncompressed(path: str) -> str:
+    """Return the path that a log would have if it were not compressed."""
+    ending = next((ending for ending in _COMPRESSED if path.endswith(ending)), "")
+    return path.removesuffix(ending)
+
+
 class Field(NamedTuple):
     """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``."""
 
@@ -98,8 +104,8 @@ class Pattern(NamedTuple):
             The values by the names of their fields; `Disagreement` if the path fits only if a field has two values; ``None`` if it does not fit.
         """
         found = self._match(path)
-        ending = next((ending for ending in _COMPRESSED if path.endswith(ending)), None)
-        return self._match(path.removesuffix(ending)) if found is None and ending else found
+        plain = uncompressed(path)
+        return self._match(plain) if found is None and plain != path else found
 
     def _match(self, path: str) -> dict[str, str] | Disagreement | None:
         parts = path.split("/")

@@ -3,6 +3,7 @@
 In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Days become
 ``{start_time}``: as a label, each day would be a row of its own. Numbers that change become
 ``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them, and ``{repetition}`` also if they count from 1 without gaps.
+Compressed logs are named like others: a pattern takes both.
 Other numbers and other text that change become labels, which the user should name.
 """
 
@@ -15,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.importing.fields import START
-from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern
+from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern, uncompressed
 from tacholog.runs.moments import is_moment
 
 _TOKEN = re.compile(
@@ -23,7 +24,7 @@ _TOKEN = re.compile(
     r"|(?P<day>(?<![0-9])(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?Z?)?(?![0-9]))"
     r"|(?P<version>v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?![0-9]))|(?P<number>[0-9]{1,18})|(?P<word>[A-Za-z]+)|(?P<other>[^A-Za-z0-9])"
 )
-_VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}")
+_VERSION = re.compile(r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){1,4}(?:[-.]?(?:alpha|beta|dev|pre|rc)[-.]?[0-9]{0,9})?", re.IGNORECASE)
 _TRANSPORTS = re.compile(r"(?:udp|tcp|tls|shm|shmem|uds|rdma|quic|multicast|ipc)(?:v[46])?", re.IGNORECASE)
 _SIZE_WORDS = ("size", "len", "length", "bytes", "payload", "datalen", "b")
 _REPETITION_WORDS = (
@@ -60,7 +61,7 @@ def suggest(paths: Iterable[str]) -> list[Suggestion]:
     """Return patterns for these paths, those that fit the most of them first."""
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
-        name = path.rpartition("/")[2]
+        name = uncompressed(path.rpartition("/")[2])
         alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
     found = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
     return sorted(found, key=lambda one: (-len(one.paths), one.pattern))
@@ -68,7 +69,7 @@ def suggest(paths: Iterable[str]) -> list[Suggestion]:
 
 def _suggestion(paths: Sequence[str]) -> Suggestion:
     """Return the pattern for paths of one depth and one ending."""
-    columns = [*zip(*(path.split("/") for path in paths), strict=True)]
+    columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
     drafts = [_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns]
     pattern = "/".join(_named(drafts))
     try:
@@ -86,6 +87,12 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
             if name.startswith("label.") and value not in labels[name]:
                 labels[name].append(value)
     return Suggestion(pattern, tuple(fitting), dict(labels))
+
+
+def _plain(path: str) -> str:
+    """Return a path as a pattern states it: without the ending of compression, which every pattern takes anyway."""
+    plain = uncompressed(path)
+    return path if plain.endswith("/") or not plain else plain
 
 
 def _whole(names: Sequence[str], place: int, *, is_file: bool) -> str:

@@ -168,11 +168,17 @@ def _decide_run(run: ImportedRun, known: Known, planned: set[str], decided: Deci
 
 
 def _add_present(run: ImportedRun, place: str, manifest: Manifest | None, decided: Decided) -> None:
-    decided.present.append((run, place))
+    decided.present.append((_completed(run, manifest), place))
     asked, present = _fields(run.manifest), _fields(manifest) if manifest else {}
     names = tuple(name for name in sorted({*asked, *present}) if asked.get(name) != present.get(name))
     if names:
         decided.relabelled.append((place, tuple(word for name in names for word in _differing(name, asked.get(name), present.get(name)))))
+
+
+def _completed(run: ImportedRun, manifest: Manifest | None) -> ImportedRun:
+    """Return a run with the start time and the machine that somebody has written into its ``run.toml`` since, if nothing else states them."""
+    since = {name: value for name in ("start_time", "host") if (value := getattr(manifest, name, None)) and not getattr(run.manifest, name)}
+    return run._replace(manifest=msgspec.structs.replace(run.manifest, **since))
 
 
 def _differing(name: str, asked: object, present: object) -> Iterator[str]:
