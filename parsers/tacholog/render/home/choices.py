@@ -51,6 +51,7 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine
     words = {**_REACH_WORDS, "network": _LOOPBACK} if loopback else _REACH_WORDS
     heads = [words[column.reach] for column in found.columns]
     chosen = {(column.reach, name, at): column.answers(name, at) for column in found.columns for at, _ in found.rows for name in CRITERIA}
+    rows = [(at, use) for at, use in found.rows if any(answers for (_, _, size_of_it), answers in chosen.items() if size_of_it == at)]
     runs = {choice.cell.run_count for answers in chosen.values() for choice in answers}
     write = _Writer(links, anchor, seen, differing_labels_of(one for column in found.columns for one in column.members), same_runs=len(runs) == 1)
     bodies = [
@@ -70,7 +71,7 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine
                 for criterion, (name, how_found) in _CRITERIA.items()
             ),
         )
-        for place, (at, use) in enumerate(found.rows)
+        for place, (at, _) in enumerate(rows)
     ]
     head = tag("tr", tag("th", "criterion", scope="col", class_="tl-text"), *(_head(column, words[column.reach]) for column in found.columns))
     two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
@@ -79,10 +80,12 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine
         _of_use(
             f"{use}, {size(at)}", machine, tag("table", widths, tag("thead", head), body, class_="tl-table tl-words tl-choices"), is_first=place == 0
         )
-        for place, ((at, use), body) in enumerate(zip(found.rows, bodies, strict=True))
+        for place, ((at, use), body) in enumerate(zip(rows, bodies, strict=True))
     ]
     shown = [choice for answers in chosen.values() for choice in answers]
-    return join([*tables, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
+    unmeasured = [f"{use}, {size(at)}" for at, use in found.rows if (at, use) not in rows]
+    not_here = tag("p", f"Not measured on this machine: {'; '.join(unmeasured)}.", class_="tl-note") if unmeasured else NOTHING
+    return join([*tables, not_here, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
 
 
 def _of_use(words: str, machine: str, table: Html, *, is_first: bool) -> Html:
