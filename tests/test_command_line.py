@@ -14,6 +14,7 @@ import pytest
 from tests.command import run_tacholog_text
 
 from tacholog import cli
+from tacholog.commands.shared.paths import whole_file
 from tacholog.formats.registry import formats
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
@@ -163,6 +164,30 @@ def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+
+    with whole_file(path) as stream:  # as the other process does it
+        stream.write(b"of the first")
+        second = run_tacholog_text("export", "--data", EXAMPLE, "--output", path)
+        stream.write(b", whole")
+
+    assert second.returncode == 2
+    assert second.stderr == f"tacholog: {path}: another process writes this file now; wait until it has ended\n"
+    assert path.read_bytes() == b"of the first, whole"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_what_an_export_that_was_killed_has_left_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / ".all.csv.part").write_bytes(b"half" * 1_000_000)
+
+    done = run_tacholog_text("export", "--data", EXAMPLE, "--output", tmp_path / "all.csv")
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "all.csv").read_bytes() == run_tacholog_text("export", "--data", EXAMPLE, "--format", "csv").stdout.encode()
+    assert [*tmp_path.iterdir()] == [tmp_path / "all.csv"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
