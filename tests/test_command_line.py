@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import hashlib
 import importlib
 import os
 import signal
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.long_logs import LONG_LOGS
 
 from tacholog import cli
 from tacholog.commands.shared.paths import whole_file
 from tacholog.formats.registry import formats
+from tacholog.runs.manifest import LogFile, Manifest, write
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
@@ -164,6 +167,26 @@ def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of_its_file(tmp_path: Path) -> None:
+    log = LONG_LOGS["RTI summaries"].text(60_000)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sub.log").write_text(log)
+    entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())
+    write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(entry,)))
+    script = f"""
+import resource, pathlib, pandas, tacholog.commands.export, tacholog.dataset.export, tacholog.dataset.load, tacholog.dataset.logs
+from tacholog.cli import main
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 80_000_000, resource.RLIM_INFINITY))
+main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path / "out" / "all.csv")!r}, "--jobs", "1"])
+"""
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n")
+    assert not [*(tmp_path / "out").iterdir()]
 
 
 def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
