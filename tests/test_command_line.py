@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import hashlib
 import importlib
 import os
 import signal
@@ -12,9 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.long_logs import LONG_LOGS
 
 from tacholog import cli
+from tacholog.commands.shared.paths import whole_file
 from tacholog.formats.registry import formats
+from tacholog.runs.manifest import LogFile, Manifest, write
 
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
@@ -163,6 +167,50 @@ def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of_its_file(tmp_path: Path) -> None:
+    log = LONG_LOGS["RTI summaries"].text(60_000)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sub.log").write_text(log)
+    entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())
+    write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(entry,)))
+    script = f"""
+import resource, pathlib, pandas, tacholog.commands.export, tacholog.dataset.export, tacholog.dataset.load, tacholog.dataset.logs
+from tacholog.cli import main
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 80_000_000, resource.RLIM_INFINITY))
+main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path / "out" / "all.csv")!r}, "--jobs", "1"])
+"""
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n")
+    assert not [*(tmp_path / "out").iterdir()]
+
+
+def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+
+    with whole_file(path) as stream:  # as the other process does it
+        stream.write(b"of the first")
+        second = run_tacholog_text("export", "--data", EXAMPLE, "--output", path)
+        stream.write(b", whole")
+
+    assert second.returncode == 2
+    assert second.stderr == f"tacholog: {path}: another process writes this file now; wait until it has ended\n"
+    assert path.read_bytes() == b"of the first, whole"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_what_an_export_that_was_killed_has_left_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / ".all.csv.part").write_bytes(b"half" * 1_000_000)
+
+    done = run_tacholog_text("export", "--data", EXAMPLE, "--output", tmp_path / "all.csv")
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "all.csv").read_bytes() == run_tacholog_text("export", "--data", EXAMPLE, "--format", "csv").stdout.encode()
+    assert [*tmp_path.iterdir()] == [tmp_path / "all.csv"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

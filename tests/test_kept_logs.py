@@ -153,6 +153,21 @@ def test_limits_hold_for_a_log_that_was_kept_without_them(tmp_path: Path) -> Non
         assert len(kept.results) == 0
 
 
+def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_or_not(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    content = "".join(summary(2_000_000 + number) for number in range(20_000)).encode()  # beyond 100 numbers long before 2 MB of text
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sub.log").write_bytes(content)
+    write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(LogFile(file="sub.log", sha256=hashlib.sha256(content).hexdigest()),)))
+    load([tmp_path / "data"], work=Work(cache=cache))
+    limits = Limits(len(content) - 1, 100)
+
+    kept = load([tmp_path / "data"], limits, work=Work(cache=cache))
+
+    assert kept.problems["reason"].tolist() == ["it holds more than 100 numbers, the limit (log_numbers), so it was not read"]
+    assert tables(kept) == tables(load([tmp_path / "data"], limits, work=Work(cache=Cache(None))))
+
+
 def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     for number in range(3):  # each in a pack of its own

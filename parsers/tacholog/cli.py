@@ -128,6 +128,9 @@ def _run(arguments: Sequence[str] | None) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # The reader closed the pipe, as head does. This is not an error.
         sys.exit(0)
+    except MemoryError:
+        terminal.line("tacholog: there is not enough memory for this", err=True)
+        sys.exit(USAGE)
     except OSError as error:
         place = error.filename2 or error.filename  # of a file that was to replace another one, that other one
         advice = ", and a file belongs here: move the directory away" if isinstance(error, IsADirectoryError) else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -11,10 +13,11 @@ import pytest
 
 from tacholog.dataset.load import load
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.privacy.settings import Privacy
 from tacholog.render.tables.definitions import shared_conditions
 from tacholog.render.tables.logs import OfferedLog, runs_table
 from tacholog.render.tables.overview import overview
-from tacholog.render.tables.tables import Links
+from tacholog.render.tables.tables import Links, numbers_anchor
 from tacholog.runs.labels import labels_asked
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
@@ -305,3 +308,35 @@ def test_a_label_of_pages_that_no_run_has_is_named_on_the_terminal(tmp_path: Pat
     assert capfd.readouterr().err == (
         "tacholog: site.toml: pages: no run has label.kernl (is label.kernel meant?), so its results are on pages called not stated\n"
     )
+
+
+@pytest.mark.site
+def test_transports_releases_and_machines_that_differ_in_capitals_or_blanks_share_no_id(tmp_path: Path) -> None:
+    transports = ("UDP", "udp", "u d p", "u-d-p")
+    for transport in transports:
+        for number in range(2):
+            add(tmp_path / "data", f"{transport.replace(' ', '_')}.{number}", transport=transport)
+    for release in ("1-rc", "1-RC", "2"):
+        add(tmp_path / "data", f"of {release}", transport="tcp", release=release)
+    (tmp_path / "data" / "hosts").mkdir()
+    for host in ("A lab", "a-lab"):
+        add(tmp_path / "data", f"on {host}", transport="shm")
+        manifest = tmp_path / "data" / f"on {host}" / "run.toml"
+        manifest.write_text(manifest.read_text().replace('"desk"', f'"{host}"'))
+        write(tmp_path / "data" / "hosts" / f"{host}.toml", Host(name="A machine", source="made up", cpu={"model": "Some CPU"}))
+    settings = SiteSettings(pages=("system",), privacy=Privacy(hosts="show", keep=("A lab", "a-lab")))
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", settings).parent
+    parts = page_groups(view_of(load([tmp_path / "data"])), ("system",))[0].pages[0].parts
+    tables = (site / "s/index.html").read_text().split(' id="tl-latency-')
+
+    for page in (site / "s/index.html", site / "hosts.html"):
+        ids = Counter(re.findall(r' id="([^"]*)"', page.read_text()))
+        assert [name for name, count in ids.items() if count > 1] == []
+    # What other pages link to, for which they only have this list, is the table of that transport.
+    for part in page_index([part.entry() for part in parts]).parts:
+        if part.transport in transports:
+            place = f"{numbers_anchor('latency', part.selection, part.number)}-0-each".removeprefix("tl-latency-")
+            (table,) = (table for table in tables if table.startswith(f'{place}"'))
+            runs = set(re.findall(r"logs/([^/]*)/a.log", table.split("</details>")[0]))
+            assert runs == {f"{part.transport.replace(' ', '_')}.{number}" for number in range(2)}

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from tests.report.conftest import FIRST, add_run, rti
+from tests.report.test_home import Measured, a_view, machines_of
 from tests.samples import SAMPLE_LOGS
 
 from tacholog.commands.parse import parse
@@ -22,7 +23,11 @@ from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load, load_logs
 from tacholog.render.diff.sections import sections
 from tacholog.render.diff.summary import curve_words
+from tacholog.render.home.panels import names_of
 from tacholog.render.tables.history import history
+from tacholog.render.tables.releases import releases_table
+from tacholog.render.tables.tables import Links
+from tacholog.site.downloads import download_links
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
 from tacholog.view.names import row_names, words
@@ -200,3 +205,19 @@ def test_what_nothing_stated_tells_apart_is_told_by_its_run_by_what_is_not_state
 def test_a_setting_that_is_left_to_the_library_says_that_it_is_the_default_of_the_library() -> None:
     stated = '{"idle": "library", "mtu": "8192"}'
     assert words("settings", stated) == "idle library default, mtu 8192"
+
+
+def test_names_that_differ_in_capitals_or_zeros_only_stand_in_the_same_order_in_each_build() -> None:
+    systems = ["RIG", "RIg", "RiG", "Rig", "rIG", "rIg", "riG", "rig"]
+    versions = ["1.0", "1.00", "1.000", "1.0000", "1.00000"]
+    found = [
+        *(Measured("tcp", system=system).latency(5.0, 5.1) for system in reversed(systems)),
+        *(Measured("udp", system="rig", campaign=version).latency(5.0) for version in versions),
+    ]
+    results = [msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, system_version=one.run.campaign)) for some in found for one in some]
+
+    measured = [*(f"rig {version}" for version in versions), *(f"{system} c" for system in systems)]
+
+    assert f"Measured: {', '.join(measured)}<" in str(releases_table(a_view(results), Links("logs")))
+    assert list(names_of(machines_of(*found[: len(systems)]))) == systems
+    assert f"no release, versions c, {', '.join(versions)}<" in str(download_links(a_view(results), None, None))

@@ -135,3 +135,20 @@ def test_a_damaged_list_of_versions_and_a_table_that_is_that_of_no_version_are_n
 
     assert "versions.json: this is no list of versions with their dates" in findings["versions"]
     assert findings[RESULTS] == "it is that of no version in versions/"
+
+
+def test_a_number_whose_heading_privacy_masks_counts_if_its_line_prints_it(tmp_path: Path) -> None:
+    document = (NATIVE.parent.parent / "ecal" / "performance-5.12.rst").read_text()  # A row: "||         1 kB ||          10 ||           5 ||"
+    add_run(tmp_path / "data", "documented", document, Manifest(system="S", logs=()))
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+    publish(site, tmp_path / "public", "1")
+    table = pd.read_parquet(tmp_path / "public" / RESULTS)
+
+    for folder in (site, tmp_path / "public"):
+        receipt = verify_site(folder)
+        assert receipt.findings == ()
+        assert any(note.startswith("documented/sub.log: 16 numbers stand on the lines") for note in receipt.notes)
+
+    table["value"] = table["value"].replace(5000.0, 6000.0)
+    table.to_parquet(tmp_path / "public" / RESULTS)
+    assert "the log has no such number" in {one.reason for one in verify_site(tmp_path / "public").findings}

@@ -35,11 +35,14 @@ class Limits(NamedTuple):
     text_bytes: int
     numbers: int
 
-    def refusal(self, text_bytes: int, numbers: int) -> str | None:
-        """Say that a log is too long; ``None`` if it is not."""
+    def refusals(self, text_bytes: int, numbers: int) -> list[str]:
+        """Say for each limit that a log is beyond it."""
+        found = []
         if text_bytes > self.text_bytes:
-            return f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read"
-        return f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read" if numbers > self.numbers else None
+            found.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
+        if numbers > self.numbers:
+            found.append(f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read")
+        return found
 
 
 def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
@@ -153,9 +156,9 @@ class _Reader:
             self._heard(count)
 
     def _check_limits(self) -> None:
-        if self._limits and (refusal := self._limits.refusal(self.text_bytes, self._columns.number_count)):
+        if self._limits and (refusals := self._limits.refusals(self.text_bytes, self._columns.number_count)):
             self.kind_if_lost = UNREADABLE
-            raise UnreadableInput(refusal)
+            raise UnreadableInput(refusals[0])
 
     def _take(self, event: Event) -> None:
         match event.what:

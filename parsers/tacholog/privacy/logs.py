@@ -130,6 +130,11 @@ class _Published:
         return ShownLines(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut)
 
 
+def is_withheld(text: str) -> bool:
+    """Whether a line of a redacted log stands for one that is withheld."""
+    return text in (WITHHELD, _HIDDEN_WITHHELD)
+
+
 def withheld_words(ranges: Ranges) -> str:
     """Return a sentence on withheld lines: how many, which, and how to show them."""
     count = sum(last - first + 1 for first, last in ranges)

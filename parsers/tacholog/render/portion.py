@@ -33,7 +33,7 @@ _OF_RATES = ("goodput", "messages", "loss")
 DRAWN = {"latency": ("latency",), "throughput": _OF_RATES, "demand": _OF_RATES, "sustain": ("sustained",)}
 
 
-def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: Apart | None) -> Html:
+def portion_html(part: View, portion: Portion, selection: Selection, links: Links, suffix: str, apart: Apart | None, number: int = 1) -> Html:
     """Return the numbers of a portion: of its first test a figure and the table of sizes, and all else folded under its heading.
 
     Args:
@@ -43,6 +43,7 @@ def portion_html(part: View, portion: Portion, selection: Selection, links: Link
         links: where the pages of the logs are.
         suffix: the end of ids that are not of one series, and that the page may have too.
         apart: keeps large tables out of the piece.
+        number: that of the part of the page, as for `page_anchor`.
     """
     found = [evidence_lines(portion.evidence, part), evidence_remarks(portion.evidence, part)] if portion.is_first else []
     is_first = True
@@ -50,7 +51,7 @@ def portion_html(part: View, portion: Portion, selection: Selection, links: Link
         of_test = part.only(Selection(test=test))
         series = portion.series_of(test, of_test.series())
         if series:
-            found.append(_test(of_test, portion, series, _Place(test, selection, links, suffix, apart), is_first=is_first))
+            found.append(_test(of_test, portion, series, _Place(test, selection, links, suffix, apart, number), is_first=is_first))
             is_first = False
     return join(found)
 
@@ -58,15 +59,15 @@ def portion_html(part: View, portion: Portion, selection: Selection, links: Link
 class _Place:
     """Where the numbers of a test are put: what their ids are made from."""
 
-    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, apart: Apart | None) -> None:
-        self.test, self.suffix, self.apart = test, suffix, apart
-        self.numbers = tables.numbers_anchor(test, selection)
+    def __init__(self, test: str, selection: Selection, links: Links, suffix: str, apart: Apart | None, number: int) -> None:
+        self.test, self.suffix, self.apart, self._number = test, suffix, apart, number
+        self.numbers = tables.numbers_anchor(test, selection, number)
         self.links = Links(links.logs, self.numbers)
         self._values = msgspec.structs.replace(selection, test=test).values()
 
     def figure(self, name: str) -> str:
         """Return the start of the ids of a figure."""
-        return tables.page_anchor(name, *self._values)
+        return tables.page_anchor(name, *self._values, number=self._number)
 
 
 def _test(part: View, portion: Portion, series: Sequence[Series], place: _Place, *, is_first: bool) -> Html:

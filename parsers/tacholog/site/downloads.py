@@ -257,9 +257,10 @@ def _versions(view: View) -> dict[str, Html]:
         run = view.runs[name]
         if not run.release and run.system_version:
             found.setdefault(run.system or NOT_STATED, set()).add(run.system_version)
+    in_order = {system: sorted(versions, key=lambda version: (natural(version), version)) for system, versions in found.items()}
     return {
-        system: join(["no release, version " if len(versions) == 1 else "no release, versions ", ", ".join(sorted(versions, key=natural))])
-        for system, versions in found.items()
+        system: join(["no release, version " if len(versions) == 1 else "no release, versions ", ", ".join(versions)])
+        for system, versions in in_order.items()
     }
 
 

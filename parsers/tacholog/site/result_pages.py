@@ -19,6 +19,7 @@ from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.page_index import PagePart
 from tacholog.view.results import RunRow
+from tacholog.view.selection_numbers import SelectionNumbers
 from tacholog.view.views import Selection, View, transport_of
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
             folders[first] = _free(f"{folder}-system" if folder.endswith(_PAGE_ENDINGS) else folder, taken_folders)
             taken.add(f"{folders[first]}/index")
         document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
-        page_parts = tuple(_part(fields, values, pair, document) for pair in sorted(parts[values], key=_pair_order))
+        page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
         found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts))
     return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
 
@@ -179,9 +180,11 @@ def _pair_order(pair: tuple[str, str]) -> tuple[object, ...]:
     return (pair[0].lower(), pair[1].lower(), pair)
 
 
-def _part(fields: Sequence[str], values: Values, pair: tuple[str, str], document: str) -> PagePart:
-    selection = msgspec.structs.replace(selection_of(fields, values), system=pair[0], transport=pair[1])
-    return PagePart(selection, document)
+def _parts(fields: Sequence[str], values: Values, pairs: Sequence[tuple[str, str]], document: str) -> tuple[PagePart, ...]:
+    """Return the parts of a page. They are numbered as the directives of the page number them, which stand in the same order."""
+    numbers = SelectionNumbers()
+    selections = [msgspec.structs.replace(selection_of(fields, values), system=system, transport=transport) for system, transport in pairs]
+    return tuple(PagePart(selection, document, numbers.number(selection)) for selection in selections)
 
 
 def _free(document: str, taken: set[str]) -> str:

@@ -44,12 +44,14 @@ class PerfReleases(Perf):
         # Without a system, numbers of several systems may be in one series, so that it has runs that the portion does not name.
         if wanted.system is None or part_of(name, RUNS) in self.taken:
             return make()
-        about = (self.subject, wanted, name, number < _WITH_ANCHORS)
+        about = (self.subject, wanted, self.number(wanted), name, number < _WITH_ANCHORS)
         parts_named = self.beside(slug(words))
         return self.taken_over(name, parts_named, lambda: [about, *self._made_of(part, portion)], make)
 
     def _made(self, part: View, portion: Portion, wanted: Selection, words: str, name: str, *, has_anchors: bool) -> Html:
-        content = portion_html(part, portion, wanted, self.links, slug(portion.title), self.apart(part_of(name, RUNS)))
+        numbered = name.removeprefix(self.beside(slug(words)))  # Releases `1-RC` and `1-rc` are two parts, too.
+        suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
+        content = portion_html(part, portion, wanted, self.links, suffix, self.apart(part_of(name, RUNS)), self.number(wanted))
         whole = join([content, portion_runs(part, portion, self.links, offered_log, self._more_runs(words))])
         kept = Part(name, {"": str(whole)}, f"{self.subject}, {words}")
         runs = len(portion.only(part).runs)

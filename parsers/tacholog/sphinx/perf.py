@@ -26,6 +26,7 @@ from tacholog.sphinx.node import PerfHtml, words_of
 from tacholog.sphinx.store import first_portion, view
 from tacholog.view.portions import Portion
 from tacholog.view.run_digests import digest
+from tacholog.view.selection_numbers import SelectionNumbers
 from tacholog.view.series import Series
 from tacholog.view.views import Selection, View
 
@@ -34,6 +35,7 @@ _LABEL = "label"
 OPTIONS = dict.fromkeys((*(name for name in Selection.__struct_fields__ if name != "labels"), _LABEL), directives.unchanged_required)
 _ID = re.compile(r'<(?:section|details|figure)[^>]* id="([^"]+)"')
 _SHOW, _BEST = "show", "best"
+_NUMBERS = "tacholog-numbers"
 
 
 class Perf(SphinxDirective):
@@ -50,6 +52,7 @@ class Perf(SphinxDirective):
             given = {key: str(value) for key, value in self.options.items() if key in OPTIONS}
             labels = self.labels(given.pop(_LABEL, ""))
             wanted = msgspec.structs.replace(msgspec.convert(given, Selection), labels=labels)
+            self.number(wanted)  # Also of a part that has nothing with an id, so that the parts have the numbers that other pages know.
             return self.show(self.select(wanted), wanted)
         except TachologError as error:
             return self.warn(str(error))
@@ -84,7 +87,7 @@ class Perf(SphinxDirective):
         """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
         others = msgspec.structs.replace(wanted, test=None)
         beside = test and wanted.system and wanted.transport and not wanted.run
-        return Links(self.config.tacholog_logs, tables.numbers_anchor(str(test), others) if beside else None)
+        return Links(self.config.tacholog_logs, tables.numbers_anchor(str(test), others, self.number(wanted)) if beside else None)
 
     def portion(self, wanted: Selection) -> Portion | None:
         """Return what ``:show: best`` limits the selection to: the best evidence, of all tests; nothing without that option.
@@ -226,7 +229,14 @@ class Perf(SphinxDirective):
 
     def anchor(self, wanted: Selection) -> str:
         """Return an id that is made from what is shown, so that links to it last."""
-        return tables.page_anchor(self.subject, *wanted.values())
+        return tables.page_anchor(self.subject, *wanted.values(), number=self.number(wanted))
+
+    def number(self, wanted: Selection) -> int:
+        """Return the number of a selection among those of the page that have the same name in ids."""
+        if _NUMBERS not in self.env.temp_data:
+            self.env.temp_data[_NUMBERS] = SelectionNumbers()
+        number: int = self.env.temp_data[_NUMBERS].number(wanted)
+        return number
 
 
 def places_of(content: Html) -> list[Html]:

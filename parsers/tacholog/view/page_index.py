@@ -14,6 +14,7 @@ from tacholog.view.views import Selection
 Entry = list[Any]  # [system, transport, document], or with a fourth item: the other fields of the selection, as {"label.plugin": "flannel"}
 _REST = 3
 _FIELDS = ("host", "release")
+_NUMBER = "number"
 
 
 class PagePart(msgspec.Struct, frozen=True):
@@ -21,6 +22,7 @@ class PagePart(msgspec.Struct, frozen=True):
 
     selection: Selection
     document: str
+    number: int = 1  # of the part among those of the page whose names are the same in addresses, such as `UDP` and `udp`
 
     @property
     def system(self) -> str:
@@ -40,8 +42,8 @@ class PagePart(msgspec.Struct, frozen=True):
 
     def entry(self) -> Entry:
         """Return the part as an item of the list in a directive's body."""
-        rest = [dict(self.others)] if self.others else []
-        return [self.system, self.transport, self.document, *rest]
+        rest: dict[str, Any] = dict(self.others) | ({_NUMBER: self.number} if self.number > 1 else {})
+        return [self.system, self.transport, self.document, *([rest] if rest else [])]
 
 
 class PageIndex:
@@ -73,8 +75,8 @@ def _part(entry: Entry) -> PagePart:
     system, transport, document = (str(value) for value in entry[:_REST])
     rest: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
     for name, value in rest.items():
-        if not (name in _FIELDS or is_label(name)) or not isinstance(value, str):
+        if not ((isinstance(value, str) and (name in _FIELDS or is_label(name))) or (name == _NUMBER and isinstance(value, int))):
             raise ValueError(f"{name!r} is none of {', '.join(_FIELDS)}, label.NAME")
     fields = {name: value for name, value in rest.items() if name in _FIELDS}
     labels = tuple((name, value) for name, value in rest.items() if is_label(name))
-    return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document)
+    return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, rest.get(_NUMBER, 1))

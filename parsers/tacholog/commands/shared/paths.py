@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -11,6 +11,7 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
+from tacholog.holding import held_file
 from tacholog.resources import checkout
 
 
@@ -43,21 +44,21 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open the file that the user asked for, for writing. It appears under its name when it is whole. Missing folders are created.
 
     Raises:
-        TachologError: the file cannot be written; the message names it.
+        TachologError: the file cannot be written, or another process writes it now; the message names it.
     """
-    part = path.with_name(f".{path.name}.part") if path.is_file() or not path.exists() else path  # /dev/stdout stays what it is.
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as stream:
+        if path.exists() and not path.is_file():  # /dev/stdout stays what it is.
+            with path.open("wb") as stream:
+                yield stream
+            return
+        part = path.with_name(f".{path.name}.part")
+        with held_file(part, "another process writes this file now; wait until it has ended", path) as stream:
             yield stream
-        if part != path:
+            stream.close()  # A full disk may be noticed only then.
             part.replace(path)
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error
-    finally:
-        if part != path:
-            with suppress(OSError):
-                part.unlink()
 
 
 @contextmanager

@@ -215,10 +215,15 @@ class Fetching:
             except DamagedEntry:  # It is read again.
                 continue
 
-    def _within_limits(self, log: _Log, found: LogEntry) -> LogEntry:
-        """Return a kept entry, unless it is longer than what is to be read."""
-        refusal = self._limits.refusal(found.head.text_bytes, found.columns.number_count) if self._limits else None
-        return lost_log(log.entry, UNREADABLE, refusal, found.head.format) if refusal else found
+    def _within_limits(self, log: _Log, found: LogEntry) -> LogEntry | None:
+        """Return a kept entry, or that of a lost log if it is longer than what is to be read. ``None`` if the log is to be read again.
+
+        That is where it is beyond both limits: which of them it meets first, and so which one is named, only reading it says.
+        """
+        refusals = self._limits.refusals(found.head.text_bytes, found.columns.number_count) if self._limits else []
+        if len(refusals) > 1:
+            return None
+        return lost_log(log.entry, UNREADABLE, refusals[0], found.head.format) if refusals else found
 
     def _task(self, log: _Log) -> LogTask:
         return LogTask(

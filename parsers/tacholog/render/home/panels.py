@@ -111,7 +111,7 @@ def _rows(drawn: Sequence[Html]) -> Html:
 def names_of(machines: Iterable[Machine]) -> dict[str, int]:
     """Return the slot of the colour of each panel of these machines: a system has the same colour on all."""
     names = {_name(one, machine.series) for machine in machines for one in machine.series}
-    return {name: slot for slot, name in enumerate(sorted(names, key=str.casefold))}
+    return {name: slot for slot, name in enumerate(sorted(names, key=lambda name: (name.casefold(), name)))}
 
 
 def _name(one: Compared, series: Sequence[Compared]) -> str:

@@ -22,7 +22,7 @@ def link_to_each_run(one: Compared) -> str | None:
 
 def _table_id(part: PagePart, one: Compared) -> str:
     """Return the id of the table with all numbers of a series on its page."""
-    return f"{numbers_anchor(one.series.results[0].test, part.selection)}-{one.slot}"
+    return f"{numbers_anchor(one.series.results[0].test, part.selection, part.number)}-{one.slot}"
 
 
 def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.tables.plain import count_of, null
 from tacholog.runs.manifest import Host
-from tacholog.slugs import slug
+from tacholog.slugs import path_slug
 from tacholog.view.caveats import caveats
 from tacholog.view.results import RunRow
 from tacholog.view.views import View
@@ -39,14 +39,14 @@ def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
     kind = join([host.kind, ". "]) if host.kind else NOTHING
-    name = tag("h3", host.name, " ", tag("code", host_id), id=slug(f"machine {host_id}")) if named else NOTHING
+    name = tag("h3", host.name, " ", tag("code", host_id), id=path_slug(f"machine-{host_id}")) if named else NOTHING
     head = tag("p", kind, tag("span", f"Source: {host.source}.", class_="tl-muted"))
     return tag("div", name, head, tag("div", *parts, class_="tl-cards"), *notes, class_="tl-host", id=None if named else host_anchor(host_id))
 
 
 def host_anchor(host_id: str) -> str:
     """Return the anchor of a machine on the page of machines."""
-    return slug(f"host {host_id}")
+    return path_slug(f"host-{host_id}")  # `Lab A` and `lab-a` are two machines
 
 
 def missing(section: str, properties: dict[str, str]) -> list[str]:

@@ -156,4 +156,4 @@ def _systems(runs: Iterable[RunRow]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    return ", ".join(sorted(set(words), key=str.lower))
+    return ", ".join(sorted(set(words), key=lambda word: (word.lower(), word)))  # A set has `UDP` and `udp` in another order each time.

@@ -52,9 +52,12 @@ class Links(msgspec.Struct, frozen=True):
         return None if self.logs is None else f"doc:{log_document(self.logs, run, log)}"
 
 
-def numbers_anchor(test: str, selection: Selection) -> str:
-    """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection."""
-    return page_anchor(test, *selection.values())
+def numbers_anchor(test: str, selection: Selection, number: int = 1) -> str:
+    """Return the start of the ids of the tables with all numbers of a test, in the part of a page that shows a selection.
+
+    ``number``: that of the part, as for `page_anchor`.
+    """
+    return page_anchor(test, *selection.values(), number=number)
 
 
 def numbers(series: Sequence[Series], links: Links, anchor: str, apart: Apart | None = None, marks_anchor: str = "") -> Html:
@@ -80,9 +83,13 @@ def _counts(series: Series) -> bool:
     return len({"messages_sent", "messages_received", "messages_lost"} & {metric for metric, _ in series.statistics()}) > 1
 
 
-def page_anchor(*what: str) -> str:
-    """Return the start of the ids of the tables on a page. It is made from what they show, so that links last."""
-    return slug("-".join(["tl", *what]))
+def page_anchor(*what: str, number: int = 1) -> str:
+    """Return the start of the ids of the tables on a page. It is made from what they show, so that links last.
+
+    Of parts of a page that differ in capitals or blanks only, such as `UDP` and `udp`, the second has the ``number`` 2. No name has two hyphens.
+    """
+    first = slug("-".join(["tl", *what]))
+    return first if number == 1 else f"{first}--{number}"
 
 
 def scroller(label: str, *content: object) -> Html:

@@ -9,7 +9,7 @@ import gzip
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ import msgspec
 
 from tacholog.dataset.export import csv_head, csv_rows, json_rows
 from tacholog.errors import UnreadableInput
+from tacholog.privacy.free_text import MASK
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
 from tacholog.site.programs.latest import LATEST, latest_files
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 #: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")
+_ENDING = "status"
 _MOST_BYTES = 2**32  # of one file: what is compressed may be a thousand times as long
 _SHOWN_CHARACTERS = 120
 
@@ -63,21 +65,29 @@ def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     return again.assign(run=[names[run] for run in runs], id=ids)
 
 
-def columns_compared(offered: pd.DataFrame, again: pd.DataFrame) -> Iterator[Finding]:
-    """Yield what stands beside the numbers and is not what the logs give: one finding for each log and column."""
+def columns_compared(offered: pd.DataFrame, again: pd.DataFrame, is_masked: Callable[[str, str], bool]) -> Iterator[Finding]:
+    """Yield what stands beside the numbers and is not what the logs give: one finding for each log and column.
+
+    Args:
+        offered: the numbers that the site offers.
+        again: those that its logs give.
+        is_masked: whether any text of a log, by its run and name, is masked or withheld. How its run ended may be said there.
+    """
     yield from (Finding(place=ALL, reason=f"the column {name} is not there") for name in OFFERED if name not in offered)
     one, other = _by_id(offered), _by_id(again)
     both = one.index.intersection(other.index)
     one, other = one.loc[both], other.loc[both]
-    logs = [f"{run}/{log}" for run, log in zip(other["run"], other["log"], strict=True)]
+    logs = [(str(run), str(log)) for run, log in zip(other["run"], other["log"], strict=True)]
     for name in OFFERED:
         if name in _NOT_COMPARED or name not in offered:
             continue
-        different: dict[str, list[tuple[str, object, object]]] = {}
+        different: dict[tuple[str, str], list[tuple[str, object, object]]] = {}
         for log, number, shown, logged in zip(logs, other["id"], _plain(one[name]), _plain(other[name]), strict=True):
-            if not _equal(shown, logged):
+            if not _equal(shown, logged) and MASK not in str(logged):
                 different.setdefault(log, []).append((str(number), shown, logged))
-        for cases in different.values():
+        for log, cases in different.items():
+            if name == _ENDING and is_masked(*log):
+                continue
             number, shown, logged = cases[0]
             more = f", also of {len(cases) - 1} more numbers" if len(cases) > 1 else ""
             yield Finding(place=number, reason=f"{ALL} has another {name} than the log gives{more}", shown=_words(shown), log=_words(logged))
@@ -108,8 +118,8 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
             yield Finding(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
 
 
-def newest_compared(site: Path, again: Dataset) -> Iterator[Finding]:
-    """Yield the rows of ``results/latest.json`` that are not what the logs give."""
+def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Finding]:
+    """Yield the rows of ``results/latest.json`` that are not what the logs give. Those of systems that are ``left_out`` are not compared."""
     try:
         shown = msgspec.json.decode((site / LATEST).read_bytes(), type=_Rows)
     except FileNotFoundError:
@@ -121,9 +131,13 @@ def newest_compared(site: Path, again: Dataset) -> Iterator[Finding]:
     # Redacted logs are others than those that were read, which is a mark itself: marks are not compared, as in the Parquet file.
     for row in (*shown.rows, *logged.rows):
         row.pop("marks", None)
-    one, other = (Counter(msgspec.json.encode(row, order="sorted").decode() for row in rows) for rows in (shown.rows, logged.rows))
+    one, other = (Counter(msgspec.json.encode(row, order="sorted").decode() for row in rows) for rows in _of_others(shown, logged, left_out))
     yield from (Finding(place=LATEST, reason="the logs give no such row", shown=row) for row in one - other)
     yield from (Finding(place=LATEST, reason="the logs give this row, and it is not there", log=row) for row in other - one)
+
+
+def _of_others(shown: _Rows, logged: _Rows, left_out: Collection[str]) -> Iterator[list[dict[str, object]]]:
+    yield from ([row for row in rows.rows if row.get("system") not in left_out] for rows in (shown, logged))
 
 
 class _Rows(msgspec.Struct, frozen=True):

@@ -38,6 +38,7 @@ from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
 from tacholog.site.publish import VERSIONS, published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
+from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
 from tacholog.view.views import log_document
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
 LOGS = "logs"
 _PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
 _ANCHOR = re.compile(r"L\d+:[\w.-]+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_SCALES = (1.0, 1e3, 1e6, 1e9, 1e12, 0.01)  # what columns divide numbers by: us, Mbit/s, %, ...
-_NEAR = 1e-9
 _RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
 _MOST_BYTES = 2**32  # of one log: what is compressed may be a thousand times as long
 _PIECE_BYTES = 2**20
@@ -74,12 +72,17 @@ def verify_site(site: Path) -> Receipt:
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
         table = as_offered(results_table(data), names)
-    found: Values = {}
-    for number, value in zip(table["id"], table["value"], strict=True):
-        found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
-    findings += [*missing, *_altered(site), *_compared(by_log, found), *columns_compared(offered, table)]
+        found: Values = {}
+        for number, value in zip(table["id"], table["value"], strict=True):
+            found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
+        logs = OfferedLogs({(names[run], log): Path(work, run, log) for run, log in data.logs[["run", "log"]].astype(str).to_numpy().tolist()})
+        printed = logs.printed(offered, found)
+        found |= {number: by_log[log][number] for log, numbers in printed.items() for number in numbers}
+        findings += [*missing, *_altered(site), *_compared(by_log, found), *columns_compared(offered, table, logs.is_masked)]
+    notes += [_printed_words(log, len(numbers)) for log, numbers in printed.items()]
     if not is_built(site):
-        findings += [*texts_compared(site, offered), *newest_compared(site, data)]
+        systems = set(offered.loc[offered["run"].isin([run for run, _ in printed]), "system"].dropna())
+        findings += [*texts_compared(site, offered), *newest_compared(site, data, systems)]
     addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(by_log)}}
     pages = shown = 0
     for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
@@ -138,6 +141,12 @@ def _altered(site: Path) -> Iterator[Finding]:
     for (run, log), count in sorted(counts.items()):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
         yield Finding(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
+
+
+def _printed_words(log: tuple[str, str], count: int) -> str:
+    numbers = f"{count} numbers stand" if count > 1 else "1 number stands"
+    why = "what else is said of them could not be read again, because privacy masks or withholds text of this log"
+    return f"{'/'.join(log)}: {numbers} on the lines that the site names; {why}"
 
 
 def is_built(site: Path) -> bool:
@@ -274,22 +283,16 @@ def _resolved(page: Path, address: str) -> str:
 def _wrong(number: _Shown, path: Path, found: Values) -> Finding | None:
     logged = [value for value in found.get(number.id, []) if value is not None]
     place = f"{path.as_posix()}: {number.id}"
-    texts = _NUMBER.findall(number.text.replace("\u202f", "").replace("\u00a0", " "))
+    texts = number_texts(number.text)
     if number.id in found and not logged and not texts:
         return None  # The log names this number without a value, such as a percentile of one sample, and the page says so in words.
     if not logged:
         return Finding(place=place, reason="the log has no such number", shown=number.text)
-    if texts and not any(_reads(texts[0], value) for value in logged):
+    if texts and not any(reads(texts[0], value) for value in logged):
         return Finding(place=place, reason="the log has another value", shown=number.text, log=_words([*logged]))
     if number.exact is not None and not any(math.isclose(number.exact, value, rel_tol=1e-11) for value in logged):
         return Finding(place=place, reason="the log has another value than this cell", shown=f"{number.exact:.12g}", log=_words([*logged]))
     return None
-
-
-def _reads(text: str, value: float) -> bool:
-    """Whether a number, rounded in any of the units of pages, reads so."""
-    half = 0.5 * 10.0 ** -len(text.partition(".")[2])
-    return any(abs(float(text) * scale - value) <= half * scale * (1 + _NEAR) for scale in _SCALES)
 
 
 class _Cell:
