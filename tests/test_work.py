@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -265,6 +266,28 @@ def test_a_process_that_is_lost_once_costs_nothing() -> None:
 
     pool.close()
     assert again == first
+
+
+@pytest.mark.parametrize("first_refused", [1, 2])
+def test_where_the_system_starts_no_thread_logs_are_read_in_this_process(first_refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started, said = threading.Thread.start, [0], list[str]()
+
+    def refused(thread: threading.Thread) -> None:
+        started[0] += 1
+        if started[0] >= first_refused:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    pool = Pool(1, warned=said.append)
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", refused)
+        entries = entries_of(pool.submit(GOOD, lambda _place, _count: None))
+
+    pool.close()
+    assert [entry.columns.records.line.size for entry in entries] == [1, 1, 1]
+    assert said == [
+        "the system starts no further process (can't start new thread): some logs are read in this one, where a log that hangs stops everything"
+    ]
 
 
 @pytest.mark.usefixtures("poisoned_format")

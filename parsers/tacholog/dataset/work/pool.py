@@ -53,7 +53,13 @@ class Pool:
 
     def submit(self, tasks: Sequence[LogTask], heard: Heard) -> Promise:
         """Read these logs in one of the processes."""
-        return self._threads.submit(self._read, tasks, heard)
+        try:
+            return self._threads.submit(self._read, tasks, heard)
+        except RuntimeError as error:
+            if self._is_closed:
+                raise
+            self._warn(error)  # No thread could be started to wait for a process.
+            return InThisProcess().submit(tasks, heard)
 
     def started(self) -> list[int]:
         """Return the ids of the processes that were started."""
@@ -87,7 +93,7 @@ class Pool:
             except _NotStarted as error:  # No log is to blame for that.
                 if self._is_closed:
                     raise
-                self._warn(f"the system starts no further process ({error}): some logs are read in this one, where a log that hangs stops everything")
+                self._warn(error)
                 found += self._read_here(tasks, places, heard)
             except (_Died, OSError) as error:
                 if self._is_closed:
@@ -113,11 +119,11 @@ class Pool:
         """Read the logs at these places in this process."""
         return InThisProcess().submit([tasks[place] for place in places], lambda place, count: heard(places[place], count)).result()
 
-    def _warn(self, text: str) -> None:
+    def _warn(self, error: Exception) -> None:
         with self._lock:
             has_warned, self._has_warned = self._has_warned, True
         if not has_warned:
-            self._warned(text)
+            self._warned(f"the system starts no further process ({error}): some logs are read in this one, where a log that hangs stops everything")
 
     def _process(self) -> _Process:
         """Return the process of this thread.
@@ -160,7 +166,7 @@ def _ending(status: int) -> str:
 
 
 class _NotStarted(Exception):
-    """The system starts no process."""
+    """The system starts no process, or no thread."""
 
 
 class _Died(Exception):
@@ -204,12 +210,16 @@ class _Process:
         """Return what these logs give.
 
         Raises:
+            _NotStarted: the system starts no thread to send them with.
             _Died: the process ended, or said nothing for too long.
         """
         self._place[:] = bytes(NUMBER_BYTES)
         # Requests go out while answers come in: a large request and a large answer would fill both pipes.
         writer = threading.Thread(target=self._ask, args=(_encode(list(tasks)),), daemon=True)
-        writer.start()
+        try:
+            writer.start()
+        except RuntimeError as error:
+            raise _NotStarted(error) from error
         while (answer := _decode(self._message())).pack is None:
             if answer.heard_bytes:
                 heard(answer.place, answer.heard_bytes)
