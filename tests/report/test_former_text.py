@@ -15,7 +15,7 @@ from tests.report.conftest import FIRST, SECOND, add_run, rti
 
 from tacholog.dataset.export import json_rows
 from tacholog.site.build import build_site
-from tacholog.site.output.former_text import FormerFile, chunks_of, former_chunks, gzip_of, packed
+from tacholog.site.output.former_text import FormerFile, Packing, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.stamp import STAMP
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
@@ -45,6 +45,19 @@ def test_chunks_are_one_gzip_stream() -> None:
     assert stream.eof
     assert stream.unused_data == b""
     assert gzip.decompress(gzip_of([])) == b""
+
+
+def test_a_chunk_of_several_megabytes_is_the_same_whether_its_text_comes_whole_or_in_pieces() -> None:
+    text = b"".join(b"row %d\n" % number for number in range(300_000))
+    pieces = Packing("1")
+    for start in range(0, len(text), 100_003):
+        pieces.add(text[start : start + 100_003])
+
+    chunk = pieces.finish()
+
+    assert len(text) > 3_000_000
+    assert chunk == packed("1", text)
+    assert gzip.decompress(gzip_of([packed("0", b"head\n"), chunk, packed("2", b"end\n")])) == b"head\n" + text + b"end\n"
 
 
 def test_a_chunk_of_a_former_file_can_be_put_into_another(tmp_path: Path) -> None:
@@ -96,6 +109,27 @@ def test_files_that_grow_are_those_that_are_made_from_nothing_in_the_order_of_ru
 
     assert list(dict.fromkeys(rows_of(tmp_path / "site", release))) == ["a-b/1", "a/1", "a/15", "a/2", "c/2"]
     assert downloads(tmp_path / "site") == downloads(tmp_path / "again" / "site")
+
+
+@pytest.mark.site
+def test_of_a_run_with_many_numbers_a_bounded_number_of_rows_is_in_memory_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, at_once = tmp_path / "data", list[int]()
+    for run in ("b", "a-b", "a/1", "a/2"):
+        add(data, run)
+    build_site([data], tmp_path / "whole" / "site", tmp_path / "whole")
+
+    def counted(table: pd.DataFrame) -> list[bytes]:
+        at_once.append(len(table))
+        return json_rows(table)
+
+    monkeypatch.setattr("tacholog.site.downloads.json_rows", counted)
+    monkeypatch.setattr("tacholog.site.downloads._NUMBERS_AT_ONCE", 3)
+    build_site([data], tmp_path / "site", tmp_path)
+
+    numbers = len(rows_of(tmp_path / "site", "data/releases/rti-connext-dds-1.0.jsonl.gz"))
+    assert numbers > 8
+    assert at_once == [3] * (numbers // 3) + [numbers % 3] * bool(numbers % 3)
+    assert downloads(tmp_path / "site") == downloads(tmp_path / "whole" / "site")
 
 
 @pytest.mark.site

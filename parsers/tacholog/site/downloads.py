@@ -16,7 +16,7 @@ import msgspec
 from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.site.output.former_text import FormerFile, Packed, chunks_of, former_chunks, gzip_of, packed
+from tacholog.site.output.former_text import FormerFile, Packed, Packing, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 ALL = "data/results.parquet"
 _RELEASES = "data/releases"
-_RUNS_AT_ONCE = 50  # whose rows are in memory as text, several times: those of 300 runs took 370 MB
+# So many runs, and of these so many numbers, are in memory as text at a time, and that several times: 60,000 numbers took 370 MB.
+_RUNS_AT_ONCE = 50
+_NUMBERS_AT_ONCE = 20_000
 _CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
 
 
@@ -128,30 +130,35 @@ class _Text:
         fields, self._head = written_with
         self.file = file
         self._chunks: dict[str, Packed | None] = {}
-        self._ends: dict[str, str] = {}  # The last run of each chunk that has to be made, and its key.
-        self._needed: set[str] = set()
-        self._rows: list[bytes] = []
+        self._made: dict[str, str] = {}  # The key of the chunk of each run whose chunk has to be made.
+        self._packing: Packing | None = None
         for runs in chunks_of(sorted(file.runs)):
             # Rows of the same runs are others in a file of this name that was about something else, or had other columns.
             key = digest([fields, file.rows_with, self._head, [(run, digests[run]) for run in runs]])
             self._chunks[key] = former.get(key)
             if key not in former:
-                self._ends[runs[-1]] = key
-                self._needed.update(runs)
+                self._made.update(dict.fromkeys(runs, key))
 
     def needs(self, run: str) -> bool:
         """Whether a run is in this file and has to be made of its rows."""
-        return run in self._needed
+        return run in self._made
 
     def add(self, run: str, rows: bytes) -> None:
-        """Add the rows of a run that is needed, in the order of names."""
-        self._rows.append(rows)
-        if key := self._ends.get(run):
-            self._chunks[key] = packed(key, b"".join(self._rows))
-            self._rows.clear()
+        """Add rows of a run that is needed. Runs come in the order of their names, and all rows of one before those of the next."""
+        key = self._made[run]
+        if self._packing is None or self._packing.key != key:
+            self._end_chunk()
+            self._packing = Packing(key)
+        self._packing.add(rows)
+
+    def _end_chunk(self) -> None:
+        if self._packing is not None:
+            self._chunks[self._packing.key] = self._packing.finish()
+            self._packing = None
 
     def finish(self, made_of: FormerFile) -> tuple[bytes, FormerFile]:
         """Return the content of the file, and what is to be known of it at the next build beside what it is made of."""
+        self._end_chunk()
         chunks = [chunk for chunk in self._chunks.values() if chunk and chunk.content]
         if chunks:  # A text without rows has no head either.
             chunks.insert(0, packed("", self._head))
@@ -163,17 +170,16 @@ class _Text:
 def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, FormerFile], data: Dataset, fields: Sequence[str]) -> None:
     """Write files, and put into ``known`` what they are made of.
 
-    Runs become text in groups, and each run once: a page and a release share its rows. Never all of them are in memory as text.
+    Numbers become text in parts, and each number once: a page and a release share its rows. Never all of them are in memory as text.
     """
     of_run: dict[str, list[_Text]] = {}
     for text in texts.values():
         for run in text.file.runs:
             if text.needs(run):
                 of_run.setdefault(run, []).append(text)
-    for group in _groups(sorted(of_run)):
-        results = results_table(msgspec.structs.replace(data, results=data.results[data.results["run"].isin(group)]))
-        rows = _Rows(results, of_run, fields)
-        for run in group:
+    for part in _parts(data.results, sorted(of_run)):
+        rows = _Rows(results_table(msgspec.structs.replace(data, results=part)), of_run, fields)
+        for run in rows.runs:
             for text in of_run[run]:
                 text.add(run, rows.text(run, text.file))
     for name, text in texts.items():
@@ -194,6 +200,7 @@ class _Rows:
 
     def __init__(self, results: pd.DataFrame, files: Mapping[str, Sequence[_Text]], fields: Sequence[str]) -> None:
         runs = [str(run) for run in results["run"]]
+        self.runs = list(dict.fromkeys(runs))
         # A page has runs of all releases, of which most are as they were: JSON is made of those in the files of a release.
         self.csv, self.json = (self._made(written, ending, results, runs, files) for written, ending in ((csv_rows, _CSV), (json_rows, _JSON)))
         self.of_page, self.of_release = _places(runs, results, fields), _places(runs, results, ("system", "release"))
@@ -212,9 +219,16 @@ class _Rows:
         return b"".join(texts[place] for place in places.get((run, file.rows_with or ()), []))
 
 
-def _groups(runs: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(runs), _RUNS_AT_ONCE):
-        yield list(runs[start : start + _RUNS_AT_ONCE])
+def _parts(results: pd.DataFrame, runs: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Yield the numbers of these runs, in their order, a bounded number at a time."""
+    import numpy as np
+
+    for first in range(0, len(runs), _RUNS_AT_ONCE):
+        group = {run: place for place, run in enumerate(runs[first : first + _RUNS_AT_ONCE])}
+        of_group = results[results["run"].isin(list(group))]
+        in_order = np.argsort(of_group["run"].astype(str).map(group).to_numpy(), kind="stable")
+        for start in range(0, len(of_group), _NUMBERS_AT_ONCE):
+            yield of_group.iloc[in_order[start : start + _NUMBERS_AT_ONCE]]
 
 
 def _places(runs: Sequence[str], results: pd.DataFrame, fields: Sequence[str]) -> dict[tuple[str, Values], list[int]]:

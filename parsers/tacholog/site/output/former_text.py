@@ -23,6 +23,7 @@ _HEADER = b"\x1f\x8b\x08" + bytes(6) + b"\xff"  # DEFLATE, without a name, a tim
 _LAST_BLOCK = b"\x03\x00"  # It is empty.
 _ALL_BITS = 0xFFFFFFFF
 _RUNS_A_CHUNK = 8  # on average
+_ZEROS = bytes(1 << 20)
 
 
 class Chunk(NamedTuple):
@@ -58,13 +59,35 @@ def chunks_of(runs: Sequence[str]) -> Iterator[tuple[str, ...]]:
             begin = end
 
 
+class Packing:
+    """Compresses a chunk so that any other can follow it, piece by piece: one run may have more text than memory has room for."""
+
+    def __init__(self, key: str) -> None:
+        """Begin a chunk of no text."""
+        self.key = key
+        self._stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._written: list[bytes] = []
+        self._crc = self._size = 0
+
+    def add(self, text: bytes) -> None:
+        """Add text."""
+        self._crc = zlib.crc32(text, self._crc)
+        self._size += len(text)
+        self._written.append(self._stream.compress(text))
+
+    def finish(self) -> Packed:
+        """Return the chunk."""
+        if not self._size:
+            return Packed(Chunk(self.key, 0, 0, 0), b"")
+        content = b"".join([*self._written, self._stream.flush(zlib.Z_FULL_FLUSH)])
+        return Packed(Chunk(self.key, self._crc, self._size, len(content)), content)
+
+
 def packed(key: str, text: bytes) -> Packed:
-    """Compress a chunk so that any other can follow it."""
-    if not text:
-        return Packed(Chunk(key, 0, 0, 0), b"")
-    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    content = stream.compress(text) + stream.flush(zlib.Z_FULL_FLUSH)
-    return Packed(Chunk(key, zlib.crc32(text), len(text), len(content)), content)
+    """Compress a chunk whose text is at hand."""
+    packing = Packing(key)
+    packing.add(text)
+    return packing.finish()
 
 
 def gzip_of(chunks: Iterable[Packed]) -> bytes:
@@ -73,10 +96,17 @@ def gzip_of(chunks: Iterable[Packed]) -> bytes:
     written = [_HEADER]
     for chunk, content in chunks:
         # What the CRC-32 so far becomes by as many zeros as the chunk has bytes; then that of the chunk is added.
-        crc = zlib.crc32(bytes(chunk.size), crc ^ _ALL_BITS) ^ _ALL_BITS ^ chunk.crc
+        crc = _behind_zeros(crc ^ _ALL_BITS, chunk.size) ^ _ALL_BITS ^ chunk.crc
         size += chunk.size
         written.append(content)
     return b"".join([*written, _LAST_BLOCK, crc.to_bytes(4, "little"), (size & _ALL_BITS).to_bytes(4, "little")])
+
+
+def _behind_zeros(crc: int, count: int) -> int:
+    """Return what a CRC-32 becomes by so many bytes of 0."""
+    for _ in range(count // len(_ZEROS)):
+        crc = zlib.crc32(_ZEROS, crc)
+    return zlib.crc32(_ZEROS[: count % len(_ZEROS)], crc)
 
 
 def former_chunks(former: FormerFile, path: Path) -> dict[str, Packed]:
