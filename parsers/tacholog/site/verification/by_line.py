@@ -51,8 +51,8 @@ class OfferedLogs:
     """The offered logs of a site, to ask what stands in them beside what their readers find."""
 
     def __init__(self, paths: Mapping[tuple[str, str], Path]) -> None:
-        """Remember where each log is, by the names of its run and its own."""
-        self._paths = paths
+        """Remember where each log is, by the names of its run and its own. Of one that is gone or damaged there is no file."""
+        self._paths = {key: path for key, path in paths.items() if path.is_file()}
         self._are_masked: dict[tuple[str, str], bool] = {}
 
     def is_masked(self, run: str, log: str) -> bool:
