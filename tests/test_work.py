@@ -296,7 +296,7 @@ def test_where_the_system_starts_no_process_logs_are_read_in_this_one() -> None:
     said: list[str] = []
     pool = Pool(1, warned=said.append)
 
-    with as_few_open_files_as_possible(more=3):  # A process needs seven.
+    with as_few_open_files_as_possible(more=3):  # Too few for a process and its pipes.
         entries = entries_of(pool.submit([*GOOD, large], lambda _place, _count: None))
         again = entries_of(pool.submit(GOOD, lambda _place, _count: None))
     afterwards = entries_of(pool.submit(GOOD, lambda _place, _count: None))

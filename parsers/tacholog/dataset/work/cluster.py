@@ -37,7 +37,7 @@ class Cluster:
         Args:
             address: of the scheduler.
             here: in how many processes of this machine logs are read that are too large to be sent, and those that the cluster gives back unread.
-            warn: is told, once, that the cluster is lost.
+            warn: is told, once, that the cluster is lost, and as that of `Pool`.
 
         Raises:
             TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
@@ -49,7 +49,7 @@ class Cluster:
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except (OSError, ValueError) as error:  # TimeoutError is an OSError.
             raise TachologError(f"--cluster {address}: no scheduler of a Dask cluster with workers answers there: {error}") from error
-        self._here = Pool(here)
+        self._here = Pool(here, warned=warn)
         self._address, self._warn = address, warn
         self._is_lost = False
         self.processes: int = sum(self._client.nthreads().values())
