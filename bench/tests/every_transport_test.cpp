@@ -138,6 +138,19 @@ TEST_P(EveryTransport, PatienceEnds) {
     EXPECT_GE(now_ns() - start, 45'000'000);
 }
 
+// An open loop waits for what is left until its next message is due, which may be next to nothing. To a library that
+// counts in larger units that can be 0, which may mean: for ever.
+TEST_P(EveryTransport, PatienceOfLessThanAMicrosecondEnds) {
+    join(64);
+    for (const double nanoseconds : {1.0, 400.0, 999.0}) {
+        const auto sample = subscriber_->take(Patience{nanoseconds / 1e6});
+        ASSERT_TRUE(sample) << sample.error().text;
+        EXPECT_FALSE(*sample);
+    }
+    send(64, 1);
+    expect(64, 1);
+}
+
 TEST_P(EveryTransport, ALoanThatIsNotPublishedIsNotSent) {
     join(64);
     {

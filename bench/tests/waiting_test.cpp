@@ -195,6 +195,21 @@ TEST_P(EveryTransportSleeps, NobodyIsBusyInALull) {
     }
 }
 
+// As by Ctrl-Z, a debugger or a frozen container. The kernel then interrupts some calls that wait with a limit.
+TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
+    Program perftest{"--timeout 20 --test throughput --rate 20 --duration 0.4" + options()};
+    ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
+    std::vector<pid_t> sides{perftest.pid()};
+    if (const pid_t child = perftest.child(); child > 0) sides.push_back(child);
+    for (int times = 0; times < 3; ++times) {
+        for (const pid_t side : sides) ::kill(side, SIGSTOP);
+        for (const pid_t side : sides) ::kill(side, SIGCONT);
+        Program::pause();
+    }
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
+}
+
 TEST_P(EveryTransportSleeps, ASubscriberThatIsKilledWakesThePublisher) {
     if (transport().parties == Parties::threads) GTEST_SKIP() << "one process";
     for (const std::string test : {"latency", "throughput"}) {

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use core::time::Duration;
 
 use iceoryx2::config::Config;
-use iceoryx2::port::listener::Listener;
+use iceoryx2::port::listener::{Listener, ListenerWaitError};
 use iceoryx2::port::notifier::Notifier;
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
@@ -278,8 +278,10 @@ pub extern "C" fn tacholog_iox2_wait(end: &SubscriberEnd, nanoseconds: u64, erro
         error.write("wait: this side polls");
         return false;
     };
-    match listener.timed_wait(|_| {}, Duration::from_nanos(nanoseconds)) {
-        Ok(_) => true,
+    // The library counts in whole microseconds, and holds 0 of them for no limit at all.
+    match listener.timed_wait(|_| {}, Duration::from_micros(nanoseconds.div_ceil(1000))) {
+        // A process that is stopped and goes on is interrupted too: whoever waits waits again.
+        Ok(_) | Err(ListenerWaitError::InterruptSignal) => true,
         Err(problem) => {
             error.write(&said("wait")(&problem));
             false
