@@ -20,6 +20,7 @@ from tacholog.commands.shared.paths import whole_file
 from tacholog.formats.registry import formats
 from tacholog.runs.manifest import LogFile, Manifest, write
 
+ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 EXAMPLE = Path(__file__).parent.parent / "docs" / "example" / "data"
 
 
@@ -160,13 +161,42 @@ main({arguments!r})
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), ENDS)
 def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
     done = interrupted("tacholog.dataset.export:ResultsFile.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
 
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_an_export_whose_terminal_is_closed_leaves_no_half_of_its_file(tmp_path: Path) -> None:
+    at_work = tmp_path / "at work"
+    command = f"""
+import pathlib, time
+from tacholog.dataset.export import ResultsFile
+def begun(*arguments):
+    pathlib.Path({str(at_work)!r}).touch()
+    time.sleep(300)
+ResultsFile.write = begun
+from tacholog.cli import main
+main(["export", "--data", {str(EXAMPLE)!r}, "--output", "all.csv"])
+"""
+    script = f"""
+import os, pathlib, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.executable, [sys.executable, "-c", {command!r}])
+while not pathlib.Path({str(at_work)!r}).exists() and not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+    time.sleep(0.01)
+os.close(terminal)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert done.returncode == 129, done.stderr
+    assert [*tmp_path.iterdir()] == [at_work]
 
 
 def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of_its_file(tmp_path: Path) -> None:
@@ -213,7 +243,7 @@ def test_what_an_export_that_was_killed_has_left_is_begun_again(tmp_path: Path) 
     assert [*tmp_path.iterdir()] == [tmp_path / "all.csv"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), ENDS)
 def test_a_report_that_is_interrupted_in_sphinx_says_so(tmp_path: Path, number: signal.Signals, code: int) -> None:
     done = interrupted("sphinx.application:Sphinx.build", number, ["report", str(EXAMPLE), "--output", "site"], tmp_path)
 

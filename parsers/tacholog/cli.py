@@ -107,7 +107,7 @@ def tacholog() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. An error that the user can correct is printed as one line on stderr, with exit code 2.
 
-    After Ctrl-C, the exit code is 130, and after SIGTERM 143.
+    After Ctrl-C, the exit code is 130, after SIGTERM 143, and after its terminal was closed 129.
     """
     keep_freed()
     end_at_once()

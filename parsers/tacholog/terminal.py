@@ -7,8 +7,10 @@ whole, while a command runs. That covers messages of click, Sphinx and Python to
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
@@ -76,6 +78,16 @@ def _take_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)  # It gets the lowest number that is free.
+
+
+def leave_if_closed() -> None:
+    """Drop all further output to a terminal that was closed. Writing to it is an error, of which nobody can be told either."""
+    for number in (_OUT, _ERR):
+        try:
+            termios.tcgetattr(number)
+        except termios.error as problem:
+            if problem.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def direct(stream: TextIO) -> TextIO:

@@ -137,11 +137,11 @@ def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int,
     return only(tmp_path / "out"), process.returncode, messages
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["ctrl-c", "terminated", "closed"])
 def test_an_interrupted_campaign_says_how_to_go_on(tmp_path: Path, with_signal: signal.Signals) -> None:
     folder, code, messages = interrupted(tmp_path, with_signal)
 
-    assert code == 130
+    assert code == 128 + with_signal
     assert f"tacholog bench --resume {folder.relative_to(tmp_path)}" in messages
     assert "slow/01" not in manifests(folder)
 

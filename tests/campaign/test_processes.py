@@ -227,7 +227,7 @@ def test_a_process_that_left_its_group_is_ended_with_the_run(tmp_path: Path) -> 
     assert [gone(number_in(run_folder(tmp_path) / name)) for name in ("child", "self", "other")] == [True, True, True]
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("with_signal", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal: signal.Signals) -> None:
     path = campaign(tmp_path, server(LEAVES), process("client", 'sh -c "echo $$ > client; exec sleep 300"'))
     harness = subprocess.Popen(

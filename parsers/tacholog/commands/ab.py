@@ -8,13 +8,12 @@ The version and SHA-256 of a template are those of the tool itself, not of env, 
 CAMPAIGN says what to measure; default: bench/campaigns/quick.toml. The number of pairs is fixed before the first run; no result stops it early.
 A build compared with itself is the calibration: its band is kept in same-build/ beside the runs, and tacholog diff uses it.
 
-Exit codes are those of tacholog diff; 130: interrupted, continue with --resume.
+Exit codes are those of tacholog diff; 129, 130 and 143: interrupted, continue with --resume.
 """
 
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -273,7 +272,6 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
     from tacholog.campaign.pairs import with_event
     from tacholog.commands.shared.measuring import measure_all
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C: the measuring process ends too
     try:
         measure_all(begun.tasks(), begun.record.runs, gaps)
     except KeyboardInterrupt:

@@ -11,12 +11,11 @@ A campaign may state limits: how much of the machine other programs and the host
 them, the campaign is not copied for publication, and --resume does that run again.
 
 Exit code 1: all runs were tried, but some failed, or their logs cannot be read, or a limit was not held. 2: nothing was run, or
---plan found that a program is missing. 130: interrupted.
+--plan found that a program is missing. 129, 130 and 143: interrupted.
 """
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,7 +69,6 @@ def bench(
             raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
         _print_plans(campaigns, tools)
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C, so that the measuring process is ended too
     failures = 0
     for path in campaigns:
         if release:
