@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
@@ -277,6 +278,16 @@ def test_the_same_bytes_under_two_names_are_wrong(two: Path) -> None:
         file.write(f'\n[[logs]]\nfile = "again.log"\nsha256 = "{digest}"\n')
 
     assert "bad: again.log and throughput-sub.log hold the same bytes\n" in tacholog("check", "data", cwd=two).stdout
+
+
+def test_the_same_text_in_two_logs_of_a_run_is_wrong(two: Path) -> None:
+    folder = two / "data/bad"
+    content = gzip.compress((folder / "throughput-sub.log").read_bytes())
+    (folder / "again.log.gz").write_bytes(content)
+    with (folder / "run.toml").open("a") as file:
+        file.write(f'\n[[logs]]\nfile = "again.log.gz"\nsha256 = "{hashlib.sha256(content).hexdigest()}"\n')
+
+    assert "bad: again.log.gz and throughput-sub.log hold the same text\n" in tacholog("check", "data", cwd=two).stdout
 
 
 PLUGIN = '''

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -452,6 +454,19 @@ def test_a_copy_of_a_raw_log_is_named_by_the_path_of_the_first(tmp_path: Path) -
     done = run_tacholog_text("diff", old, new)
 
     assert f"{old}/b.log: copied: the same bytes as {old}/a.log: a copy is no second measurement" in done.stderr
+
+
+def test_a_log_is_a_copy_of_what_another_one_holds_compressed(tmp_path: Path) -> None:
+    old, new = bare(tmp_path / "old"), bare(tmp_path / "new")
+    (old / "b.log").unlink()
+    (old / "b.log.gz").write_bytes(gzip.compress((old / "a.log").read_bytes()))
+    (new / "b.log").unlink()
+    (new / "b.log.xz").write_bytes(lzma.compress((new / "a.log").read_bytes()))
+
+    said = run_tacholog_text("diff", old, new).stderr
+
+    assert f"{old}/b.log.gz: copied: the same text as {old}/a.log: a copy is no second measurement" in said
+    assert f"{new}/b.log.xz: copied: the same text as {new}/a.log: a copy is no second measurement" in said
 
 
 def test_a_metric_may_be_asked_for_by_the_words_of_the_tables(checkout: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +93,18 @@ def test_copies_of_a_log_do_not_count_as_repetitions(tree: MakeTree, tmp_path: P
     said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt", status=2)
 
     assert "not imported: udp/copy of a.txt: it holds the same bytes as udp/a.txt, so its numbers would count twice" in said
+    assert list(manifests(tmp_path / "data")) == ["udp/01"]
+
+
+def test_nor_do_compressed_copies(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"udp/a.txt": log_of("sub")})
+    for name, content in (("b", gzip.compress), ("c", lzma.compress)):
+        (logs / f"udp/{name}.txt.gz").write_bytes(content((logs / "udp/a.txt").read_bytes()))
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{label.x}/{_name}.txt", status=2)
+
+    words = "not imported: 2 files: it holds the same text as udp/a.txt, so its numbers would count twice: udp/b.txt.gz, udp/c.txt.gz"
+    assert words in said
     assert list(manifests(tmp_path / "data")) == ["udp/01"]
 
 

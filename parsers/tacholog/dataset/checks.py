@@ -43,7 +43,7 @@ def violations(dataset: Dataset) -> list[str]:
             for case in cases.itertuples():
                 place = "" if pd.isna(case.index) else f" in {_place(table.loc[case.index])}"  # A column that is missing has no place.
                 found.append(f"{name}: {case.column}: {case.check} does not hold, first for {_plain(case.failure_case)!r}{place}")
-    return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_bytes(dataset)]
+    return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_text(dataset)]
 
 
 def _place(row: pd.Series) -> str:
@@ -72,13 +72,17 @@ def _undefined(dataset: Dataset) -> list[str]:
     return found
 
 
-def _same_bytes(dataset: Dataset) -> list[str]:
+def _same_text(dataset: Dataset) -> list[str]:
     """Return the logs of one run that are copies of each other. Each of their numbers would count twice."""
     logs = dataset.logs[dataset.logs["bytes"].fillna(0) > 0]
-    named: dict[tuple[str, str], list[str]] = {}
-    for run, digest, log in logs[["run", "sha256", "log"]].astype(str).to_numpy().tolist():
-        named.setdefault((run, digest), []).append(log)
-    return [f"{run}: {' and '.join(sorted(names))} hold the same bytes" for (run, _), names in named.items() if len(names) > 1]
+    named: dict[tuple[str, str], dict[str, str]] = {}
+    for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
+        named.setdefault((run, text), {})[log] = stored
+    return [
+        f"{run}: {' and '.join(sorted(names))} hold the same {'bytes' if len({*names.values()}) == 1 else 'text'}"
+        for (run, _), names in named.items()
+        if len(names) > 1
+    ]
 
 
 def _column(column: SchemaColumn, dtype: str) -> pa.Column:

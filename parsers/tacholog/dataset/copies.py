@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_copies(data: Dataset) -> Dataset:
-    """Return the dataset with a problem for each log of an own run whose bytes are those of a log of a run before it.
+    """Return the dataset with a problem for each log of an own run whose text is that of a log of a run before it.
 
     The problem names that run, so the dataset should have only those that may be named. Logs with a number or two may be equal by chance.
     """
@@ -29,20 +29,21 @@ def with_copies(data: Dataset) -> Dataset:
 
 def _copies(data: Dataset) -> list[Row]:
     own = data.runs.loc[~data.runs["published"].astype(bool), "run"]
-    logs = data.logs[data.logs["run"].isin(own) & data.logs["sha256"].notna()]
-    logs = logs[logs.duplicated("sha256", keep=False)]
+    logs = data.logs[data.logs["run"].isin(own) & data.logs["text_sha256"].notna()]
+    logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
         return []
     numbers = data.results.loc[data.results["run"].isin(logs["run"]), ["run", "log"]].value_counts().to_dict()
     roots = dict(data.runs[["run", "root"]].astype(str).to_numpy().tolist())
-    first: dict[str, tuple[str, str]] = {}
+    first: dict[str, tuple[str, str, str]] = {}
     found: list[Row] = []
-    for run, log, digest in logs[["run", "log", "sha256"]].astype(str).to_numpy().tolist():
+    for run, log, text, stored in logs[["run", "log", "text_sha256", "sha256"]].astype(str).to_numpy().tolist():
         if numbers.get((run, log), 0) < COINCIDENCE:
             continue
-        other, file = first.setdefault(digest, (run, log))
+        other, file, stored_there = first.setdefault(text, (run, log, stored))
         if other != run:
             name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run of its own name
-            reason = f"the same bytes as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
+            what = "bytes" if stored == stored_there else "text"  # one may be compressed
+            reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
             found.append(problem(run, log, 0, COPIED, "", reason))
     return found

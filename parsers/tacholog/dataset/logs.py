@@ -86,7 +86,7 @@ def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = No
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)
     problems = [LogProblem(0, kind, "", utf8(reason))]
-    head = LogHead(log_format or entry.format, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
+    head = LogHead(log_format or entry.format, None, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
     words = ColumnBuilder().finish()
     return LogEntry(head, Columns([], [], *words[2:]))
 
@@ -145,7 +145,7 @@ class _Reader:
             self.format = None
         account = Account()
         account.lines["chatter"] = sum(1 for _ in text.lines())
-        account.size_bytes, account.sha256 = text.identity()
+        account.size_bytes, account.sha256, account.text_sha256 = text.identity()
         return account
 
     def _before_reading(self, count: int) -> None:
@@ -204,6 +204,7 @@ class _Reader:
             self.format,
             account.size_bytes,
             account.sha256,
+            account.text_sha256,
             lines,
             account.facts,
             status,

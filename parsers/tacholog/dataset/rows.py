@@ -79,6 +79,7 @@ def log_row(run: str, log: ReadLog) -> Row:
         "run": run,
         "log": log.entry.file,
         "sha256": head.sha256,
+        "text_sha256": head.text_sha256,
         "bytes": head.size_bytes,
         "format": head.format,
         "side": log.entry.side,

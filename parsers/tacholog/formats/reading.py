@@ -77,6 +77,7 @@ class Account(msgspec.Struct):
     runs: list[Facts] = msgspec.field(default_factory=list)
     size_bytes: int = 0
     sha256: str = ""
+    text_sha256: str = ""  # Of what a compressed log holds.
 
     @property
     def total(self) -> int:
@@ -174,7 +175,7 @@ class Scan:
         yield from self._expired()
         self.account.runs.append(self.account.facts)
         self.account.facts = _common(self.account.runs)
-        self.account.size_bytes, self.account.sha256 = self._text.identity()
+        self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
         """Run a piece of the format's code. An error in it costs this log and no other; the message names the format's package."""

@@ -76,6 +76,7 @@ class LogText:
         self.trouble: str | None = None
         self._heard = heard
         self._digest = Digest(stream)
+        self._expanded_hash: hashlib._Hash | None = None
         start = self._digest.read(CHUNK_BYTES)
         packing = packing_of(start)
         self._chunks = self._expanded(packing, start) if packing else self._plain(start)
@@ -91,11 +92,12 @@ class LogText:
         text = _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
         return "\n".join(self._quote.sub("", line, count=1) for line in text.split("\n")) if self._quote else text
 
-    def identity(self) -> tuple[int, str]:
-        """Size in bytes and SHA-256 of the log as it is stored, once it has been read to its end."""
+    def identity(self) -> tuple[int, str, str]:
+        """Size in bytes and SHA-256 of the log as it is stored, and SHA-256 of its text, once it has been read to its end."""
         while self._digest.read(CHUNK_BYTES):
             pass  # What a parser had no use for still belongs to the file.
-        return self._digest.size_bytes, self._digest.sha256()
+        stored = self._digest.sha256()
+        return self._digest.size_bytes, stored, self._expanded_hash.hexdigest() if self._expanded_hash else stored
 
     def lines(self) -> Iterator[Line]:
         """Yield each line without its end, without what only controls a terminal, and without a prefix that quotes every line of the log.
@@ -143,8 +145,11 @@ class LogText:
 
     def _expanded(self, packing: Packing, start: bytes) -> Iterator[bytes]:
         """Expand the stream; what came before any damage is kept."""
+        self._expanded_hash = found = hashlib.sha256()
         try:
-            yield from expanded(packing, self._plain(start))
+            for chunk in expanded(packing, self._plain(start)):
+                found.update(chunk)
+                yield chunk
         except Damaged as damage:
             self.trouble = str(damage)
 

@@ -83,6 +83,7 @@ LOGS = _with_required(
         "run": _text("public", "The run's id."),
         "log": _text("public", "The name of the log in the run's folder."),
         "sha256": _text("public", "The SHA-256 of the log's bytes."),
+        "text_sha256": _text("public", "The SHA-256 of its text: that of the bytes, if the log is not compressed."),
         "bytes": _integer("The size of the log.", unit="bytes"),
         "format": _text("public", "The format that the log was read in."),
         "side": _text("public", "Whose log it is, as the manifest says.", allowed=get_args(Side)),

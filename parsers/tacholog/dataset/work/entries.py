@@ -74,7 +74,8 @@ class LogHead(msgspec.Struct, array_like=True):
 
     Attributes:
         format: the format that it was read in.
-        size_bytes: its size; ``None`` if it could not be read, as ``sha256``.
+        size_bytes: its size; ``None`` if it could not be read, as ``sha256`` and ``text_sha256``.
+        text_sha256: that of its text, which is another one if the log is compressed.
         lines: how many lines of each class it has.
         facts: what it says of its run.
         status: how the run ended, as far as the log says; ``reason``: why.
@@ -87,6 +88,7 @@ class LogHead(msgspec.Struct, array_like=True):
     format: str | None
     size_bytes: int | None
     sha256: str | None
+    text_sha256: str | None
     lines: dict[LineClass, int]
     facts: Facts
     status: Status | None

@@ -75,6 +75,7 @@ class SurveyedLog(NamedTuple):
 
     Attributes:
         sha256: the SHA-256 of its bytes.
+        text_sha256: that of its text, which is another one if the log is compressed and was read.
         size_bytes: their number.
         format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
         system: what its format measures, and ``tool`` with what.
@@ -85,6 +86,7 @@ class SurveyedLog(NamedTuple):
     """
 
     sha256: str
+    text_sha256: str
     size_bytes: int
     format: str | None = None
     system: str | None = None
@@ -176,6 +178,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
     completed = tuple(_kind(record, metrics, account, run) for (record, run), metrics in kinds.items())
     return SurveyedLog(
         sha256=account.sha256,
+        text_sha256=account.text_sha256,
         size_bytes=account.size_bytes,
         format=scan.format_name,
         system=module.SYSTEM,
@@ -219,7 +222,7 @@ def digest(root: Path, path: str) -> SurveyedLog:
         for chunk in chunks_of(stream):
             found.update(chunk)
             size_bytes += len(chunk)
-    return SurveyedLog(found.hexdigest(), size_bytes)
+    return SurveyedLog(found.hexdigest(), found.hexdigest(), size_bytes)
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[bytes]:

@@ -88,6 +88,10 @@ def _content(manifest: Manifest | None) -> tuple[str, ...]:
     return tuple(sorted(log.sha256 for log in manifest.logs)) if manifest else ()
 
 
+def _texts(run: ImportedRun) -> tuple[str, ...]:
+    return tuple(sorted(log.survey.text_sha256 for log in run.logs))
+
+
 def decide(runs: Iterable[ImportedRun], known: Known) -> Decided:
     """Decide which runs are new. Counted repetitions get the numbers that follow those of runs that are there already."""
     final: list[ImportedRun] = []
@@ -99,9 +103,10 @@ def decide(runs: Iterable[ImportedRun], known: Known) -> Decided:
     planned = {run_folder(run) for run in final}
     seen: dict[tuple[str, ...], ImportedRun] = {}
     for run in final:
-        first = seen.setdefault(_content(run.manifest), run) if _has_results(run) else run
+        first = seen.setdefault(_texts(run), run) if _has_results(run) else run
         if first is not run:
-            reason = f"it holds the same bytes as {first.logs[0].path}, so its numbers would count twice"
+            what = "bytes" if _content(first.manifest) == _content(run.manifest) else "text"
+            reason = f"it holds the same {what} as {first.logs[0].path}, so its numbers would count twice"
             decided.problems.append(Problem(run.logs[0].path, reason))
         else:
             _decide_run(run, known, planned, decided)
