@@ -40,7 +40,7 @@ TEST_P(WithABroker, ThatNeverGoesOnEndsTheRunWhichSaysSo) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);
         Program perftest{"--test " + test +
-                         " --rate 500 --duration 0.5 --warmup 0.05 --timeout 2 --sizes 64 --transport " +
+                         " --rate 500 --duration 0.5 --warmup 0.05 --timeout 8 --sizes 64 --transport " +
                          std::string{GetParam()->name}};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         const pid_t broker = perftest.companion();

@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, HostileBytes, testing::Values("tcp", "udp", "udp
 
 // ---- a peer that speaks our control protocol and means harm ----
 
-const std::string common = "--test throughput --transport shm --sizes 64 --timeout 5 --duration 1 --warmup 0";
+const std::string common = "--test throughput --transport shm --sizes 64 --timeout 20 --duration 1 --warmup 0";
 
 /// A publisher that shakes hands as it should, and then says this.
 std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}},

@@ -161,8 +161,9 @@ TEST(Probes, ThatAreNotDueAreNoResult) {
 
 TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     for (const std::string transport : {"shm", "tcp"}) {
-        Program both{"--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --timeout 5 --transport " +
-                     transport};
+        Program both{
+            "--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --timeout 30 --transport " +
+            transport};
         ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
         const pid_t child = both.child();
         ASSERT_GT(child, 0);

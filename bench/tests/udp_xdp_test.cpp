@@ -96,7 +96,7 @@ TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleepForEachOther) {
 }
 
 TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceAsItWas) {
-    start("--test latency --sizes 64 --duration 600 --warmup 0.05 --timeout 2");
+    start("--test latency --sizes 64 --duration 600 --warmup 0.05 --timeout 30");
     ASSERT_TRUE(publisher_->says("\nwarmup")) << publisher_->err() << log();
     EXPECT_TRUE(Cable::watched());
     ::kill(publisher_->pid(), SIGKILL);
