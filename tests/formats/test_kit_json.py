@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -134,6 +135,10 @@ def test_deep_and_endless_documents_are_read_in_bounded_memory() -> None:
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', "[1]", '{"a": ', "{" * 100_000, ""])
 def test_a_text_that_is_no_object_of_json_is_none(text: str) -> None:
     assert parse_json(text) is None
+
+
+def test_a_text_with_a_number_out_of_reach_is_none() -> None:
+    assert parse_json('{"a": 1e99999999999999999999}', parse_float=Decimal) is None
 
 
 def test_a_text_that_is_an_object_of_json_is_parsed() -> None:

@@ -231,7 +231,16 @@ def test_what_is_indented_or_deeper_in_a_quote_stays_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "control", ["\x1b[?1034h", "\x1b]0;title\x07", "\x1b]8;;http://a\x1b\\", "\x1b(B", "\x1b=", "\x1bc", "\x1b[38:5:1m", "\x1b[2 q"]
+    "control", ["\x1b[?1034h", "\x1b]0;title\x07", "\x1b]8;;http://a\x1b\\", "\x1b(B", "\x1b=", "\x1b7", "\x1b[38:5:1m", "\x1b[2 q"]
 )
 def test_what_a_terminal_is_told_is_not_handed_to_formats(control: str) -> None:
     assert quoted(f"{control}on{control}e{control}\n") == ["one"]
+
+
+def test_to_begin_anew_is_told_to_a_terminal_between_words_alone() -> None:
+    assert quoted("\x1bcone\ntwo \x1bc\nof i\x1bc_threadsafe\n") == ["one", "two ", "of i\x1bc_threadsafe"]
+
+
+@pytest.mark.parametrize("line", ["|  \x1b  27  |", "|  \x1b27  |", "rate:\x1b/5.2", "(\x1b-0.5)", "\x1b75.3", "un\x1bit"])
+def test_an_escape_that_tells_no_terminal_anything_takes_no_other_character_along(line: str) -> None:
+    assert quoted(f"{line}\n") == [line]

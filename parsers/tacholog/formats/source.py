@@ -27,9 +27,10 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Standard input, and what a shell passes for <(...): these are pipes too, but opening them does not block.
 _HANDED_OVER = re.compile(r"/dev/stdin|/(dev|proc/self)/fd/[0-9]+")
 _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
-# What ECMA-48 has for terminals: colours, moves of the cursor and modes; titles of windows; sets of characters and the like.
+# What terminals are told: colours, moves of the cursor and modes; titles of windows; sets of characters; and to begin anew, which stands in no word.
+# ECMA-48 has more, such as two blanks and a digit. Where one byte of a log became an escape, those would take "  2" of "  27" along.
 _CONTROL = re.compile(
-    r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[ -/]{1,10}[0-~]|[0-9=>c-~])",
+    r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
 # What quoting puts before each line: mail and issues, and launchers that say which stream a line came from.
 _QUOTE = re.compile(r"\[STD(?:OUT|ERR)\](?: |$)|(?:> ?)+")

@@ -344,10 +344,10 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
 
 
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
-    """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN or infinity."""
+    """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN, infinity, or a number out of reach."""
     try:
         found = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, ArithmeticError):  # the last: of Decimal, for an exponent of twenty digits
         return None
     return found if isinstance(found, dict) else None
 
