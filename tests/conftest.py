@@ -22,6 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # A shell's background job ignores Ctrl-C, and so would all programs that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Under nohup, a closed terminal is ignored, and would be by all programs too. With a handler that does nothing, the tests themselves still ignore it.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)
