@@ -201,6 +201,17 @@ def test_a_log_that_is_in_two_own_runs_is_named_with_the_other_one_and_shown_on_
     assert words in html.unescape((tmp_path / "site" / "quality.html").read_text())
 
 
+def test_a_dataset_that_an_older_version_saved_without_digests_of_texts_still_names_copies(tmp_path: Path) -> None:
+    example = Path(__file__).parent.parent / "docs" / "example" / "data"
+    for run in ("first", "second"):
+        shutil.copytree(example / "latency-udp", tmp_path / run)
+    loaded = load([tmp_path])
+    saved = msgspec.structs.replace(loaded, logs=loaded.logs.assign(text_sha256=None))
+
+    for data in (loaded, saved):
+        assert list(with_copies(data).problems["kind"]) == ["copied"]
+
+
 def test_published_tables_and_logs_with_a_number_or_two_may_be_equal(tmp_path: Path) -> None:
     for run in ("first", "again"):
         add_run(tmp_path, f"published-{run}", FIRST, rti())

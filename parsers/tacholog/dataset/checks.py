@@ -74,7 +74,7 @@ def _undefined(dataset: Dataset) -> list[str]:
 
 def _same_text(dataset: Dataset) -> list[str]:
     """Return the logs of one run that are copies of each other. Each of their numbers would count twice."""
-    logs = dataset.logs[dataset.logs["bytes"].fillna(0) > 0]
+    logs = dataset.logs[(dataset.logs["bytes"].fillna(0) > 0) & dataset.logs["text_sha256"].notna()]
     named: dict[tuple[str, str], dict[str, str]] = {}
     for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
         named.setdefault((run, text), {})[log] = stored

@@ -29,7 +29,8 @@ def with_copies(data: Dataset) -> Dataset:
 
 def _copies(data: Dataset) -> list[Row]:
     own = data.runs.loc[~data.runs["published"].astype(bool), "run"]
-    logs = data.logs[data.logs["run"].isin(own) & data.logs["text_sha256"].notna()]
+    texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that an older version saved has only the latter.
+    logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
         return []
