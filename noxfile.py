@@ -23,6 +23,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 SHARED = Path(".nox/shared").absolute()
 SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, and other work on this machine can spoil that"
 PARSERS = "parsers"
+PERFTEST = Path("build/bench/release/perftest")
 
 
 @nox.session(venv_backend="none")
@@ -234,7 +235,8 @@ def _ctest(session: nox.Session, preset: str, without_tests: str, left_out: str)
 
 
 def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
-    session.run(_tool("pytest"), *args, env=env)
+    named = {"TACHOLOG_PERFTEST": str(PERFTEST.absolute())} if PERFTEST.is_file() else {}
+    session.run(_tool("pytest"), *args, env={**named, **(env or {})})
 
 
 def _pytest_twice(session: nox.Session, *args: str) -> None:
