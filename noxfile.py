@@ -5,33 +5,37 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
 from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.11.12"
-nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 # One environment for every session that imports the package: it is half a gigabyte, and nox would make one for each.
 SHARED = Path(".nox/shared").absolute()
+#: What the tests of pages need from npm; fetched once, so that no test asks the network.
+FETCHED = Path("build/fetched").absolute()
+#: The same word in Python, C++ and here: how much the tests try.
+NIGHTLY = {"TACHOLOG_TESTS": "nightly"}
 SECOND_TRY = "A SECOND TRY for the tests that failed above: they measure, and other work on this machine can spoil that"
 PARSERS = "parsers"
-PERFTEST = Path("build/bench/release/perftest")
+#: Set by CI, which installs everything: what leaves itself out because something is missing, fails. The same word in Python, C++ and here.
+NOTHING_LEFT_OUT = "TACHOLOG_NOTHING_LEFT_OUT"
 
 
 @nox.session(venv_backend="none")
 def core(session: nox.Session) -> None:
-    """Build perftest, the C++ core (build/bench/release/perftest)."""
-    if not _compiler():
-        session.error("no C++ compiler found: install g++ (11 or newer) or clang (14 or newer), or name one in CXX")
-    _build(session, "release")
+    """Build perftest, the C++ core, with our own transports (build/bench/release/perftest)."""
+    _need_compiler(session)
+    _build(session, "release", "perftest")
 
 
 @nox.session(venv_backend="none", requires=["core"])
@@ -39,6 +43,16 @@ def bench(session: nox.Session) -> None:
     """Measure for about two minutes and keep the logs in build/runs (-- --release X: keep them for publication too)."""
     _install(session, "package")
     session.run(_tool("tacholog"), "bench", "bench/campaigns/quick.toml", "--output", "build/runs", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
+def middleware(session: nox.Session) -> None:
+    """Build perftest with each middleware that is installed, and measure them (-- CAMPAIGN [OPTION...]: another campaign)."""
+    _need_compiler(session)
+    _install(session, "package")
+    _build(session, "middleware", "perftest")
+    campaign = session.posargs or ["bench/campaigns/middleware.toml"]
+    session.run(_tool("tacholog"), "bench", *campaign, "--output", "build/runs")
 
 
 @nox.session(venv_backend="none")
@@ -74,35 +88,39 @@ def ab(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """Run all tests but the browser's (-- parsers: only those that take no compiler and no long time; or arguments for pytest)."""
+    """Run the tests of the core and of the package (-- parsers: only those that take no compiler and no long time; or arguments for pytest)."""
     _install(session, "package", "tests")
     but_browser = "--ignore=tests/browser"  # its fixtures need Playwright
     if session.posargs and session.posargs[0] == PARSERS:
         session.log("left out: the C++ core, and what runs it, builds sites or makes environments")
-        quick = "not core and not measures and not site and not packaging"
-        _pytest(session, but_browser, "-m", quick, *_at_once(), *session.posargs[1:])
+        _pytest(session, but_browser, "-m", "not nightly and not core and not site and not packaging", *_at_once(), *session.posargs[1:])
         return
     if _compiler():
         _build(session, "release")
     else:
         session.warn("left out: the C++ core's tests and those that run perftest, because no C++ compiler was found")
-    session.log("left out: the tests in a browser (nox -s browser), because they need Chromium")
+    session.log("left out: the tests in a browser (nox -s browser), and what takes long (nox -s nightly)")
     if session.posargs:
         _pytest(session, but_browser, *session.posargs)
         return
     if _compiler():
-        _ctest(session, "release", "ignore", "long")  # without GoogleTest there are none, and the build has said so
-    _pytest(session, but_browser, "-m", "not measures", *_at_once())
-    _pytest_twice(session, but_browser, "-m", "measures")
+        _ctest(session, "release", "--label-exclude", "nightly")
+    _pytest(session, but_browser, "-m", "not nightly", *_at_once())
 
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
-    """Check every page of a whole site in Chromium, and with the W3C's checker where there is Java (TACHOLOG_SCREENSHOTS=1: keep pictures)."""
-    chromium = _chromium(session)
+    """Check a page of each kind in Chromium, and with the W3C's checker (TACHOLOG_SCREENSHOTS=1: keep pictures)."""
     _install(session, "package", "browser")
-    at_once = f"--numprocesses={os.cpu_count() or 1}"
-    _pytest(session, "tests/browser", at_once, "--dist=worksteal", *session.posargs, env={"TACHOLOG_CHROMIUM": chromium})
+    _fetch(session)
+    _browser(session, "-m", "not nightly", *session.posargs)
+
+
+@nox.session(venv_backend="none", default=False)
+def fetch(session: nox.Session) -> None:
+    """Install and fetch all that the other sessions take from registries, so that they need no network."""
+    _install(session, "package", "core", "tests", "types", "lint", "browser")
+    _fetch(session)
 
 
 @nox.session(venv_backend="none", default=False)
@@ -113,18 +131,18 @@ def images(session: nox.Session) -> None:
     session.run(_tool("python"), "docs/images/make.py", env={"TACHOLOG_CHROMIUM": chromium})
 
 
-@nox.session
+@nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
     """Check style, format and spelling."""
-    session.install(*nox.project.dependency_groups(PYPROJECT, "lint"))
-    session.run("ruff", "check")
-    session.run("ruff", "format", "--check")
-    session.run("codespell")
+    _install(session, "lint")
+    session.run(_tool("ruff"), "check")
+    session.run(_tool("ruff"), "format", "--check")
+    session.run(_tool("codespell"))
     sources = sorted(str(path) for path in Path("bench").rglob("*.[ch]pp"))
     try:
-        session.run("clang-format", "--dry-run", "--Werror", *sources, log=False)
+        session.run(_tool("clang-format"), "--dry-run", "--Werror", *sources, log=False)
     except CommandFailed:
-        session.error(f"{session.bin}/clang-format -i FILE mends a file that is named above")
+        session.error(f"{_tool('clang-format')} -i FILE mends a file that is named above")
 
 
 @nox.session(venv_backend="none")
@@ -141,19 +159,12 @@ def sanitizers(session: nox.Session) -> None:
     """Run the C++ tests under the address and undefined-behaviour sanitizers, and those with several threads under the thread sanitizer."""
     for preset in session.posargs or ("asan", "tsan"):
         _build(session, preset)
-        _ctest(session, preset, "error", "long|one-thread" if preset == "tsan" else "long")
-
-
-@nox.session(venv_backend="none", default=False)
-def long(session: nox.Session) -> None:
-    """Deliver a million messages, and gigabytes, over networks that lose, double and reorder: two minutes and more."""
-    _build(session, "release")
-    session.run(*_ctest_words("release", "error"), "--label-regex", "long", "--parallel", str(os.cpu_count() or 1))
+        _ctest(session, preset, "--label-exclude", "nightly")
 
 
 @nox.session(venv_backend="none", default=False)
 def fuzz(session: nox.Session) -> None:
-    """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...], or check [NAME...] for the same few inputs as CI).
+    """Feed hostile bytes to every format and wire decoder, ten minutes each (-- SECONDS [NAME...]).
 
     Names are those of formats and decoders; formats, core and mutations name all of a kind. histories edits runs between builds of their site,
     and compares it with one that is built from nothing.
@@ -162,16 +173,95 @@ def fuzz(session: nox.Session) -> None:
     if _libfuzzer():
         _build(session, "fuzz", "fuzzers")
     else:
-        session.warn("LEFT OUT: the fuzzers of the core's wire decoders, because there is no clang with libFuzzer (Debian: clang libclang-rt-14-dev)")
+        _left_out(session, "the fuzzers of the core's wire decoders: there is no clang with libFuzzer (Debian: clang libclang-rt-14-dev)")
     seconds, *names = session.posargs or ["600"]
     others = {"mutations", "histories"}
     if not names or set(names) - others:
         session.run(_tool("python"), "tests/fuzz/run.py", seconds, *(name for name in names if name not in others))
-    # Both by chance, so not in CI, where luck would decide whose change is red. The tests run a few histories, always the same.
-    if "mutations" in names or (not names and seconds != "check"):
-        session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "10"})
-    if "histories" in names or (not names and seconds != "check"):
+    if not names or "mutations" in names:
+        session.run(_tool("pytest"), "-q", "tests/formats/test_every_format.py", env={"TACHOLOG_RANDOM": "10", **NIGHTLY})
+    if not names or "histories" in names:
         session.run(_tool("python"), "-m", "tests.fuzz.histories", seconds)
+
+
+@nox.session(venv_backend="none", default=False)
+def nightly(session: nox.Session) -> None:
+    """Run what takes too long, or has too much chance in it, for each change: two hours (-- PART...; see NIGHTLY_PARTS).
+
+    Each part runs, also after one that failed. A failure names its seed where there is one.
+    """
+    _install(session, "package", "core", "tests", "browser", "fuzz")
+    failed = []
+    for name in session.posargs or NIGHTLY_PARTS:
+        session.log(f"part {name}: {NIGHTLY_PARTS[name].__doc__}")
+        began = time.monotonic()
+        try:
+            NIGHTLY_PARTS[name](session)
+        except CommandFailed:
+            failed.append(name)
+        session.log(f"part {name} {'FAILED' if name in failed else 'passed'} after {time.monotonic() - began:.0f} s")
+    if failed:
+        session.error(f"failed: {', '.join(failed)} (nox -s nightly -- {' '.join(failed)})")
+
+
+def _nightly_core(session: nox.Session) -> None:
+    """All tests of the core, with all middleware, at full length."""
+    _build(session, "middleware")
+    _ctest(session, "middleware", "--label-exclude", "measures", env=NIGHTLY)
+    words = ["--label-regex", "measures"]
+    try:
+        _ctest(session, "middleware", *words, env=NIGHTLY)
+    except CommandFailed:
+        session.warn(SECOND_TRY)
+        _ctest(session, "middleware", *words, "--rerun-failed", env=NIGHTLY)
+
+
+def _nightly_sanitizers(session: nox.Session) -> None:
+    """All tests of the core under the address and undefined-behaviour sanitizers, and those with several threads under the thread sanitizer."""
+    for preset in ("asan", "tsan"):
+        _build(session, preset)
+        _ctest(session, preset, "--label-exclude", "measures", env=NIGHTLY)
+
+
+def _nightly_python(session: nox.Session) -> None:
+    """All tests of the package: all examples, seeds, environments and tools."""
+    _build(session, "middleware")
+    _pytest(session, "--ignore=tests/browser", *_at_once(), env={**NIGHTLY, "TACHOLOG_PERFTEST": _perftest("middleware")})
+
+
+def _nightly_offline(session: nox.Session) -> None:
+    """The gate's tests of the package without a network but loopback."""
+    _build(session, "release")
+    alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    _pytest(session, "--ignore=tests/browser", "-m", "not nightly", *_at_once(), before=alone)
+
+
+def _nightly_browser(session: nox.Session) -> None:
+    """Every page of the whole site, in both themes and on a phone."""
+    _fetch(session)
+    _browser(session, env=NIGHTLY)
+
+
+def _nightly_fuzz(session: nox.Session) -> None:
+    """A minute of each fuzzer, from what the nights before found; random mutations; ten minutes of random histories of a site."""
+    session.run("nox", "-s", "fuzz", "--", "60", "formats", "core", "mutations", external=True)
+    session.run(_tool("python"), "-m", "tests.fuzz.histories", "600")
+
+
+def _nightly_readme(session: nox.Session) -> None:
+    """README's two commands in a new clone, in this order, twice."""
+    session.run("bash", "tests/fresh.sh", external=True)
+
+
+NIGHTLY_PARTS = {
+    "core": _nightly_core,
+    "sanitizers": _nightly_sanitizers,
+    "python": _nightly_python,
+    "offline": _nightly_offline,
+    "browser": _nightly_browser,
+    "fuzz": _nightly_fuzz,
+    "readme": _nightly_readme,
+}
 
 
 @nox.session(venv_backend="none", default=False, requires=["core"])
@@ -182,15 +272,20 @@ def perf(session: nox.Session) -> None:
     session.run(_tool("python"), "tests/perf/run.py", *session.posargs)
 
 
-def _chromium(session: nox.Session) -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        session.error("no Chromium found: install it (Debian: apt-get install chromium)")
-    return found
+def _need_compiler(session: nox.Session) -> None:
+    if not _compiler():
+        session.error("no C++ compiler found: install g++ (11 or newer) or clang (14 or newer), or name one in CXX")
 
 
 def _compiler() -> str | None:
     return next(filter(None, (shutil.which(name) for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
+
+
+def _left_out(session: nox.Session, what: str) -> None:
+    """Say what is left out; in CI, where everything is installed, that is an error."""
+    if os.environ.get(NOTHING_LEFT_OUT):
+        session.error(f"left out, although {NOTHING_LEFT_OUT} is set: {what}")
+    session.warn(f"LEFT OUT: {what}")
 
 
 def _libfuzzer() -> bool:
@@ -206,51 +301,49 @@ def _build(session: nox.Session, preset: str, target: str = "all") -> None:
     """Configure and build the core with the cmake and ninja wheels."""
     _install(session, "core")
     path = {"PATH": f"{SHARED / 'bin'}{os.pathsep}{os.environ['PATH']}"}  # so that cmake finds ninja
-    session.run(_tool("cmake"), "-S", "bench", "--preset", preset, env=path)
+    require_all = "ON" if os.environ.get(NOTHING_LEFT_OUT) else "OFF"
+    session.run(_tool("cmake"), "-S", "bench", "--preset", preset, f"-DTACHOLOG_REQUIRE_ALL={require_all}", env=path)
     session.run(_tool("cmake"), "--build", f"build/bench/{preset}", "--target", target, "--parallel", str(os.cpu_count() or 2), env=path)
 
 
-def _ctest_words(preset: str, without_tests: str) -> list[str]:
-    return [_tool("ctest"), "--test-dir", f"build/bench/{preset}", "--output-on-failure", f"--no-tests={without_tests}"]
+def _perftest(preset: str) -> str:
+    return str(Path(f"build/bench/{preset}/perftest").absolute())
 
 
-def _ctest(session: nox.Session, preset: str, without_tests: str, left_out: str) -> None:
-    """Run the core's tests but those with one of these labels.
-
-    Only the tests that measure get a second try, one by one, because other work on the machine can spoil what they measure. What a
-    sanitizer found is red at once there too: a race that shows once in two runs is a race.
-    """
-    words = _ctest_words(preset, without_tests)
+def _ctest(session: nox.Session, preset: str, *words: str, env: dict[str, str] | None = None) -> None:
+    """Run tests of the core. Without GoogleTest there are none, and the build has said so; in CI the build has failed then."""
+    without = "error" if os.environ.get(NOTHING_LEFT_OUT) else "ignore"
     many = str(4 * (os.cpu_count() or 1))  # most tests wait more than they work
-    session.run(*words, "--label-exclude", f"{left_out}|measures", "--parallel", many)
-    measuring = [*words, "--label-regex", "measures"]
-    try:
-        session.run(*measuring, "--parallel", str(2 * (os.cpu_count() or 1)))
-    except CommandFailed:
-        report = Path("build/bench", preset, "Testing/Temporary/LastTest.log").read_text("utf-8", errors="replace")
-        if re.search("Sanitizer|runtime error:", report):
-            raise
-        session.warn(SECOND_TRY)
-        session.run(*measuring, "--rerun-failed")
+    options = ["--output-on-failure", f"--no-tests={without}", "--parallel", many, *words]
+    session.run(_tool("ctest"), "--test-dir", f"build/bench/{preset}", *options, env=env)
 
 
-def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
-    named = {"TACHOLOG_PERFTEST": str(PERFTEST.absolute())} if PERFTEST.is_file() else {}
-    session.run(_tool("pytest"), *args, env={**named, **(env or {})})
-
-
-def _pytest_twice(session: nox.Session, *args: str) -> None:
-    """Run tests that measure, and those that failed once more."""
-    try:
-        _pytest(session, *args)
-    except CommandFailed:
-        session.warn(SECOND_TRY)
-        _pytest(session, *args, "--last-failed", "--last-failed-no-failures=none")
+def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
+    named = {"TACHOLOG_PERFTEST": _perftest("release")} if Path(_perftest("release")).is_file() else {}
+    session.run(*before, _tool("pytest"), *args, env={**named, **(env or {})}, external=bool(before))
 
 
 def _at_once() -> list[str]:
     """Several processes, a file of tests to each; one more than processors, because many tests wait for programs that they started."""
     return [f"--numprocesses={1 + (os.cpu_count() or 1)}", "--dist=loadfile", "--no-loadscope-reorder"]
+
+
+def _fetch(session: nox.Session) -> None:
+    """Fetch from npm what the tests of pages need, so that none of them asks the network."""
+    session.run(_tool("python"), "-m", "tests.browser.fetch", str(FETCHED))
+
+
+def _browser(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
+    at_once = f"--numprocesses={os.cpu_count() or 1}"
+    named = {"TACHOLOG_CHROMIUM": _chromium(session), "TACHOLOG_FETCHED": str(FETCHED)}
+    _pytest(session, "tests/browser", at_once, "--dist=worksteal", *args, env={**named, **(env or {})})
+
+
+def _chromium(session: nox.Session) -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        session.error("no Chromium found: install it (Debian: apt-get install chromium)")
+    return found
 
 
 def _end_with(session: nox.Session, *words: str) -> None:
@@ -272,17 +365,24 @@ def _tool(name: str) -> str:
 
 
 def _install(session: nox.Session, *parts: str) -> None:
-    """Put the package ("package") and dependency groups into the shared environment, each once for a given pyproject.toml.
+    """Put the package ("package") and dependency groups into the shared environment, what is missing in one call, once for each pyproject.toml.
 
-    Once, because pip takes seconds to find that nothing is to be done. Without bytecode, which halves the time; Python compiles what it imports.
+    Once, because an installer takes seconds to find that nothing is to be done. uv, where it stands beside nox, takes a tenth of pip's time.
     """
     if not (SHARED / "bin" / "python").exists():
         session.run(sys.executable, "-m", "venv", "--clear", str(SHARED))
     state = hashlib.sha256(Path("pyproject.toml").read_bytes()).hexdigest()
-    for part in parts:
-        stamp = SHARED / f"{part}.installed"
-        if stamp.exists() and stamp.read_text() == state:
-            continue
-        wanted = ["--editable", ".[site]"] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
+    stamps = {part: SHARED / f"{part}.installed" for part in parts}
+    missing = [part for part, stamp in stamps.items() if not stamp.exists() or stamp.read_text() != state]
+    if not missing:
+        return
+    wanted = []
+    for part in missing:
+        wanted += ["--editable", ".[site]"] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
+    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if uv:
+        session.run(uv, "pip", "install", "--quiet", "--python", _tool("python"), *wanted, external=True)
+    else:
         session.run(_tool("python"), "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check", *wanted)
-        stamp.write_text(state)
+    for part in missing:
+        stamps[part].write_text(state)
