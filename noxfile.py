@@ -330,7 +330,7 @@ def _at_once() -> list[str]:
 
 def _fetch(session: nox.Session) -> None:
     """Fetch from npm what the tests of pages need, so that none of them asks the network."""
-    session.run(_tool("python"), "-m", "tests.browser.fetch", str(FETCHED))
+    session.run(_tool("python"), "-m", "tests.browser.fetch", env={"TACHOLOG_FETCHED": str(FETCHED)})
 
 
 def _browser(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
