@@ -131,7 +131,8 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
-/// Why this build has no such transport. A library that was left out, such as zeromq, stands for its transports: zeromq-tcp.
+/// Why this build has no such transport. The library zeromq, if it was left out, stands for its transports, such as
+/// zeromq-tcp.
 std::string why_missing(const std::string& name) {
     for (const LeftOut& left_out : transports_left_out()) {
         if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))

@@ -64,7 +64,7 @@ def test_a_build_without_adapters_says_of_each_which_session_has_it(tmp_path: Pa
     configure(tmp_path, "-DBUILD_TESTING=OFF", "-DTACHOLOG_ADAPTERS=OFF")
 
     compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
-    named = set(re.findall(r'"([\w-]+)", "build it with `nox -s middleware`', compiled_in))
+    named = set(re.findall(r'"([\w-]+)", "run `nox -s middleware`', compiled_in))
     assert named == {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()}
 
 
