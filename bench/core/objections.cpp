@@ -131,11 +131,21 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
+/// Why this build has no such transport. The library zeromq, if it was left out, stands for its transports, such as
+/// zeromq-tcp.
+std::string why_missing(const std::string& name) {
+    for (const LeftOut& left_out : transports_left_out()) {
+        if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))
+            return "left out of this build: " + std::string{left_out.remedy};
+    }
+    return "no such transport; --list-transports shows what there is";
+}
+
 }  // namespace
 
 std::optional<std::string> objection(const Options& options, const Transport* transport) {
     if (transport == nullptr) {
-        return "--transport " + options.transport + ": no such transport; --list-transports shows what there is";
+        return "--transport " + options.transport + ": " + why_missing(options.transport);
     }
     if (transport->parties == Parties::threads && options.role != Role::both) {
         return "--transport " + options.transport + " joins threads of one process: it needs --role both";

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign import PlannedRun, read_campaign, schedule_runs
+from tacholog.campaign import Campaign, PlannedRun, read_campaign, schedule_runs
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.errors import UnreadableInput
 
@@ -133,7 +133,7 @@ only_if_listed = { by = ["printf", "udp  over sockets\\n  left out of this build
 [[runs]]
 name = "{transport}"
 command = ["seq", "3"]
-vary.transport = ["udp", "zeromq", "tcp"]
+vary.transport = ["udp", "zeromq-tcp", "tcp"]
 """
 
 
@@ -144,7 +144,7 @@ def test_variants_that_a_program_does_not_list_are_left_out_and_the_plan_says_wh
     done = run_tacholog_text("bench", "--no-control", "small.toml", "--output", "out", cwd=tmp_path)
 
     assert plan.stdout.splitlines()[0] == "small: 1 variant, 3 repetitions each: 3 runs, about 46 s."
-    said = ["Left out: zeromq (left out of this build: zeromq (install libzmq3-dev)).", "Left out: tcp, which is not listed."]
+    said = ["Left out: zeromq-tcp (left out of this build: zeromq (install libzmq3-dev)).", "Left out: tcp, which is not listed."]
     assert [line for line in plan.stdout.splitlines() if line.startswith("Left out")] == said
     assert [line for line in done.stderr.splitlines() if line.startswith("Left out")] == said
     assert sorted(path.parent.name for path in tmp_path.glob("out/*/udp/*/run.toml")) == ["01", "02", "03"]
@@ -187,6 +187,17 @@ def test_the_campaign_of_middleware_takes_at_most_forty_minutes_and_repeats_enou
 
     assert campaign.repetitions >= MIN_RUNS
     assert sum(run.expected_s for run in schedule_runs(campaign, 1, CPUS)) < 2400
+
+
+def test_the_first_look_at_middleware_is_short_and_takes_each_library_as_the_long_campaign_does(checkout: Path) -> None:
+    short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
+
+    def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:
+        runs = [run for run in schedule_runs(campaign, 1, CPUS) if run.labels["variant"] == "as it comes" and "busy-poll" not in run.command]
+        return {(run.options["test"], run.options["transport"]): run.command[run.command.index("-") + 1 :] for run in runs}
+
+    assert sum(run.expected_s for run in schedule_runs(short, 1, CPUS)) < 150
+    assert settings(short).items() <= settings(long).items()
 
 
 def test_the_full_campaign_repeats_each_row_twelve_times(checkout: Path) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from tests.left_out import leave_out
 
 
-def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run CMake, which must succeed, and return what it prints."""
+def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, fails: bool = False) -> str:
+    """Run CMake, which must succeed (or fail, if it ``fails``), and return what it prints."""
     program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         leave_out("no cmake")
     ended = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=600, env=environment)
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-    return ended.stdout
+    assert (ended.returncode != 0) == fails, ended.stdout[-3000:] + ended.stderr[-3000:]
+    return ended.stdout + ended.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,19 @@ ADAPTERS = ROOT / "bench/adapters"
 LEFT_OUT = re.compile(r"^-- (?P<name>[\w-]+) is left out: (?P<remedy>.+)$", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Configure the core where CMake finds no library at all; give what it says and the folder."""
-    folder = tmp_path_factory.mktemp("without")
+def configure(folder: Path, *options: str, fails: bool = False) -> str:
+    """Configure the core in ``folder``/build where CMake finds no library at all, and return what it says."""
     (folder / "empty").mkdir()
     hidden = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY" for kind in ("LIBRARY", "INCLUDE", "PACKAGE")]
-    said = cmake("-S", ROOT / "bench", "-B", folder / "build", "-DBUILD_TESTING=OFF", f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}", *hidden)
-    return said, folder / "build"
+    root = f"-DCMAKE_FIND_ROOT_PATH={folder / 'empty'}"
+    return cmake("-S", ROOT / "bench", "-B", folder / "build", root, *hidden, *options, fails=fails)
+
+
+@pytest.fixture(scope="module")
+def without_packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Give what CMake says where it finds no library, and the folder of the build."""
+    folder = tmp_path_factory.mktemp("without")
+    return configure(folder, "-DBUILD_TESTING=OFF"), folder / "build"
 
 
 def test_an_adapter_without_its_library_is_left_out_with_the_package_to_install(without_packages: tuple[str, Path]) -> None:
@@ -44,3 +50,33 @@ def test_the_program_itself_names_what_was_left_out(without_packages: tuple[str,
 
     for name, remedy in LEFT_OUT.findall(said):
         assert f'"{name}", "{remedy}"' in compiled_in
+
+
+def test_where_all_is_required_everything_that_is_missing_is_named_as_an_error(tmp_path: Path) -> None:
+    said = configure(tmp_path, "-DTACHOLOG_REQUIRE_ALL=ON", "-DTACHOLOG_CRATES=OFF", fails=True)
+
+    missing = set(re.findall(r"^  ([\w-]+) (?:is|are) left out: ", said, re.MULTILINE))
+    assert {"udp-xdp", "nats", "zeromq", "tests"} <= missing
+    assert not {"aeron", "iceoryx2"} & missing  # they were switched off on purpose
+
+
+def test_a_build_without_adapters_says_of_each_which_session_has_it(tmp_path: Path) -> None:
+    configure(tmp_path, "-DBUILD_TESTING=OFF", "-DTACHOLOG_ADAPTERS=OFF")
+
+    compiled_in = (tmp_path / "build/transports_left_out.cpp").read_text(encoding="utf-8")
+    named = set(re.findall(r'"([\w-]+)", "run `nox -s middleware`', compiled_in))
+    assert named == {folder.name for folder in ADAPTERS.iterdir() if folder.is_dir()}
+
+
+def test_the_program_says_of_each_transport_that_was_left_out_how_to_get_it(perftest: Path) -> None:
+    def asked(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=600)
+
+    listed = asked("--list-transports").stdout
+    expected = {"carrier-pigeon": "no such transport; --list-transports shows what there is"}
+    for library, remedy in re.findall(r"^  left out of this build: (\S+) \((.+)\)$", listed, re.MULTILINE):
+        expected |= dict.fromkeys((library, f"{library}-ipc"), f"left out of this build: {remedy}")
+
+    for transport, why in expected.items():
+        refused = asked("--test", "latency", "--transport", transport, "--sizes", "64")
+        assert (refused.returncode, refused.stderr) == (2, f"perftest: --transport {transport}: {why}\n")

@@ -121,8 +121,13 @@ def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:
 
 
 def what_is_left_out(campaign: Campaign, found: Listed | None) -> dict[str, str]:
-    """Return the names that variants need and that are not listed, and what the program says of them; empty texts: nothing."""
-    return {name: found.others.get(name, "") for name in left_out(campaign, found.names)} if found else {}
+    """Return the names that variants need and that are not listed, and what the program says of them; empty texts: nothing.
+
+    What it says of a library, such as zeromq, it says of each transport of that library: zeromq-tcp.
+    """
+    if found is None:
+        return {}
+    return {name: found.others.get(name) or found.others.get(name.partition("-")[0], "") for name in left_out(campaign, found.names)}
 
 
 def _version(campaign: Campaign, tools: Mapping[str, Path]) -> str | None:
