@@ -28,14 +28,14 @@ hosts.b = { ssh = "host-b", address = "10.88.0.3" }
 
 [[runs]]
 name = "one-way"
-deadline_s = 100
+deadline_s = 500
 
 [[runs.processes]]
 name = "publisher"
 role = "pub"
 host = "a"
 command = ["sh", "-c", "echo sending; sleep 1000"]
-ready = { output = "sending", deadline_s = 60 }
+ready = { output = "sending", deadline_s = 500 }
 ends = "stopped"
 results = false
 

@@ -82,7 +82,7 @@ def in_namespaces(tool: str, folder: Path, repetitions: int) -> Path:
 
 def measured(path: Path, output: Path) -> Path:
     """Run a campaign and return its folder. Nothing may be said about conditions that are missing or lines that are unknown."""
-    done = run_tacholog_text("bench", "--no-control", path, "--output", output, cwd=path.parent, prefix=NAMESPACES, timeout=600)
+    done = run_tacholog_text("bench", "--no-control", path, "--output", output, cwd=path.parent, prefix=NAMESPACES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stderr.splitlines() if not re.match(r"\[\d+/\d+\] \S+: ok, ", line)] == []
     [folder] = output.iterdir()
@@ -119,7 +119,7 @@ def counted_rows(folder: Path, tool: str) -> dict[tuple[str, str, int, str], int
 
 
 def compared(old: Path, new: Path) -> dict[str, Any]:
-    done = run_tacholog_text("diff", old, new, "--format", "json", cwd=old, timeout=300)
+    done = run_tacholog_text("diff", old, new, "--format", "json", cwd=old)
     assert done.returncode in (0, 4), done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 pytestmark = pytest.mark.packaging
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.packaging
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a program away from the checkout's settings; a failing one shows what it said."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.packaging.cmake_program import cmake
+from tests.waiting import LIMIT_S
 
 pytestmark = pytest.mark.core
 
@@ -20,7 +21,7 @@ FILE = re.compile(r"<!-- file: (?P<name>[\w.]+) -->\n```\w+\n(?P<text>.*?)```\n"
 
 def run(*command: str | Path) -> str:
     """Run a command that must succeed, and return what it prints."""
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.waiting import LIMIT_S
 
 from tacholog.commands.scaffold import scaffold
 
@@ -29,7 +30,7 @@ def run(folder: Path, *command: str, path: Path | str | None = None, status: int
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=LIMIT_S,
     )
     assert done.returncode == status, f"{command}\n{done.stdout}"
     return done.stdout

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from tacholog.formats.reading import Log, read
 from tacholog.schema.records import Histogram, Number, Record
@@ -109,7 +110,7 @@ def run(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
         files = {dialect: folder / f"{dialect}.log" for dialect in ("native", *DIALECTS[test])}
         logs = [word for dialect, path in files.items() for word in ("--reporter", dialect, "--output", str(path))]
         command = [perftest, "--test", *TESTS.get(test, (test,)), "--transport", transport, *BRIEFLY, *options, *logs]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         assert ended.returncode == 0, ended.stderr
         headless = "--no-headers" in options
         return Run(read(files["native"]), {dialect: read(path, "rti" if headless else None) for dialect, path in files.items() if dialect in FORMATS})
@@ -218,7 +219,7 @@ def test_rtis_banner_and_the_native_log_say_alike_whether_there_is_a_key(perftes
         native, rti = tmp_path / "native.log", tmp_path / "rti.log"
         logs = ("--reporter", "native", "--output", str(native), "--reporter", "rti", "--output", "-")
         command = [perftest, "--test", "throughput", "--transport", "shm", *BRIEFLY, *options, *logs]
-        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True, timeout=60)
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True, timeout=LIMIT_S)
         rti.write_bytes(ended.stdout)
 
         assert read(native).account.facts.conditions.keyed is keyed
@@ -229,7 +230,7 @@ def test_rtis_banner_and_the_native_log_say_alike_whether_there_is_a_key(perftes
 def test_rti_says_in_its_banner_how_much_travels_together(perftest: Path, tmp_path: Path, options: tuple[str, ...], batch_bytes: int) -> None:
     logs = ("--reporter", "rti", "--output", str(tmp_path / "rti.log"), "--reporter", "native", "--output", str(tmp_path / "native.log"))
     command: list[str | Path] = [perftest, "--test", "throughput", "--transport", "tcp", *BRIEFLY, *options, *logs]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_S)
     banner = tmp_path / "banner.log"
     banner.write_text(f"RTI Perftest 3.0.1\n{ended.stderr}{(tmp_path / 'rti.log').read_text()}")
     native = read(tmp_path / "native.log")
