@@ -44,6 +44,7 @@ def test_a_campaign_over_two_hosts_brings_everything_back_and_leaves_nothing(tmp
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
+@pytest.mark.nightly
 def test_no_id_of_a_boot_and_no_address_gets_into_what_is_kept_of_a_run(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
@@ -198,6 +199,7 @@ def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: 
         machine.close()
 
 
+@pytest.mark.nightly
 def test_a_campaign_over_ssh_is_loaded_with_what_its_processes_used(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     lab()
@@ -243,6 +245,7 @@ command = ["perftest", "--test", "latency", "--transport", "{transport}", "--rol
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.core
 def test_perftest_measures_between_two_hosts_with_its_control_connection(tmp_path: Path, lab: Callable[..., TwoHosts], perftest: Path) -> None:
     def prepare(hosts: TwoHosts) -> None:

@@ -18,6 +18,7 @@ from tacholog.campaign.processes import check_hosts
 from tacholog.errors import TachologError, UnreadableInput
 
 
+@pytest.mark.nightly
 def test_a_program_that_cannot_be_executed_fails_the_run_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
@@ -45,6 +46,7 @@ def test_a_dropped_link_fails_the_run_with_one_line_and_leaves_nothing_on_either
     assert list((tmp_path / "lab/temporary-a").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
@@ -56,6 +58,7 @@ def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Calla
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
+@pytest.mark.nightly
 def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
@@ -85,6 +88,7 @@ def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Calla
     assert list((tmp_path / "lab/temporary-a").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         full = hosts.folder / "full"
@@ -114,6 +118,7 @@ def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
+@pytest.mark.nightly
 def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
@@ -129,6 +134,7 @@ def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, l
     assert (run_folder(tmp_path) / "client.log").read_text() == "".join(f"{number}\n" for number in range(1, 300001))
 
 
+@pytest.mark.nightly
 def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 

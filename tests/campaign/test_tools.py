@@ -90,7 +90,7 @@ def measured(path: Path, output: Path) -> Path:
 
 
 @pytest.mark.usefixtures("cable")
-@pytest.mark.parametrize("tool", ROWS)
+@pytest.mark.parametrize("tool", ["qperf", *(pytest.param(tool, marks=pytest.mark.nightly) for tool in ROWS if tool != "qperf")])
 def test_a_campaign_of_a_tool_gives_rows_that_compare(tool: str, tmp_path: Path) -> None:
     if shutil.which(tool) is None:
         leave_out(f"{tool} is not installed")

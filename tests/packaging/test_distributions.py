@@ -72,6 +72,7 @@ def test_the_sdist_leaves_published_evidence_and_builds_behind(distributions: Pa
     assert tops.isdisjoint({"build", "data", ".nox", ".ci"})
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, tmp_path: Path) -> None:
     declared = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["entry-points"]["tacholog.formats"]
 
@@ -80,6 +81,7 @@ def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, 
     assert [name for name in declared if name not in printed] == []
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: Path, checkout: Path, tmp_path: Path) -> None:
     # One system's releases make a page of every kind; the site of all data is built and read in the browser's tests.
     run(installed / "tacholog", "report", "--data", checkout / "data/ecal", "--output", tmp_path / "site", cwd=tmp_path)
@@ -88,6 +90,7 @@ def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: P
     assert run(installed / "python", "-c", "import tacholog; print(tacholog.__file__)", cwd=tmp_path).startswith(str(installed.parent))
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_does_not_bring_what_only_the_checkout_needs(installed: Path, tmp_path: Path) -> None:
     have = {line.split("==")[0].lower() for line in run(installed / "python", "-m", "pip", "freeze", cwd=tmp_path).splitlines()}
 
