@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("HOME") or "/")
-#: What pytest, Python and git write in a checkout by themselves.
-_OWN = (".git", "build/pytest")
+#: What git, pytest, a compiler, mypy and .ci/run write in a checkout, perhaps beside the tests.
+_OWN = (".git", "build/pytest", "build/bench", "build/mypy", "build/logs")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
 #: Folders of the user, of which only the names in them are compared: other programs write deeper, at any time.

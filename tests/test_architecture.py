@@ -8,7 +8,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
 TESTS = ROOT / "tests"
@@ -66,12 +65,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_relative_imports_are_not_used() -> None:
-    relative = [
-        f"{module_name(path)}:{node.lineno}"
-        for path in MODULES
-        for node in nodes(path)
-        if isinstance(node, ast.ImportFrom) and node.level
-    ]
+    relative = [f"{module_name(path)}:{node.lineno}" for path in MODULES for node in nodes(path) if isinstance(node, ast.ImportFrom) and node.level]
 
     assert relative == []
 
