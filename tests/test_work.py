@@ -480,9 +480,9 @@ def needs_dask() -> None:
 
 
 @contextmanager
-def cluster(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Running]:
+def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
     """Start a scheduler and two workers, and wait until it knows both."""
-    patch.setattr("tacholog.dataset.work.cluster._CONNECT_S", LIMIT_S)
+    patch.setattr("tacholog.dataset.work.cluster._CONNECT_S", connect_s)
     distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
     quiet = {**os.environ, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
@@ -538,14 +538,14 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-@pytest.mark.parametrize("lost", ["all workers", "the scheduler"])
-def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", 60)])  # so long it is called when it is gone
+def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     runs(tmp_path / "data", 1500)
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
     said: list[str] = []
 
-    with cluster(tmp_path, monkeypatch) as running:
+    with cluster(tmp_path, monkeypatch, connect_s) as running:
 
         def kill(_done: int, _total: int) -> None:
             for process in running.workers if lost == "all workers" else [running.scheduler]:

@@ -104,7 +104,9 @@ class TwoHosts:
         return any(f":{PORT:04X} 00000000:0000 0A" in _read(f"/proc/{pid}/net/tcp").decode() for pid in _within(self.space(host)))
 
     def _start_sshd(self, host: str) -> None:
-        variables = {"PATH": _PATH, **self.environment[host]}
+        home = self.folder / f"home-{host}"  # not that of this machine, where some login shells write
+        home.mkdir(exist_ok=True)
+        variables = {"PATH": _PATH, "HOME": str(home), **self.environment[host]}
         (self.folder / f"sshd_config-{host}").write_text(
             f"Port {PORT}\nListenAddress {ADDRESSES[host]}\nHostKey {self.folder / 'host'}\nPidFile none\n"
             f"AuthorizedKeysFile {self.folder / 'user.pub'}\n"
