@@ -17,6 +17,7 @@ import json
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -28,18 +29,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+if __name__ != "__main__":  # This file is a program too, which finds no other file of the tests.
+    from tests.waiting import LIMIT_S
+
 #: What the commands import beside the package's own modules, if it is installed.
 IMPORTED = (
     *("pandas", "pandera.pandas", "pandera.strategies.pandas_strategies", "hypothesis", "pyarrow.pandas_compat", "pyarrow.parquet", "scipy.stats"),
     *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
     *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
 )
-TIMEOUT_S = 120
 READ_AT_THE_START = ("PYTHON", "OPENBLAS_", "OMP_")  # beginnings of the names of variables that Python and libraries read only then
 ANSWER_BYTES = 64
 STREAMS = 3
 #: A variable of a call's environment: by how many seconds the clock of the command is ahead, so that files which were just written are old for it.
 CLOCK_AHEAD_S = "TACHOLOG_TESTS_CLOCK_AHEAD_S"
+#: A variable of a call's environment: a file. The clock that measures time-outs in the command stands still until somebody writes in the file how
+#: many seconds have passed, and goes on only while the command waits and nothing happens.
+CLOCK_FILE = "TACHOLOG_TESTS_CLOCK_FILE"
+LOOK_S = 0.02
 
 
 def run_tacholog(
@@ -48,32 +55,30 @@ def run_tacholog(
     environment: dict[str, str] | None = None,
     prefix: tuple[str, ...] = (),
     stdin: bytes = b"",
-    timeout: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command line and return its exit code (negative: the signal that killed it) and its streams as bytes.
 
     Args:
         arguments: what follows ``tacholog`` on the command line.
-        cwd: the folder in which it runs; by default this process's.
+        cwd: the folder in which it runs; by default that of the test, which is never the checkout.
         environment: variables to change; the others are those of this process.
         prefix: words before the command, such as ``setpriv --bounding-set -dac_override``.
         stdin: what it reads from standard input.
-        timeout: seconds after which it is killed.
 
     Raises:
-        subprocess.TimeoutExpired: it took longer.
+        subprocess.TimeoutExpired: it hangs, and was killed.
     """
     words = [sys.executable, "-m", "tacholog", *map(str, arguments)]
     folder = str(cwd or Path.cwd())
     changed = environment or {}
     if any(name.startswith(READ_AT_THE_START) for name in changed if name != "PYTHONPATH"):
-        return subprocess.run([*prefix, *words], cwd=folder, env=os.environ | changed, input=stdin, capture_output=True, timeout=timeout, check=False)
+        return subprocess.run([*prefix, *words], cwd=folder, env=os.environ | changed, input=stdin, capture_output=True, timeout=LIMIT_S, check=False)
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(STREAMS)]
         files[0].write(stdin)
         files[0].seek(0)
         request: dict[str, object] = {"arguments": words[3:], "cwd": folder, "environment": {**os.environ, **changed}}
-        code = _call(_server(prefix), request, [file.fileno() for file in files], timeout)
+        code = _call(_server(prefix), request, [file.fileno() for file in files])
         for file in files[1:]:
             file.seek(0)
         return subprocess.CompletedProcess(words, code, files[1].read(), files[2].read())
@@ -84,28 +89,27 @@ def run_tacholog_text(
     cwd: Path | None = None,
     environment: dict[str, str] | None = None,
     prefix: tuple[str, ...] = (),
-    timeout: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
     """Do the same, with the streams as text."""
-    done = run_tacholog(*arguments, cwd=cwd, environment=environment, prefix=prefix, timeout=timeout)
+    done = run_tacholog(*arguments, cwd=cwd, environment=environment, prefix=prefix)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def _call(server: socket.socket, request: dict[str, object], streams: list[int], timeout: float) -> int:
+def _call(server: socket.socket, request: dict[str, object], streams: list[int]) -> int:
     """Have the server fork for a request, and wait for the exit code."""
     with tempfile.TemporaryFile() as file:  # a file, because a message between processes has a limit
         file.write(json.dumps(request).encode())
         file.flush()
         socket.send_fds(server, [b"r"], [file.fileno(), *streams])
     pid = int(server.recv(ANSWER_BYTES))
-    server.settimeout(timeout)
+    server.settimeout(LIMIT_S)
     try:
         return os.waitstatus_to_exitcode(int(server.recv(ANSWER_BYTES)))
     except TimeoutError:
         os.kill(pid, signal.SIGKILL)
         server.settimeout(None)
         server.recv(ANSWER_BYTES)
-        raise subprocess.TimeoutExpired(str(request["arguments"]), timeout) from None
+        raise subprocess.TimeoutExpired(str(request["arguments"]), LIMIT_S) from None
     finally:
         server.settimeout(None)
 
@@ -155,6 +159,23 @@ def _serve(connection: socket.socket) -> None:
         connection.send(str(os.waitpid(pid, 0)[1]).encode())
 
 
+def _stand_still(file: Path) -> None:
+    """Let time pass in this process only by what is written in the file. What happened before that is noticed before."""
+    begin, wait = time.monotonic(), select.select
+    now = begin
+
+    def waited(reading: list[object], writing: list[object], failing: list[object], timeout: float = LOOK_S) -> tuple[list[object], ...]:
+        nonlocal now
+        moved = begin + float(file.read_text().strip() or 0) if file.exists() else begin
+        found = wait(reading, writing, failing, min(timeout, LOOK_S))
+        if not any(found):
+            now = moved
+        return found
+
+    select.select = waited  # type: ignore[assignment]
+    time.monotonic = lambda: now
+
+
 def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
     """Become the program that was asked for."""
     for number, stream in enumerate(streams):
@@ -169,6 +190,8 @@ def _run(request: dict[str, object], streams: list[int]) -> NoReturn:
     if ahead_s := os.environ.pop(CLOCK_AHEAD_S, None):
         now = time.time_ns
         time.time_ns = lambda: now() + int(ahead_s) * 10**9
+    if clock := os.environ.pop(CLOCK_FILE, None):
+        _stand_still(Path(clock))
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115

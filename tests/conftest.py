@@ -1,23 +1,32 @@
-"""What all tests share: where the checkout is, perftest if it has been built, runs of hostile texts, and folders that are made once."""
+"""What all tests share: a home and a folder for each, perftest if it has been built, runs of hostile texts, and folders that are made once."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import os
+import shlex
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import hypothesis.configuration
 import msgspec
 import pytest
+from hypothesis import HealthCheck, settings
 from msgspec import inspect
+from tests import outside
+from tests.built import PERFTEST
+from tests.depth import NIGHTLY, tries
+from tests.left_out import leave_out
 
 from tacholog.runs.manifest import Host, LogFile, Manifest, write
 
 ROOT = Path(__file__).resolve().parent.parent
+MOST_NAMED = 10
 
 # A shell's background job ignores Ctrl-C, and so would all programs that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -27,15 +36,90 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+# One profile, whatever the variable CI says: inputs are the same each time in the gate, and no limit of time decides. Nightly, they are new ones, and
+# Hypothesis prints the seed that brings those of a failure back.
+settings.register_profile("gate", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", settings.get_profile("gate"), derandomize=False, print_blob=True)
+settings.load_profile(tries("gate", "nightly"))
+
+#: Variables that say how to test. All others of Tacholog are the user's, and no test sees them.
+HOW_TO_TEST = {
+    *("TACHOLOG_TESTS", "TACHOLOG_RANDOM", "TACHOLOG_NOTHING_LEFT_OUT"),
+    *("TACHOLOG_CHROMIUM", "TACHOLOG_SCREENSHOTS", "TACHOLOG_LATE_MS"),
+}
+_XDG = {"XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
+_NUMBERS = itertools.count()
+
+
+def _live_in(home: Path) -> None:
+    os.environ.update({"HOME": str(home), **{name: f"{home}/{place}" for name, place in _XDG.items()}})
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the cache of the tests apart from the user's."""
-    before = os.environ.get("TACHOLOG_CACHE")
-    os.environ["TACHOLOG_CACHE"] = str(tmp_path_factory.getbasetemp() / "tacholog-cache")
+def _place_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep all tests, and what they share, from the user's settings and caches and from the checkout."""
+    place = tmp_path_factory.mktemp("places", numbered=False)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("TACHOLOG_") and name not in HOW_TO_TEST]:
+            patch.delenv(name)
+        for name in ("HOME", *_XDG):
+            patch.setenv(name, "")
+        patch.setenv("TACHOLOG_PLOTLY", "full")  # else each new home has the small one fetched from the network
+        _live_in(place)
+        patch.chdir(place)
+        yield place
+
+
+@pytest.fixture(autouse=True)
+def _own_place(request: pytest.FixtureRequest, _place_of_the_session: Path) -> Iterator[None]:
+    """Give each test a home with a cache of its own, and a working folder: its ``tmp_path`` where it asks for one, else its home."""
+    home = _place_of_the_session / str(next(_NUMBERS))
+    home.mkdir()
+    _live_in(home)
+    os.chdir(request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else home)
     yield
-    os.environ.pop("TACHOLOG_CACHE")
-    if before is not None:
-        os.environ["TACHOLOG_CACHE"] = before
+    os.chdir(_place_of_the_session)
+    _live_in(_place_of_the_session)
+    try:
+        home.rmdir()
+    except OSError:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+_BEFORE = pytest.StashKey[set[str]]()
+_APPEARED = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Remember what is in the checkout. Hypothesis, which keeps tables of characters, would make a folder there."""
+    hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / config.getini("cache_dir") / "hypothesis")
+    if not hasattr(config, "workerinput"):
+        config.stash[_BEFORE] = outside.names()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if a file appeared outside of the tests' folders."""
+    if before := session.config.stash.get(_BEFORE, None):
+        session.config.stash[_APPEARED] = appeared = sorted(outside.names() - before)
+        if appeared and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
+    """Say last what appeared where no test may make a file, and how to run each test that failed alone."""
+    yield
+    if appeared := config.stash.get(_APPEARED, []):
+        terminalreporter.section("files appeared outside of the tests' folders", red=True)
+        for path in appeared[:MOST_NAMED]:
+            terminalreporter.write_line(path)
+    failed = dict.fromkeys(report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ()))
+    if failed:
+        terminalreporter.section("to run a test that failed alone")
+    for name in [*failed][:MOST_NAMED]:
+        nox_session = "browser" if name.startswith("tests/browser/") else "tests"
+        terminalreporter.write_line(f"{'TACHOLOG_TESTS=nightly ' if NIGHTLY else ''}nox -s {nox_session} -- {shlex.quote(name)}")
 
 
 @pytest.fixture(scope="session")
@@ -47,10 +131,9 @@ def checkout() -> Path:
 @pytest.fixture(scope="session")
 def perftest() -> Path:
     """The C++ core that the session built and named in TACHOLOG_PERFTEST; tests that ask for it carry the marker ``core``."""
-    named = os.environ.get("TACHOLOG_PERFTEST")
-    if not named:
-        pytest.skip("TACHOLOG_PERFTEST names no built perftest (nox -s tests builds one and names it; needs a C++ compiler)")
-    return Path(named)
+    if PERFTEST is None:
+        leave_out("TACHOLOG_PERFTEST names no built perftest (nox -s tests builds one and names it; needs a C++ compiler)")
+    return PERFTEST
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,16 @@
-"""The house rules that a machine can check: who imports whom."""
+"""The house rules that a machine can check: who imports whom, and how tests wait."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "parsers" / "tacholog"
+TESTS = ROOT / "tests"
 # The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
 ROOMS = (
     *("errors", "visible", "terminal", "resources", "evidence", "extras", "slugs", "holding", "garbage", "interruption"),
@@ -28,9 +28,15 @@ def module_name(path: Path) -> str:
 NAMES = {module_name(path) for path in MODULES}
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of the syntax tree of a file."""
+    return [*ast.walk(ast.parse(path.read_text()))]
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules of this package that a file imports, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from NAMES.intersection(alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -46,9 +52,8 @@ def test_every_module_has_a_room() -> None:
     assert {name.split(".")[1] for name in NAMES} == set(ROOMS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_a_module_imports_only_from_its_own_room_and_those_below(path: Path) -> None:
-    upward = [name for name in imports(path) if room(name) > room(module_name(path))]
+def test_a_module_imports_only_from_its_own_room_and_those_below() -> None:
+    upward = [f"{module_name(path)}: {name}" for path in MODULES for name in imports(path) if room(name) > room(module_name(path))]
 
     assert upward == []
 
@@ -60,12 +65,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_relative_imports_are_not_used() -> None:
-    relative = [
-        f"{module_name(path)}:{node.lineno}"
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.level
-    ]
+    relative = [f"{module_name(path)}:{node.lineno}" for path in MODULES for node in nodes(path) if isinstance(node, ast.ImportFrom) and node.level]
 
     assert relative == []
 
@@ -76,7 +76,7 @@ def test_what_is_shown_and_how_knows_no_sphinx_and_opens_no_evidence() -> None:
         f"{module_name(path)}: {name}"
         for path in MODULES
         if module_name(path).split(".")[1] in ("view", "render")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         for name in (
             [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         )
@@ -84,3 +84,31 @@ def test_what_is_shown_and_how_knows_no_sphinx_and_opens_no_evidence() -> None:
     ]
 
     assert found == []
+
+
+#: These files know the one limit of time that tests have. Those that measure, and the fuzzers, are given a time to run.
+WAITING = {TESTS / "waiting.py", TESTS / "command.py"}
+MEASURING = (TESTS / "perf", TESTS / "fuzz")
+#: What waits for a time, or looks at a clock to find out whether it is over.
+CLOCKS = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "wait_for_timeout"}
+LIMITS = {"timeout", "timeout_s", "limit_s"}
+#: Methods whose first argument is how long they wait.
+WAITS = {"wait", "join", "result", "settimeout"}
+
+
+def waits_for_a_time(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    given = [word.value for word in call.keywords if word.arg in LIMITS] + (call.args[:1] if name in WAITS else [])
+    return name in CLOCKS or any(isinstance(value, ast.Constant) and isinstance(value.value, int | float) for value in given)
+
+
+def test_tests_wait_for_events_with_one_limit() -> None:
+    found = [
+        f"{path.relative_to(TESTS)}:{node.lineno}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if path not in WAITING and not any(path.is_relative_to(folder) for folder in MEASURING)
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and waits_for_a_time(node)
+    ]
+
+    assert not found, "\n".join(found)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.command import run_tacholog_text
+from tests.depth import tries
 
 from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, Unpacking, cache_folder, key_of, packed, packed_pieces, unpacked
 from tacholog.dataset.versions import code_digest, detection_digest, is_code_changed, reader_digest
@@ -32,6 +33,7 @@ def changed_bytes(path: Path, place: int) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG])
 def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes) -> None:
     Cache(tmp_path).put(Kind.PUBLISHED, {KEY: value})
@@ -39,6 +41,7 @@ def test_a_value_comes_back_in_another_process_too(tmp_path: Path, value: bytes)
     assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY, key_of("another")]) == {KEY: value}
 
 
+@pytest.mark.machinery
 def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG})
@@ -60,6 +63,7 @@ PACKS = [Pack([*KEYS[:2], b""], packed(VERY_LONG)), Pack(KEYS[3:5], packed(b"sho
 IN_PACKS = {KEYS[0]: (VERY_LONG, 0), KEYS[1]: (VERY_LONG, 1), KEYS[3]: (b"short", 0), KEYS[4]: (b"short", 1), KEYS[5]: (LONG, 0)}
 
 
+@pytest.mark.machinery
 def test_many_values_come_back_from_their_packs_in_another_process_too(tmp_path: Path) -> None:
     Cache(tmp_path).put_packs(Kind.LOG, PACKS)
 
@@ -71,6 +75,7 @@ def test_many_values_come_back_from_their_packs_in_another_process_too(tmp_path:
     assert again.sizes()[Kind.LOG].entries == 5
 
 
+@pytest.mark.machinery
 def test_a_value_in_a_pack_is_found_only_under_its_kind_and_its_key(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put_packs(Kind.LOG, PACKS)
@@ -88,6 +93,7 @@ def test_a_value_in_a_pack_is_found_only_under_its_kind_and_its_key(tmp_path: Pa
     assert kept(again, Kind.MANIFEST, KEYS) == {}
 
 
+@pytest.mark.machinery
 def test_a_flipped_byte_of_a_pack_costs_that_pack_which_is_removed_and_can_be_made_again(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put_packs(Kind.LOG, PACKS)
@@ -113,6 +119,7 @@ def test_a_flipped_byte_of_a_pack_costs_that_pack_which_is_removed_and_can_be_ma
     assert kept(rebuilt, Kind.LOG, KEYS) == IN_PACKS
 
 
+@pytest.mark.machinery
 def test_another_pack_under_the_number_of_a_removed_one_is_not_believed(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put_packs(Kind.LOG, PACKS[1:2])
@@ -126,10 +133,12 @@ def test_another_pack_under_the_number_of_a_removed_one_is_not_believed(tmp_path
     assert kept(cache, Kind.LOG, KEYS) == {KEYS[5]: (LONG, 0)}
 
 
+@pytest.mark.machinery
 def test_parts_of_a_key_do_not_run_into_each_other() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("abc", "")}) == 4
 
 
+@pytest.mark.machinery
 def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put(Kind.PUBLISHED, {KEY: LONG, key_of("other"): b"other"})
@@ -152,7 +161,8 @@ def test_a_flipped_byte_of_an_entry_costs_that_entry(tmp_path: Path) -> None:
     assert rebuilt.get(Kind.PUBLISHED, [KEY]) == {KEY: LONG}
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.machinery
+@settings(max_examples=tries(15, 60))
 @given(st.data())
 def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("cache")
@@ -247,6 +257,7 @@ def test_a_file_that_somebody_only_began_is_used(tmp_path: Path, begun: bytes | 
     assert cache.get(Kind.PUBLISHED, [KEY]) == {KEY: b"x"}
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("change", ["PRAGMA user_version = 3", None], ids=["another layout", "damaged"])
 def test_a_cache_of_another_version_or_with_damage_is_made_anew(tmp_path: Path, change: str | None) -> None:
     cache = Cache(tmp_path)
@@ -277,6 +288,7 @@ def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Pa
         cache.clear()
 
 
+@pytest.mark.machinery
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
@@ -299,6 +311,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
         assert found.items() <= values.items()
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG, bytes(range(256)) * 5000])
 @pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
 def test_a_value_that_is_packed_in_pieces_is_unpacked_in_pieces(value: bytes, size: int) -> None:
@@ -313,6 +326,7 @@ def test_a_value_that_is_packed_in_pieces_is_unpacked_in_pieces(value: bytes, si
     assert bytes(unpacking.take(1)) == b""
 
 
+@pytest.mark.machinery
 def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed\n"
@@ -359,6 +373,7 @@ def test_the_folder_is_the_one_that_is_named_or_the_users(monkeypatch: pytest.Mo
     assert cache_folder() == Path("/home/me/.cache/tacholog")
 
 
+@pytest.mark.machinery
 def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "some_package_for_digests"
     package.mkdir()
@@ -375,6 +390,7 @@ def test_changed_code_has_another_digest(tmp_path: Path, monkeypatch: pytest.Mon
     assert code_digest("some_package_for_digests") != first
 
 
+@pytest.mark.machinery
 def test_each_format_has_a_digest_of_its_own_and_detection_has_all_of_them() -> None:
     assert reader_digest("rti") != reader_digest("native")
     assert detection_digest() not in (reader_digest("rti"), reader_digest("native"))
@@ -392,6 +408,7 @@ def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [FILE]
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("change", ["value=cast(value as text)", "keys=cast(keys as text)"])
 def test_a_pack_that_became_text_is_not_used_and_ends_no_command(tmp_path: Path, change: str) -> None:
     cache = Cache(tmp_path)
@@ -408,6 +425,7 @@ def test_a_pack_that_became_text_is_not_used_and_ends_no_command(tmp_path: Path,
     assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == [[(KEY, 0)]]
 
 
+@pytest.mark.machinery
 def test_a_number_of_a_pack_that_is_none_is_passed_over(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.put_packs(Kind.LOG, [Pack([KEY, OTHER], b"\x00x")])
@@ -419,6 +437,7 @@ def test_a_number_of_a_pack_that_is_none_is_passed_over(tmp_path: Path) -> None:
     assert [found for _, found in cache.packs(Kind.LOG, [OTHER, KEY])] == [[(KEY, 0), (OTHER, 1)]]
 
 
+@pytest.mark.machinery
 def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     (tmp_path / FILE / "folder in its place").mkdir(parents=True)
@@ -430,6 +449,7 @@ def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch:
     assert f"{FILE}: cannot be opened or written, so nothing is kept" in shown.stderr
 
 
+@pytest.mark.machinery
 def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.dataset.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
@@ -445,6 +465,7 @@ def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path:
     assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY]) == {}
 
 
+@pytest.mark.machinery
 def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.dataset.versions._READ_FILES", {})
     monkeypatch.syspath_prepend(tmp_path)

@@ -16,6 +16,7 @@ from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
 
 NEVER = 1_000_000
+pytestmark = pytest.mark.machinery
 
 
 def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], list[object], Any, Any]:

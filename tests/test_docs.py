@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT_S
 
 from tacholog.formats import kit
 from tacholog.runs.importing import fields
@@ -52,7 +53,7 @@ def tacholog(command: str, folder: Path, path: Path | None = None, status: int =
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == status, done.stdout.decode()

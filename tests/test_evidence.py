@@ -203,7 +203,7 @@ def test_everything_that_is_no_evidence_is_a_problem_of_its_run_alone(hostile: P
 @pytest.mark.site
 def test_the_site_of_such_a_folder_is_built_and_shows_nothing_from_outside(hostile: Path, tmp_path: Path) -> None:
     words = ("report", "--data", hostile, "--output", tmp_path / "site")
-    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
+    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 
     assert done.returncode == 2, done.stderr
     for name in ("link", "link-to-a-device", "named-pipe", "folder"):

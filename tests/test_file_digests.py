@@ -14,7 +14,10 @@ import pytest
 from tacholog.dataset.cache import FILE, Cache, Kind
 from tacholog.dataset.file_digests import FileDigests, read_sha256
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing is remembered where a file has no time of its last change")
+pytestmark = [
+    pytest.mark.machinery,
+    pytest.mark.skipif(sys.platform == "win32", reason="nothing is remembered where a file has no time of its last change"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -143,7 +143,7 @@ def write_run(folder: Path, log: str, system: str) -> None:
 def tacholog(place: Place, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command line with the package installed."""
     paths = os.pathsep.join(path for path in (str(place.package), os.environ.get("PYTHONPATH", "")) if path)
-    done = run_tacholog_text(*arguments, environment={"PYTHONPATH": paths}, timeout=300)
+    done = run_tacholog_text(*arguments, environment={"PYTHONPATH": paths})
     assert "Traceback" not in done.stderr, done.stderr[-3000:]
     assert "\x1b" not in done.stdout + done.stderr
     return done

@@ -100,6 +100,7 @@ def test_a_log_is_read_again_although_its_size_and_its_times_are_those_of_before
     assert found["value"][found["metric"] == "messages_received"].tolist() == [77_841_181]
 
 
+@pytest.mark.machinery
 def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_other(tmp_path: Path) -> None:
     for number in range(4):
         run(tmp_path / "data" / str(number), 2_000_000 + number % 2, clocks="several")
@@ -112,6 +113,7 @@ def test_copies_of_a_run_are_each_taken_from_the_cache_and_do_not_change_each_ot
     assert len({row[TABLE_RUN] for row in read["results"]}) == 4
 
 
+@pytest.mark.machinery
 def test_after_some_logs_of_a_pack_changed_the_others_are_still_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     for number in range(30):
@@ -168,6 +170,7 @@ def test_of_a_log_beyond_both_limits_the_same_one_is_named_whether_it_was_kept_o
     assert tables(kept) == tables(load([tmp_path / "data"], limits, work=Work(cache=Cache(None))))
 
 
+@pytest.mark.machinery
 def test_an_entry_that_is_damaged_or_of_another_log_is_never_believed(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     for number in range(3):  # each in a pack of its own
@@ -205,6 +208,7 @@ def joined(part: Part) -> Dataset:
     return msgspec.structs.replace(part.data, results=pd.concat([frame.astype("object") for frame in part.results]))
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("frame_rows", [7, 1000])
 def test_parts_hold_what_the_whole_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_rows: int) -> None:
     monkeypatch.setattr("tacholog.dataset.frames.FRAME_ROWS", frame_rows)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.command import run_tacholog_text
+from tests.left_out import leave_out
 
 from tacholog.site.stamp import write_stamp
 
@@ -51,7 +52,7 @@ def unprivileged(tmp_path: Path) -> Iterator[tuple[str, ...]]:
     words: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
-            pytest.skip("ACCESS RIGHTS ARE NOT TESTED: this is root, and there is no setpriv (util-linux)")
+            leave_out("ACCESS RIGHTS ARE NOT TESTED: this is root, and there is no setpriv (util-linux)")
         words = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
     yield words
     subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=True)

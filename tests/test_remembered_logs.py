@@ -65,6 +65,7 @@ def built(data: Path, cache: str = "cache") -> list[int]:
     return [*map(int, results["value"][results["metric"] == "messages_received"])]
 
 
+@pytest.mark.machinery
 def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) -> None:
     assert built(data) == [FIRST, SECOND]
     assert {*opened} == OF_RUNS
@@ -74,6 +75,7 @@ def test_nothing_is_opened_that_nobody_changed(data: Path, opened: list[str]) ->
     assert opened == []
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("words", [["check", "data"], ["export", "--data", "data", "--format", "json"], ["diff", "data/a", "data/b"]])
 def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
@@ -85,6 +87,7 @@ def test_no_command_opens_what_another_one_has_read(data: Path, opened: list[str
     assert not {*opened} & OF_RUNS
 
 
+@pytest.mark.machinery
 def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(data.parent / "cache"))
     built(data)
@@ -94,6 +97,7 @@ def test_verify_opens_what_another_command_has_read(data: Path, opened: list[str
     assert {*opened} == OF_RUNS
 
 
+@pytest.mark.machinery
 def test_a_run_more_and_a_changed_one_are_opened(data: Path, opened: list[str]) -> None:
     built(data)
     run(data / "c", OTHER)
@@ -114,10 +118,12 @@ def test_a_log_is_opened_although_its_size_and_its_times_are_those_of_before(dat
     assert built(data) == [OTHER, SECOND]
 
 
+@pytest.mark.machinery
 def test_all_is_read_again_when_the_cache_is_empty(data: Path) -> None:
     assert built(data) == built(data, "another cache") == [FIRST, SECOND]
 
 
+@pytest.mark.machinery
 def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built(data)
     cache, look_up = Cache(data.parent / "another cache"), Cache.packs

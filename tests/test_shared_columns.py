@@ -17,7 +17,10 @@ import pytest
 from tacholog.dataset.columns import one_value
 from tacholog.dataset.work.shared_columns import Lender, SharedColumn, borrowed
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files that are in memory and cannot shrink")
+pytestmark = [
+    pytest.mark.machinery,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux has files that are in memory and cannot shrink"),
+]
 
 # It lends three columns, and says where they are. At each line that it reads, it says what is in the first one; at the end it takes them back.
 _OTHER = """

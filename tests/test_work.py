@@ -6,21 +6,25 @@ import hashlib
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pytest
 from tests.left_out import leave_out
+from tests.waiting import LIMIT_S, until
 
 from tacholog.dataset.cache import Cache, Kind, packed, unpacked
 from tacholog.dataset.distributions import Distribution
@@ -39,7 +43,6 @@ from tacholog.schema.tables import TABLES
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 LATENCY = Path(__file__).resolve().parent / "formats/native/latency-udp.log"
-TIMEOUT_S = 60
 
 
 def runs(root: Path, count: int) -> None:
@@ -102,7 +105,9 @@ SYSTEM, TOOL, DIALECTS, DEFINITIONS = "x", "x", (), {}
 def detect(head): return Detected("poison" in head, "a line with 'poison'")
 def parse(lines):
     for line in lines:
-        if "hang" in line.text: time.sleep(3600)
+        if "hang" in line.text:
+            open("begun", "w").close()
+            time.sleep(3600)
         if "die" in line.text: os.kill(os.getpid(), 9)
         if "print" in line.text: print("what a format prints")
         yield from ()
@@ -129,17 +134,34 @@ def test_several_processes_give_the_same_bytes_as_one() -> None:
     pool.close()
 
 
-@pytest.mark.usefixtures("poisoned_format")
+@pytest.fixture
+def patient_until_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nobody lose patience with a process before it has begun to hang, and nobody wait any longer."""
+    begun = Path.cwd() / "begun"
+
+    def waited(reading: list[int], writing: list[int], failing: list[int], _patience_s: float) -> tuple[list[int], ...]:
+        while True:
+            hangs = begun.exists()
+            found = select.select(reading, writing, failing, 0.02)
+            if any(found):
+                return found
+            if hangs:
+                begun.unlink()
+                return found
+
+    monkeypatch.setattr("tacholog.dataset.work.pool.select", SimpleNamespace(select=waited))
+
+
+@pytest.mark.usefixtures("poisoned_format", "patient_until_it_hangs")
 @pytest.mark.parametrize(
-    ("poison", "patience_s", "reason"),
+    ("poison", "reason"),
     [
-        # The start of a process counts too, and takes seconds on a busy machine.
-        ("poison: hang", 20, "reading it took too long: nothing happened for 20 s"),
-        ("poison: die", 300, "the process that read it ended (SIGKILL)"),
+        ("poison: hang", "reading it took too long: nothing happened for 300 s"),
+        ("poison: die", "the process that read it ended (SIGKILL)"),
     ],
 )
-def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, patience_s: float, reason: str) -> None:
-    pool = Pool(1, patience_s=patience_s)
+def test_a_log_that_hangs_or_kills_its_reader_costs_only_itself(poison: str, reason: str) -> None:
+    pool = Pool(1)
     tasks = [GOOD[0], task(f"{poison}\n".encode()), GOOD[1], task(b"poison: print\n"), GOOD[2]]
 
     entries = entries_of(pool.submit(tasks, lambda _place, _count: None))
@@ -187,6 +209,7 @@ class Miscounts(Given):
         return super().submit([*tasks, tasks[0]] if self.processes > 1 else tasks[1:], heard)
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_answer_for_other_logs_is_refused(tmp_path: Path, processes: int) -> None:
     fetching = Fetching(Cache(None), lambda _logs, _size: Miscounts(processes))
@@ -195,6 +218,7 @@ def test_an_answer_for_other_logs_is_refused(tmp_path: Path, processes: int) -> 
         list(fetching.runs(listed(tmp_path, [b"\n"] * 3)))
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize(("processes", "chunk"), [(2, 256), (8, 64), (100, 32)])
 def test_the_more_processes_read_the_fewer_logs_each_is_given_at_a_time(tmp_path: Path, processes: int, chunk: int) -> None:
     given = Given(processes)
@@ -204,6 +228,7 @@ def test_the_more_processes_read_the_fewer_logs_each_is_given_at_a_time(tmp_path
     assert [len(sizes) for sizes in given.sizes] == [chunk] * (1024 // chunk)
 
 
+@pytest.mark.machinery
 def test_other_processes_are_given_work_ahead_within_bounds(tmp_path: Path) -> None:
     given = Given(2)
     found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"x" * 2_000_000] * 60))
@@ -214,6 +239,7 @@ def test_other_processes_are_given_work_ahead_within_bounds(tmp_path: Path) -> N
     assert len(list(found)) == 59
 
 
+@pytest.mark.machinery
 def test_logs_larger_than_what_is_read_ahead_keep_all_processes_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacholog.dataset.work.fetch._WINDOW_BYTES", 1000)
     monkeypatch.setattr("tacholog.dataset.work.fetch._AHEAD_BYTES", 1000)
@@ -225,6 +251,7 @@ def test_logs_larger_than_what_is_read_ahead_keep_all_processes_busy(tmp_path: P
     assert sum(map(len, given.sizes)) == 6  # two for each
 
 
+@pytest.mark.machinery
 def test_of_large_logs_in_the_cache_few_are_taken_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, given = Cache(tmp_path / "cache"), Given(3)
     kept = [*listed(tmp_path, [b"x" * 2000 + bytes([number]) for number in range(60)])]
@@ -238,6 +265,7 @@ def test_of_large_logs_in_the_cache_few_are_taken_ahead(tmp_path: Path, monkeypa
     assert (fetching.tally.read, fetching.tally.kept) == (1, 6)
 
 
+@pytest.mark.machinery
 def test_this_process_reads_no_log_before_it_is_needed(tmp_path: Path) -> None:
     given = Given(0)
     found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"\n"] * 2000))
@@ -372,6 +400,7 @@ def pack_of(head: list[Any], words: bytes) -> bytes:
     return packed(len(encoded_head).to_bytes(8, "little") + encoded_head + words)
 
 
+@pytest.mark.machinery
 def test_a_pack_that_contradicts_itself_is_damaged() -> None:
     head, words = head_and_words(encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))))
     heads, shapes, names, meanings, meaning, records, numbers, widths = head
@@ -405,6 +434,7 @@ def test_a_pack_that_contradicts_itself_is_damaged() -> None:
             decoded(pack_with(**changed))
 
 
+@pytest.mark.machinery
 def test_what_another_process_sends_is_checked() -> None:
     (read,) = InThisProcess().submit(GOOD, lambda _place, _count: None).result()
     (*others, widths), words = head_and_words(encoded(entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))))
@@ -424,6 +454,7 @@ def test_what_another_process_sends_is_checked() -> None:
             checked(sent)
 
 
+@pytest.mark.machinery
 def test_a_distribution_that_another_process_sent_damaged_is_noticed() -> None:
     with LATENCY.open("rb") as stream:
         entry = read_log(stream, Manifest(system="Sockets", logs=()), LogFile(file="a.log", sha256=""))
@@ -449,8 +480,10 @@ def needs_dask() -> None:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Running]:
-    """Start a scheduler and two workers."""
+def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
+    """Start a scheduler and two workers, and wait until it knows both."""
+    patch.setattr("tacholog.dataset.work.cluster._CONNECT_S", connect_s)
+    distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
     quiet = {**os.environ, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
 
@@ -459,13 +492,13 @@ def cluster(folder: Path) -> Iterator[Running]:
 
     processes = [start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-jupyter")]
     try:
-        until = time.monotonic() + TIMEOUT_S
-        while not file.exists() or not file.read_text().endswith("}"):
-            assert processes[0].poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        until(lambda: processes[0].poll() is not None or (file.exists() and file.read_text().endswith("}")), "the scheduler wrote its address")
+        assert processes[0].poll() is None
         address = json.loads(file.read_text())["address"]
-        processes += [start("distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard") for _ in range(2)]
+        own = ("--local-directory", str(folder))
+        processes += [start("distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", *own) for _ in range(2)]
+        with distributed.Client(address, timeout=LIMIT_S, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=LIMIT_S)
         yield Running(processes[0], address, processes[1:])
     finally:
         for process in reversed(processes):
@@ -473,14 +506,21 @@ def cluster(folder: Path) -> Iterator[Running]:
             process.wait()
 
 
-def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_the_middle(tmp_path: Path) -> None:
+@pytest.fixture
+def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look often whether there are workers, on a clock that goes on by 20 seconds each time: a cluster without any is given up at the second look."""
+    monkeypatch.setattr("tacholog.dataset.work.cluster._LOOK_S", 0.1)
+    monkeypatch.setattr("tacholog.dataset.work.cluster.time", SimpleNamespace(monotonic=count(0, 20).__next__))
+
+
+def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     runs(tmp_path / "data", 2500)  # three windows of work
     one, of_cluster = Cache(tmp_path / "one"), Cache(tmp_path / "cluster")
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=one)))
     killed: list[int] = []
 
-    with cluster(tmp_path) as running:
+    with cluster(tmp_path, monkeypatch) as running:
 
         def kill_one(done: int, total: int) -> None:
             if not killed and done < total:
@@ -496,15 +536,16 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
     assert contents(one) == contents(of_cluster)
 
 
-@pytest.mark.parametrize("lost", ["all workers", "the scheduler"])
-def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.nightly
+@pytest.mark.usefixtures("soon_given_up")
+@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", 60)])  # so long it is called when it is gone
+def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
-    monkeypatch.setattr("tacholog.dataset.work.cluster._WITHOUT_WORKERS_S", 0.5)
     runs(tmp_path / "data", 1500)
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
     said: list[str] = []
 
-    with cluster(tmp_path) as running:
+    with cluster(tmp_path, monkeypatch, connect_s) as running:
 
         def kill(_done: int, _total: int) -> None:
             for process in running.workers if lost == "all workers" else [running.scheduler]:
@@ -517,11 +558,12 @@ def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, l
     assert all(text.startswith("--cluster tcp://") and text.endswith("; the rest is read on this machine") for text in said)
 
 
+@pytest.mark.nightly
+@pytest.mark.usefixtures("soon_given_up")
 def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
-    monkeypatch.setattr("tacholog.dataset.work.cluster._WITHOUT_WORKERS_S", 0.5)
     said: list[str] = []
-    with cluster(tmp_path) as running:
+    with cluster(tmp_path, monkeypatch) as running:
         readers = Cluster(running.address, 1, said.append)
         for worker in running.workers:
             worker.kill()
@@ -532,11 +574,12 @@ def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monke
 
     assert [entry.head for entry in found] == [entry.head for entry in entries_of(InThisProcess().submit(GOOD, lambda _place, _count: None))]
     assert [entry.head for entry in again] == [entry.head for entry in found]
-    assert said == [f"--cluster {running.address}: the cluster had no workers for 0.5 seconds; the rest is read on this machine"]
+    assert said == [f"--cluster {running.address}: the cluster had no workers for 30 seconds; the rest is read on this machine"]
 
 
-def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path) -> None:
+def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
+    monkeypatch.setattr("tacholog.dataset.work.cluster._CONNECT_S", 1)
     runs(tmp_path / "data", 1)
 
     with pytest.raises(TachologError, match=r"^--cluster tcp://127.0.0.1:9: no scheduler"):

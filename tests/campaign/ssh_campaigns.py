@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.campaign.two_hosts import TwoHosts, missing
+from tests.waiting import LIMIT_S
 
 from tacholog.campaign.machines.machine import Job
 from tacholog.runs.manifest import Manifest, read_manifest
@@ -22,7 +23,7 @@ hosts.b = { ssh = "host-b", address = "10.88.0.3" }
 
 [[runs]]
 name = "pair"
-deadline_s = 100
+deadline_s = 500
 """
 SERVER = """
 [[runs.processes]]
@@ -30,7 +31,7 @@ name = "server"
 role = "sub"
 host = "b"
 command = ["sh", "-c", "echo listening; sleep 1000 & sleep 1000"]
-ready = { output = "listening", deadline_s = 60 }
+ready = { output = "listening", deadline_s = 500 }
 ends = "stopped"
 results = false
 """
@@ -62,7 +63,7 @@ def start_bench(path: Path, tmp_path: Path) -> subprocess.Popen[str]:
 def bench(path: Path, tmp_path: Path) -> tuple[int, str]:
     """Run a campaign and return its exit code and all that it printed."""
     with start_bench(path, tmp_path) as process:
-        out, errors = process.communicate(timeout=200)
+        out, errors = process.communicate(timeout=LIMIT_S)
     return process.returncode, out + errors
 
 

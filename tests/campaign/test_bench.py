@@ -13,8 +13,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.command import run_tacholog_text
-from tests.waiting import gone, until
+from tests.command import CLOCK_FILE, run_tacholog_text
+from tests.waiting import LIMIT_S, gone, until
 
 from tacholog.campaign.pairs import pairs_folder
 from tacholog.errors import UnreadableInput
@@ -22,7 +22,9 @@ from tacholog.runs.manifest import Manifest, read_host, read_manifest
 
 HEAD = 'system = "coreutils"\ntool = "seq"\nversion_command = ["seq", "--version"]\nlog = "seq.log"\nrepetitions = 2\n'
 GOOD = '[[runs]]\nname = "to-{last}"\ncommand = ["seq", "{last}"]\nvary.last = [3, 5]\nconditions.transport = "pipe"\n'
-HANGS = '[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; wait"]\ndeadline_s = 3\n'
+# Lets another thousand seconds pass for the harness, each time. A run has the folder build/runs/small-*/hangs/01.
+LATER = "cd ../../../../..; echo $(($(cat clock 2>/dev/null || echo 0) + 1000)) > new; mv new clock; wait"
+HANGS = f'[[runs]]\nname = "hangs"\ncommand = ["sh", "-c", "echo begun; trap \'\' TERM; sleep 300 & echo $! > child; {LATER}"]\ndeadline_s = 3\n'
 
 
 def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -92,7 +94,8 @@ def test_order_and_seed_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_program_that_hangs_is_ended_with_its_children_and_marked(tmp_path: Path) -> None:
-    done = bench(campaign(tmp_path, GOOD + HANGS), cwd=tmp_path)
+    clock = {CLOCK_FILE: str(tmp_path / "clock")}
+    done = run_tacholog_text("bench", "--no-control", campaign(tmp_path, GOOD + HANGS), cwd=tmp_path, environment=clock)
 
     folder = only(tmp_path / "build/runs")
     run = manifests(folder)["hangs/01"]
@@ -124,7 +127,7 @@ def test_a_run_that_fails_is_kept_with_its_reason(tmp_path: Path, command: str, 
 
 def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int, str]:
     """Interrupt a campaign during its slow run. Return its folder, its exit code and its messages."""
-    slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 300; echo done"]\n'
+    slow = '[[runs]]\nname = "slow"\ncommand = ["sh", "-c", "echo $$ > pid; test -e ../../go || sleep 1000; echo done"]\ndeadline_s = 500\n'
     file = campaign(tmp_path, "seed = 1\n" + GOOD + slow)
     command = [sys.executable, "-m", "tacholog", "bench", "--no-control", str(file), "--output", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -132,7 +135,7 @@ def interrupted(tmp_path: Path, with_signal: signal.Signals) -> tuple[Path, int,
         [pid] = tmp_path.glob("out/*/slow/*/pid")
         until(lambda: pid.read_text().strip(), "the slow run wrote its process id")
         process.send_signal(with_signal)
-        messages = process.communicate(timeout=30)[1]
+        messages = process.communicate(timeout=LIMIT_S)[1]
     until(lambda: gone(int(pid.read_text())), "the slow run ended")
     return only(tmp_path / "out"), process.returncode, messages
 

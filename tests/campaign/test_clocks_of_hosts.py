@@ -28,14 +28,14 @@ hosts.b = { ssh = "host-b", address = "10.88.0.3" }
 
 [[runs]]
 name = "one-way"
-deadline_s = 100
+deadline_s = 500
 
 [[runs.processes]]
 name = "publisher"
 role = "pub"
 host = "a"
 command = ["sh", "-c", "echo sending; sleep 1000"]
-ready = { output = "sending", deadline_s = 60 }
+ready = { output = "sending", deadline_s = 500 }
 ends = "stopped"
 results = false
 
@@ -98,6 +98,7 @@ def test_the_error_of_the_clocks_stands_beside_each_one_way_latency(tmp_path: Pa
     assert data.problems.empty, data.problems.to_string()
 
 
+@pytest.mark.nightly
 def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
     clocked()
 
@@ -121,6 +122,7 @@ def test_without_a_witness_one_way_latencies_are_refused_with_the_reason(tmp_pat
     assert others["value"].notna().all()
 
 
+@pytest.mark.nightly
 def test_two_clocks_of_their_own_are_no_witness_for_each_other(tmp_path: Path, clocked: Callable[[], TwoHosts]) -> None:
     hosts = clocked()
     for place in "ab":

@@ -64,7 +64,7 @@ def test_ab_measures_the_floor_with_one_program_for_both_sides(tmp_path: Path, p
     )
 
     options = ["--no-control"] if no_control else []
-    done = run_tacholog_text("ab", other, perftest, "small.toml", "--pairs", "1", "--perftest", perftest, *options, cwd=tmp_path, timeout=300)
+    done = run_tacholog_text("ab", other, perftest, "small.toml", "--pairs", "1", "--perftest", perftest, *options, cwd=tmp_path)
 
     runs = [read_manifest(path) for path in tmp_path.rglob("run.toml")]
     floor = [run for run in runs if run.labels]

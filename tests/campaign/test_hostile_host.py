@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from tacholog.campaign.machines.machine import HostEntry, Job
 from tacholog.campaign.machines.remote import RemoteMachine
@@ -73,7 +74,7 @@ def test_numbers_of_resources_that_no_process_can_have_are_unknown(host: Callabl
     machine = host("used", f"MARK used {used}\n")
     try:
         running = machine.start(Job(name="x", argv=("true",), program="/bin/true", folder=tmp_path, log="x.log", errors="x.stderr.txt"))
-        assert running.wait(60)
+        assert running.wait(LIMIT_S)
         resources = running.collect().resources
     finally:
         machine.close()
@@ -85,7 +86,7 @@ def test_a_check_without_a_result_is_not_success(host: Callable[..., RemoteMachi
     machine = host("checked", "MARK checked 2 \u00b2\n")
     try:
         check = machine.check(["true"])
-        assert check.done.wait(60)
+        assert check.done.wait(LIMIT_S)
         assert check.code is None
     finally:
         machine.close()

@@ -12,7 +12,7 @@ import pytest
 from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, set_login_shell
 from tests.campaign.two_hosts import TwoHosts, run
 from tests.left_out import leave_out
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.machines.remote import RemoteMachine
@@ -40,10 +40,11 @@ def test_a_campaign_over_two_hosts_brings_everything_back_and_leaves_nothing(tmp
     assert (kept.environment["link_mtu"], kept.environment["link_nic"], kept.clocks) == ("1500", "virtual interface", None)
     assert "load1_before" in kept.environment
     assert "load1_after" in kept.environment
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
+@pytest.mark.nightly
 def test_no_id_of_a_boot_and_no_address_gets_into_what_is_kept_of_a_run(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
@@ -191,13 +192,14 @@ def test_a_daemon_that_left_the_group_of_its_process_is_ended_with_it(tmp_path: 
 
     try:
         running = machine.start(job(tmp_path, "/bin/sh", "-c", "setsid sh -c 'trap : TERM; while :; do sleep 1000; done' & sleep 1"))
-        assert running.wait(60)
+        assert running.wait(LIMIT_S)
         running.collect()
         until(lambda: not any("trap" in words or "sleep 1000" in words for words in hosts.processes("a").values()), "the daemon is ended")
     finally:
         machine.close()
 
 
+@pytest.mark.nightly
 def test_a_campaign_over_ssh_is_loaded_with_what_its_processes_used(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     log = Path(__file__).parents[2] / "docs/example/data/latency-udp/perftest.log"
     lab()
@@ -225,24 +227,25 @@ hosts.b = { ssh = "host-b", address = "10.88.0.3" }
 name = "latency-{transport}"
 vary.transport = ["udp", "tcp"]
 options = { sizes_bytes = [64], duration_s = 0.2, warmup_s = 0.05 }
-deadline_s = 100
+deadline_s = 500
 
 [[runs.processes]]
 name = "publisher"
 role = "pub"
 host = "a"
 command = ["perftest", "--test", "latency", "--transport", "{transport}", "--role", "pub", "--address", "{a.address}", "--sizes", "{sizes_bytes}",
-           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "60", "--output", "-"]
+           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "500", "--output", "-"]
 
 [[runs.processes]]
 name = "subscriber"
 role = "sub"
 host = "b"
 command = ["perftest", "--test", "latency", "--transport", "{transport}", "--role", "sub", "--address", "{a.address}", "--sizes", "{sizes_bytes}",
-           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "60", "--output", "-"]
+           "--duration", "{duration_s}", "--warmup", "{warmup_s}", "--timeout", "500", "--output", "-"]
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.core
 def test_perftest_measures_between_two_hosts_with_its_control_connection(tmp_path: Path, lab: Callable[..., TwoHosts], perftest: Path) -> None:
     def prepare(hosts: TwoHosts) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, left, manifest, run_folder, start_bench
 from tests.campaign.two_hosts import TwoHosts, run
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign.machines.machine import CannotStart, Ended, HostEntry
 from tacholog.campaign.machines.remote import RemoteMachine
@@ -18,6 +18,7 @@ from tacholog.campaign.processes import check_hosts
 from tacholog.errors import TachologError, UnreadableInput
 
 
+@pytest.mark.nightly
 def test_a_program_that_cannot_be_executed_fails_the_run_with_its_reason(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     lab()
 
@@ -32,19 +33,20 @@ def test_a_dropped_link_fails_the_run_with_one_line_and_leaves_nothing_on_either
     with start_bench(campaign(tmp_path, '["sleep", "1000"]'), tmp_path) as process:
         until(lambda: any("sleep 1000" in words for words in hosts.processes("a").values()), "the client runs")
         hosts.unplug("b")
-        until(lambda: not hosts.processes("b"), "nothing is left on the host that was cut off", 30)
+        until(lambda: not hosts.processes("b"), "nothing is left on the host that was cut off")
         assert list((tmp_path / "lab/temporary-b").iterdir()) == []
-        process.communicate(timeout=100)
+        process.communicate(timeout=LIMIT_S)
 
     kept = manifest(tmp_path)
     assert kept.status == "failed"
     assert kept.reason is not None
     assert kept.reason.startswith("server: host b: ")
     assert "\n" not in kept.reason
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
     assert list((tmp_path / "lab/temporary-a").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
@@ -52,10 +54,11 @@ def test_nothing_is_left_after_the_harness_was_killed(tmp_path: Path, lab: Calla
         until(lambda: any("sleep 1000" in words for words in hosts.processes("a").values()), "the client runs")
         process.kill()
 
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 
+@pytest.mark.nightly
 def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
@@ -63,10 +66,10 @@ def test_a_side_that_is_killed_fails_the_run_and_the_other_side_is_ended(tmp_pat
         until(lambda: any("sleep 1000" in words for words in hosts.processes("a").values()), "the client runs")
         [client] = [pid for pid, words in hosts.processes("a").items() if words.endswith("sleep 1000") and "sh" not in words.split()[0]]
         os.kill(client, signal.SIGKILL)
-        process.communicate(timeout=100)
+        process.communicate(timeout=LIMIT_S)
 
     assert (manifest(tmp_path).status, manifest(tmp_path).reason) == ("failed", "client: killed by SIGKILL")
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
 
 
 def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
@@ -79,12 +82,13 @@ def test_a_killed_watchdog_does_not_leave_its_process(tmp_path: Path, lab: Calla
         os.kill(watchdog, signal.SIGKILL)
         until(running.poll, "the harness sees it")
         assert (running.poll() or Ended(exit_status=0)).exit_status != 0
-        until(lambda: not hosts.processes("a"), "nothing is left on the host", 30)
+        until(lambda: not hosts.processes("a"), "nothing is left on the host")
     finally:
         machine.close()
     assert list((tmp_path / "lab/temporary-a").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     def prepare(hosts: TwoHosts) -> None:
         full = hosts.folder / "full"
@@ -101,7 +105,7 @@ def test_a_full_disk_on_a_host_fails_the_run_and_what_was_printed_is_kept(tmp_pa
     assert (code, kept.status) == (1, "failed"), said
     assert kept.reason == "client: host a: the disk of its temporary folder is full, so the log may be cut off"
     assert (run_folder(tmp_path) / "client.log").read_text().startswith("1\n2\n3\n")
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
 
 
 def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]) -> None:
@@ -114,6 +118,7 @@ def test_a_host_without_a_temporary_folder_is_named(lab: Callable[..., TwoHosts]
         RemoteMachine("a", HostEntry(ssh="host-a"))
 
 
+@pytest.mark.nightly
 def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab()
 
@@ -123,12 +128,13 @@ def test_logs_come_back_whole_over_a_network_that_becomes_slow(tmp_path: Path, l
         until(lambda: any("until test" in words for words in hosts.processes("a").values()), "the client runs")
         hosts.slow_down("a", "1mbit")
         (tmp_path / "slow").touch()
-        process.communicate(timeout=200)
+        process.communicate(timeout=LIMIT_S)
 
     assert (manifest(tmp_path).status, manifest(tmp_path).reason) == ("ok", None)
     assert (run_folder(tmp_path) / "client.log").read_text() == "".join(f"{number}\n" for number in range(1, 300001))
 
 
+@pytest.mark.nightly
 def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing(tmp_path: Path, lab: Callable[..., TwoHosts]) -> None:
     hosts = lab(in_own_folder("temporary"))
 
@@ -140,11 +146,11 @@ def test_a_link_that_drops_while_logs_come_back_fails_the_run_and_leaves_nothing
         (tmp_path / "slow").touch()
         until(lambda: any(path.stat().st_size for path in (tmp_path / "out").rglob("client.log")), "a part of the log is here")
         hosts.unplug("a")
-        process.communicate(timeout=200)
+        process.communicate(timeout=LIMIT_S)
 
     kept = manifest(tmp_path)
     assert (kept.status, (kept.reason or "").startswith("client: host a: ")) == ("failed", True), kept.reason
-    until(lambda: not left(hosts), "nothing is left", 30)
+    until(lambda: not left(hosts), "nothing is left")
     assert [*(tmp_path / "lab/temporary-a").iterdir(), *(tmp_path / "lab/temporary-b").iterdir()] == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.command import run_tacholog_text
-from tests.waiting import gone, until
+from tests.command import CLOCK_FILE, run_tacholog_text
+from tests.left_out import leave_out
+from tests.waiting import LIMIT_S, gone, until
 
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Job
@@ -27,10 +29,18 @@ from tacholog.site.script import shell_script
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that says that it listens, and ends only when it is stopped.
 SERVER = 'sh -c "echo listening; exec sleep 300"'
+# Lets a thousand seconds pass for the harness. A run has the folder out/small-*/only/01.
+LATER = "echo 1000 > ../../../../clock"
 # A server that is never ready, and prints a line more when it is stopped.
-LOADS = "sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; sleep 300 & wait\""
+LOADS = f"sh -c \"trap 'echo terminated; exit 1' TERM; echo loading; {LATER}; sleep 300 & wait\""
+# It goes on until the launcher of the client has ended, which reports the end before.
+GOES_ON = f'''sh -c "echo listening; until test -s client; do sleep 0.05; done
+until grep -qs ') Z ' /proc/$(cat client)/stat || ! test -e /proc/$(cat client); do sleep 0.05; done; {LATER}; exec sleep 300"'''
 CLIENT = "echo done"
+LAUNCHED = 'sh -c "echo done; echo $PPID > client"'
 FORMATS = Path(__file__).parent.parent / "formats"
+# A network where no other process has a port.
+OWN_NETWORK = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else ()), "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
 
 def process(name: str, command: str, *more: str) -> str:
@@ -42,7 +52,7 @@ def server(command: str = SERVER, *more: str) -> str:
     return process("server", command, 'ready = { output = "listening" }', 'ends = "stopped"', "results = false", *more)
 
 
-def campaign(folder: Path, *processes: str, block: str = "deadline_s = 60", head: str = "") -> Path:
+def campaign(folder: Path, *processes: str, block: str = f"deadline_s = {LIMIT_S - 100}", head: str = "") -> Path:
     path = folder / "small.toml"
     path.write_text(f'{HEAD}{head}\n[[runs]]\nname = "only"\n{block}\n' + "\n".join(processes))
     return path
@@ -52,19 +62,25 @@ def bench(path: Path) -> subprocess.CompletedProcess[str]:
     return run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent)
 
 
+def bench_by_hand(path: Path) -> Manifest:
+    """Run a campaign for which time passes only by what its processes write in the file ``clock``."""
+    run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=path.parent, environment={CLOCK_FILE: str(path.parent / "clock")})
+    return read_manifest(run_folder(path.parent) / "run.toml")
+
+
 def run_folder(folder: Path) -> Path:
     [found] = folder.glob("out/small-*/only/01")
     return found
 
 
-def measured(folder: Path, *processes: str, block: str = "deadline_s = 60", head: str = "") -> Manifest:
+def measured(folder: Path, *processes: str, block: str = f"deadline_s = {LIMIT_S - 100}", head: str = "") -> Manifest:
     """Run a campaign and return the manifest of its only run."""
     bench(campaign(folder, *processes, block=block, head=head))
     return read_manifest(run_folder(folder) / "run.toml")
 
 
 def number_in(path: Path) -> int:
-    until(lambda: path.is_file() and path.read_text().endswith("\n"), f"{path} is not written")
+    until(lambda: path.is_file() and path.read_text().endswith("\n"), f"{path} is written")
     return int(path.read_text())
 
 
@@ -114,17 +130,9 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
         ([server(), process("client", 'sh -c "echo no route >&2; exit 3"')], "client: exit code 3: no route"),
         ([server('sh -c "echo listening; kill -SEGV $$"'), process("client", "sleep 300")], "server: killed by SIGSEGV: listening"),
         (
-            [
-                process("server", LOADS, 'ready = { output = "to block", deadline_s = 5 }', 'ends = "stopped"'),
-                process("client", CLIENT),
-            ],
-            "server: not ready within 5 s: it did not print 'to block'; its last line: loading",
-        ),
-        (
             [process("server", 'sh -c "echo bye"', 'ready = { output = "to block" }'), process("client", CLIENT)],
             "server: ended before it was ready: it did not print 'to block'; its last line: bye",
         ),
-        ([server(), process("client", "sleep 300", "deadline_s = 0.3")], "client: stopped by the harness: not done within its deadline of 0.3 s"),
         (
             [server('sh -c "echo listening"'), process("client", "sleep 300")],
             "server: ended by itself, with exit code 0, long before the processes that it serves",
@@ -134,24 +142,45 @@ def test_an_exit_status_after_being_stopped_is_no_failure(tmp_path: Path) -> Non
             [server(), process("client", 'sh -c "echo no such option >&2"')],
             "client: the program printed nothing to standard output; its last line: no such option",
         ),
-        (
-            [process("server", SERVER, 'ready = { output = "listening" }', "results = false", "deadline_s = 5"), process("client", CLIENT)],
-            (
-                "server: stopped by the harness: not done within its deadline of 5 s, although all others had ended; "
-                'if it serves them, add ends = "stopped" to its process'
-            ),
-        ),
     ],
-    ids=[
-        *("early death", "server crash", "never ready", "ended unready", "deadline", "server ends early", "silence"),
-        *("silence but for an error", "server that nobody stops"),
-    ],
+    ids=["early death", "server crash", "ended unready", "server ends early", "silence", "silence but for an error"],
 )
 def test_a_run_that_fails_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
     run = measured(tmp_path, *processes)
 
     assert run.status == ("empty" if "nothing" in reason else "failed")
     assert run.reason == reason
+    assert {log.file for log in run.logs} >= {command.log for command in run.commands if command.log}
+
+
+@pytest.mark.parametrize(
+    ("processes", "reason"),
+    [
+        (
+            [
+                process("server", LOADS, 'ready = { output = "to block", deadline_s = 5 }', 'ends = "stopped"'),
+                process("client", CLIENT),
+            ],
+            "server: not ready within 5 s: it did not print 'to block'; its last line: loading",
+        ),
+        (
+            [server(), process("client", f'sh -c "{LATER}; exec sleep 300"', "deadline_s = 0.3")],
+            "client: stopped by the harness: not done within its deadline of 0.3 s",
+        ),
+        (
+            [process("server", GOES_ON, 'ready = { output = "listening" }', "results = false", "deadline_s = 5"), process("client", LAUNCHED)],
+            (
+                "server: stopped by the harness: not done within its deadline of 5 s, although all others had ended; "
+                'if it serves them, add ends = "stopped" to its process'
+            ),
+        ),
+    ],
+    ids=["never ready", "deadline", "server that nobody stops"],
+)
+def test_a_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path: Path, processes: list[str], reason: str) -> None:
+    run = bench_by_hand(campaign(tmp_path, *processes, block="deadline_s = 60"))
+
+    assert (run.status, run.reason) == ("failed", reason)
     assert {log.file for log in run.logs} >= {command.log for command in run.commands if command.log}
 
 
@@ -179,7 +208,9 @@ def test_the_last_line_of_a_program_that_printed_no_result_is_quoted(tmp_path: P
 
 
 def test_the_deadline_of_the_whole_run_ends_every_process(tmp_path: Path) -> None:
-    run = measured(tmp_path, server('sh -c "echo $$ > pid; echo listening; exec sleep 300"'), process("client", "sleep 300"), block="deadline_s = 1")
+    lasts = server('sh -c "echo $$ > pid; echo listening; exec sleep 300"')
+
+    run = bench_by_hand(campaign(tmp_path, lasts, process("client", f'sh -c "{LATER}; exec sleep 300"'), block="deadline_s = 1"))
 
     assert run.reason == "client: stopped by the harness: not done within its deadline of 1 s"
     assert gone(number_in(run_folder(tmp_path) / "pid"))
@@ -193,19 +224,21 @@ def test_a_port_that_is_in_use_is_named_before_the_server_starts(tmp_path: Path,
 
 
 def test_a_server_is_ready_when_it_listens_on_its_port(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = probe.getsockname()[1]
-    listen = f"import socket, time; s = socket.socket(); time.sleep(0.3); s.bind(('127.0.0.1', {free})); s.listen(); time.sleep(300)"
-    connect = f"import socket; socket.create_connection(('127.0.0.1', {free})); print('connected')"
-    commands = [shlex.join([sys.executable, "-c", text]) for text in (listen, connect)]
+    shared = "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)"
+    with socket.socket() as held:  # so that no other process is given the port; it does not listen
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(("127.0.0.1", 0))
+        free = held.getsockname()[1]
+        listen = f"import socket, time; {shared}; time.sleep(0.3); s.bind(('127.0.0.1', {free})); s.listen(); time.sleep(300)"
+        connect = f"import socket; socket.create_connection(('127.0.0.1', {free})); print('connected')"
+        commands = [shlex.join([sys.executable, "-c", text]) for text in (listen, connect)]
 
-    run = measured(
-        tmp_path,
-        process("server", commands[0], 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
-        process("client", commands[1]),
-        block=f"deadline_s = 60\noptions = {{ port = {free} }}",
-    )
+        run = measured(
+            tmp_path,
+            process("server", commands[0], 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
+            process("client", commands[1]),
+            block=f"options = {{ port = {free} }}",
+        )
 
     assert (run.status, run.reason) == ("ok", None)
 
@@ -236,14 +269,14 @@ def test_nothing_is_left_of_a_harness_that_is_killed(tmp_path: Path, with_signal
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    until(lambda: list(tmp_path.glob("out/small-*/only/01")), "no run begins")
+    until(lambda: list(tmp_path.glob("out/small-*/only/01")), "a run begins")
     pids = [number_in(run_folder(tmp_path) / name) for name in ("client", "child", "self")]
 
     harness.send_signal(with_signal)
     harness.wait()
 
     for pid in pids:
-        until(lambda pid=pid: gone(pid), f"{pid} is left")  # type: ignore[misc]
+        until(lambda pid=pid: gone(pid), f"{pid} has ended")  # type: ignore[misc]
 
 
 def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp_path: Path) -> None:
@@ -253,7 +286,7 @@ def test_if_its_launcher_is_killed_a_process_is_ended_and_the_run_has_failed(tmp
 
     assert run.reason == "client: it was lost: its launcher was killed, or the connection to its host broke"
     pids = [number_in(run_folder(tmp_path) / name) for name in ("child", "self")]
-    until(lambda: all(map(gone, pids)), f"of {pids}, one is left")
+    until(lambda: all(map(gone, pids)), f"all of {pids} have ended")
 
 
 def started(folder: Path, *argv: str) -> Job:
@@ -285,23 +318,23 @@ def test_the_memory_of_a_program_that_uses_some_is_its_own(tmp_path: Path) -> No
 
 
 def test_what_sockperf_used_reaches_the_results_with_a_line_for_each_process(tmp_path: Path) -> None:
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = probe.getsockname()[1]
+    if shutil.which("sockperf") is None:
+        leave_out("needs sockperf")
+    if subprocess.run([*OWN_NETWORK, "true"], check=False, capture_output=True).returncode:
+        leave_out("network namespaces cannot be made")
     head = 'format = "sockperf"\nversion_command = ["sockperf", "--version"]\nlabels = { plugin = "{kind}" }\n'
     head += 'hosts.b = { prefix = ["env", "A=1"], address = "127.0.0.1" }'
-    block = f'vary.payload_bytes = [64]\noptions = {{ port = {free}, kind = "none" }}\ndeadline_s = 60'
+    block = 'vary.payload_bytes = [64]\noptions = { port = 11111, kind = "none" }'
     place = "-i {b.address} -p {port}"
 
-    done = bench(
-        campaign(
-            tmp_path,
-            process("server", f"sockperf server {place}", 'host = "b"', 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
-            process("client", f"sockperf ping-pong {place} -m {{payload_bytes}} -t 1"),
-            block=block,
-            head=head,
-        )
+    path = campaign(
+        tmp_path,
+        process("server", f"sockperf server {place}", 'host = "b"', 'ready = { port = "{port}" }', 'ends = "stopped"', "results = false"),
+        process("client", f"sockperf ping-pong {place} -m {{payload_bytes}} -t 1"),
+        block=block,
+        head=head,
     )
+    done = run_tacholog_text("bench", "--no-control", path, "--output", "out", cwd=tmp_path, prefix=OWN_NETWORK)
 
     assert done.returncode == 0, done.stderr
     run = read_manifest(run_folder(tmp_path) / "run.toml")

@@ -15,13 +15,12 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 #: What the machine needs for it (Debian: openssh-server, openssh-client, iproute2, util-linux).
 PROGRAMS = ("ip", "ssh", "sshd", "ssh-keygen", "unshare", "mount", "tc")
 ADDRESSES = {"a": "10.88.0.2", "b": "10.88.0.3"}
 PORT = 2222
-TIMEOUT_S = 60
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _numbers = itertools.count(1)
 
@@ -44,7 +43,7 @@ def missing() -> str:
 
 def run(*words: str | Path) -> str:
     """Run a command that must succeed, and return what it prints."""
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
 
@@ -102,10 +101,12 @@ class TwoHosts:
             until(lambda host=host: self._listens(host), f"the sshd of {host} listens")  # type: ignore[misc]
 
     def _listens(self, host: str) -> bool:
-        return f":{PORT:04X} 00000000:0000 0A" in run("ip", "netns", "exec", self.space(host), "cat", "/proc/net/tcp")
+        return any(f":{PORT:04X} 00000000:0000 0A" in _read(f"/proc/{pid}/net/tcp").decode() for pid in _within(self.space(host)))
 
     def _start_sshd(self, host: str) -> None:
-        variables = {"PATH": _PATH, **self.environment[host]}
+        home = self.folder / f"home-{host}"  # not that of this machine, where some login shells write
+        home.mkdir(exist_ok=True)
+        variables = {"PATH": _PATH, "HOME": str(home), **self.environment[host]}
         (self.folder / f"sshd_config-{host}").write_text(
             f"Port {PORT}\nListenAddress {ADDRESSES[host]}\nHostKey {self.folder / 'host'}\nPidFile none\n"
             f"AuthorizedKeysFile {self.folder / 'user.pub'}\n"
@@ -123,21 +124,11 @@ class TwoHosts:
 
     def processes(self, host: str) -> dict[int, str]:
         """The processes on a host, with their command lines, without sshd."""
-        found = {}
-        for pid in map(int, run("ip", "netns", "pids", self.space(host)).split()):
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                if words and "sshd" not in words.split()[0]:
-                    found[pid] = words
-        return found
+        return {pid: words for pid, words in _commands(self.space(host)).items() if words and "sshd" not in words.split()[0]}
 
     def local_processes(self) -> dict[int, str]:
         """The ssh clients of the harness."""
-        found = {}
-        for pid in map(int, run("ip", "netns", "pids", self.lab).split()):
-            with contextlib.suppress(OSError):
-                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        return found
+        return _commands(self.lab)
 
     def unplug(self, host: str) -> None:
         """Pull the cable of a host."""
@@ -174,13 +165,35 @@ class TwoHosts:
         """End everything that runs in the namespaces, and remove them."""
         spaces = (self.lab, *map(self.space, ADDRESSES))
         for space in spaces:
-            for pid in run("ip", "netns", "pids", space).split():
+            for pid in _within(space):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
         for process in self._started:
-            process.wait(TIMEOUT_S)
+            process.wait(LIMIT_S)
         for space in spaces:
             run("ip", "netns", "del", space)
+
+
+def _within(space: str) -> list[int]:
+    """The processes in a network namespace: what ``ip netns pids`` prints, without a process for each look."""
+    wanted, found = Path(f"/run/netns/{space}").stat().st_ino, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended
+            if (folder / "ns/net").stat().st_ino == wanted:
+                found.append(int(folder.name))
+    return found
+
+
+def _commands(space: str) -> dict[int, str]:
+    """The processes in a network namespace, with their command lines."""
+    return {pid: _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip() for pid in _within(space)}
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:  # the process ended
+        return b""
 
 
 @contextlib.contextmanager

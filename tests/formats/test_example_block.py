@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
@@ -67,7 +68,7 @@ def test_the_example_of_a_block_reads_its_log_and_holds_to_what_holds_for_every_
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=LIMIT_S,
     )
 
     assert done.returncode == 0, done.stdout

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs/add-a-format.md").read_text(encoding="utf-8")
@@ -64,7 +65,7 @@ def run(package: Path, *words: str) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.left_out import leave_out
+from tests.waiting import LIMIT_S
 
 
 def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, fails: bool = False) -> str:
@@ -17,6 +18,6 @@ def cmake(*arguments: str | Path, environment: Mapping[str, str] | None = None, 
     program = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if program is None:
         leave_out("no cmake")
-    ended = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=600, env=environment)
+    ended = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=LIMIT_S, env=environment)
     assert (ended.returncode != 0) == fails, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout + ended.stderr

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 pytestmark = pytest.mark.packaging
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.packaging
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a program away from the checkout's settings; a failing one shows what it said."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -71,6 +72,7 @@ def test_the_sdist_leaves_published_evidence_and_builds_behind(distributions: Pa
     assert tops.isdisjoint({"build", "data", ".nox", ".ci"})
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, tmp_path: Path) -> None:
     declared = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["entry-points"]["tacholog.formats"]
 
@@ -79,6 +81,7 @@ def test_the_installed_wheel_finds_its_formats(installed: Path, checkout: Path, 
     assert [name for name in declared if name not in printed] == []
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: Path, checkout: Path, tmp_path: Path) -> None:
     # One system's releases make a page of every kind; the site of all data is built and read in the browser's tests.
     run(installed / "tacholog", "report", "--data", checkout / "data/ecal", "--output", tmp_path / "site", cwd=tmp_path)
@@ -87,6 +90,7 @@ def test_the_installed_wheel_renders_a_report_far_from_the_checkout(installed: P
     assert run(installed / "python", "-c", "import tacholog; print(tacholog.__file__)", cwd=tmp_path).startswith(str(installed.parent))
 
 
+@pytest.mark.nightly
 def test_the_installed_wheel_does_not_bring_what_only_the_checkout_needs(installed: Path, tmp_path: Path) -> None:
     have = {line.split("==")[0].lower() for line in run(installed / "python", "-m", "pip", "freeze", cwd=tmp_path).splitlines()}
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from tacholog.extras import PACKAGES
 
@@ -47,7 +48,7 @@ def lean(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tacholog(environment: Path, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     command = [str(environment / "bin/tacholog"), *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +63,14 @@ def measured(lean: Path, checkout: Path, tmp_path_factory: pytest.TempPathFactor
     return folder
 
 
+@pytest.mark.nightly
 def test_it_takes_at_most_300_mb_with_pip_and_bytecode(lean: Path) -> None:
     occupied = sum(path.lstat().st_blocks * 512 for path in lean.rglob("*"))
 
     assert occupied / 1e6 < MOST_MB
 
 
+@pytest.mark.nightly
 def test_it_brings_nothing_of_an_extra(lean: Path) -> None:
     done = subprocess.run([lean / "bin/python", "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
     have = {line.split("==")[0].lower().replace("-", "_") for line in done.stdout.splitlines()}
@@ -75,6 +78,7 @@ def test_it_brings_nothing_of_an_extra(lean: Path) -> None:
     assert have.isdisjoint({*(name for names in PACKAGES.values() for name in names), "sphinx_design", "scipy", "docutils", "dask"})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "words",
     [
@@ -94,6 +98,7 @@ def test_a_command_that_makes_no_site_needs_no_extra(lean: Path, measured: Path,
     assert done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["text", "markdown", "json", "html", "github"])
 def test_two_releases_are_compared_without_an_extra(lean: Path, checkout: Path, tmp_path: Path, kind: str) -> None:
     sides = [checkout / "data/perftest/0.2.0-to-0.3.0" / release for release in ("old", "new")]
@@ -104,12 +109,14 @@ def test_two_releases_are_compared_without_an_extra(lean: Path, checkout: Path, 
     assert done.stdout
 
 
+@pytest.mark.nightly
 def test_contributed_runs_are_checked_without_an_extra(lean: Path, checkout: Path, tmp_path: Path) -> None:
     done = tacholog(lean, "check", checkout / "data/ecal", cwd=tmp_path)
 
     assert "0 wrong" in done.stderr or "hosts/" in done.stdout, done.stderr
 
 
+@pytest.mark.nightly
 def test_two_builds_are_compared_without_an_extra(lean: Path, measured: Path) -> None:
     perftest = measured / "perftest"
     done = tacholog(
@@ -119,6 +126,7 @@ def test_two_builds_are_compared_without_an_extra(lean: Path, measured: Path) ->
     assert json.loads(done.stdout)["rows"], done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("words", "extra"),
     [

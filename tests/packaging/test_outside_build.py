@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 from tests.packaging.cmake_program import cmake
+from tests.waiting import LIMIT_S
 
 pytestmark = pytest.mark.core
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/add-a-middleware.md"
-BUILT = ROOT / "build/bench/release"
 # A file of the guide is the code block behind a comment with its name.
 FILE = re.compile(r"<!-- file: (?P<name>[\w.]+) -->\n```\w+\n(?P<text>.*?)```\n", re.DOTALL)
 
 
 def run(*command: str | Path) -> str:
     """Run a command that must succeed, and return what it prints."""
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout
 
@@ -30,7 +30,7 @@ def built(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the program that the guide's project builds against an installed package."""
     assert perftest.is_file()
     folder = tmp_path_factory.mktemp("outside")
-    cmake("--install", BUILT, "--prefix", folder / "prefix")
+    cmake("--install", perftest.parent, "--prefix", folder / "prefix")
     files = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))
     assert sorted(files) == ["CMakeLists.txt", "notice_board.cpp"]
     for name, text in files.items():
@@ -46,6 +46,7 @@ def test_the_guides_project_needs_ten_lines() -> None:
     assert len([line for line in project.splitlines() if line.strip()]) <= 10
 
 
+@pytest.mark.nightly
 def test_a_program_built_elsewhere_has_one_transport_more(built: Path) -> None:
     listed = run(built, "--list-transports", "--verbose")
 
@@ -55,6 +56,7 @@ def test_a_program_built_elsewhere_has_one_transport_more(built: Path) -> None:
     assert "zeromq" not in listed, "adapters are not part of the package"
 
 
+@pytest.mark.nightly
 def test_a_program_built_elsewhere_measures(built: Path) -> None:
     options = ("--sizes", "64,1KiB", "--duration", "0.1", "--warmup", "0", "--set", "queue-length=8")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.waiting import LIMIT_S
 
 from tacholog.commands.scaffold import scaffold
 
@@ -29,7 +30,7 @@ def run(folder: Path, *command: str, path: Path | str | None = None, status: int
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=LIMIT_S,
     )
     assert done.returncode == status, f"{command}\n{done.stdout}"
     return done.stdout
@@ -56,6 +57,7 @@ def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path)
     assert "20 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
+@pytest.mark.nightly
 def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_with_which_log(package: Path, installed: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
@@ -72,6 +74,7 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
     assert "1 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", "-k", "control", path=path)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("right", "wrong", "test", "said"),
     [

@@ -106,9 +106,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(runs: Path) -> Path:
     site, settings = runs.parent / "site", runs.parent / "site.toml"
     settings.write_text('name = "Lab"\ntitle = "How fast: is it?"\nurl = "https://example.org/performance/"\n')
-    done = run_tacholog_text(
-        "report", "--data", runs, "--site", settings, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=runs.parent, timeout=300
-    )
+    done = run_tacholog_text("report", "--data", runs, "--site", settings, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=runs.parent)
     assert done.returncode == 0, done.stderr
     return site
 

@@ -95,7 +95,7 @@ def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_p
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 
-    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"}, timeout=500)
+    done = run_tacholog_text(*words, environment={"TACHOLOG_PLOTLY": "full"})
 
     assert done.returncode == 2
     assert "16 MB of text read, the last of it from 'large/some.log'\n" in done.stderr

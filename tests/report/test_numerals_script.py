@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.left_out import leave_out
 
 from tacholog.view.numerals import quantity, rounded, steps_of
 
@@ -36,7 +37,7 @@ def write() -> Iterator[Write]:
     """Have the script write values: one process for all of them."""
     node = shutil.which("node")
     if node is None:
-        pytest.skip("no node found; the pages' tests run the script in a browser")
+        leave_out("no node found; the pages' tests run the script in a browser")
     program = f"""
         {SCRIPT.read_text()}
         require("readline").createInterface({{ input: process.stdin }}).on("line", (line) => {{

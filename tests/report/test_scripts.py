@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S
 
 from tacholog.formats.reading import read
 from tacholog.runs.manifest import Command, LogFile, Manifest, read_manifest
@@ -82,7 +83,7 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
     environment = os.environ | {"PATH": f"{perftest.parent}{os.pathsep}{os.environ['PATH']}", "DURATION_S": duration_s}
 
     with (tmp_path / "again.log").open("wb") as log:
-        subprocess.run(["sh", "again.sh"], cwd=tmp_path, env=environment, stdout=log, check=True, timeout=120)
+        subprocess.run(["sh", "again.sh"], cwd=tmp_path, env=environment, stdout=log, check=True, timeout=LIMIT_S)
 
     assert read(tmp_path / "again.log").account.status == "ok"
     assert results(tmp_path / "again.log") == results(path.parent / manifest.logs[0].file)

@@ -59,7 +59,7 @@ def test_pages_and_mail_addresses_are_links(tmp_path: Path, url: str) -> None:
 def test_settings_that_are_a_named_pipe_are_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "site.toml")
 
-    done = run_tacholog_text("report", str(tmp_path), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site"), timeout=60)
+    done = run_tacholog_text("report", str(tmp_path), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site"))
 
     assert (done.returncode, done.stderr) == (2, f"tacholog: {tmp_path / 'site.toml'}: not a file but a named pipe\n")
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT_S, until
 
 from tacholog.formats.reading import read
 
 pytestmark = pytest.mark.core
 
-PATIENCE_S = 60
 DIALECTS = ("rti", "rti-csv", "hmbdc", "ecal", "fastrtps", "fastrtps-1")
 SIZES = ",".join(str(64 + size) for size in range(100))
 
@@ -25,13 +24,10 @@ def stopped(perftest: Path, folder: Path, dialect: str, *, errors: int = subproc
     command = [str(perftest), "--test", "latency", "--transport", "shm", "--sizes", SIZES, "--duration", "0.3", "--warmup", "0.02"]
     reporters = ["--reporter", "native", "--output", str(native), "--reporter", dialect, "--output", "-"]
     with log.open("wb") as both, subprocess.Popen([*command, *reporters], stdout=both, stderr=errors) as run:
-        deadline = time.monotonic() + PATIENCE_S
-        while "\nlatency " not in (native.read_text() if native.exists() else ""):
-            assert run.poll() is None, log.read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: run.poll() is not None or (native.exists() and "\nlatency " in native.read_text()), "there is a result")
+        assert run.poll() is None, log.read_text()
         os.kill(run.pid, signal.SIGTERM)
-        assert run.wait(PATIENCE_S) == 1
+        assert run.wait(LIMIT_S) == 1
     return log
 
 

@@ -1,0 +1,38 @@
+"""What lies outside of the tests' folders: the checkout and the user's home. No test may make a file there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = Path(os.environ.get("HOME") or "/")
+#: What git, pytest, a compiler, mypy and .ci/run write in a checkout, perhaps beside the tests.
+_OWN = (".git", "build/pytest", "build/bench", "build/mypy", "build/logs")
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
+_CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
+#: Folders of the user, of which only the names in them are compared: other programs write deeper, at any time.
+_OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
+_OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
+
+
+def names() -> set[str]:
+    """Return the paths of all files of the checkout, and of those in the user's home that a test could make."""
+    found = {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder)}
+    return found | {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
+
+
+def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        entries = [*os.scandir(folder)]
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # nothing there, or gone while this looks
+        return
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry
+        elif entry.name != "__pycache__" and entry.path not in _LEFT_OUT:
+            yield from _files(entry.path)
+
+
+_LEFT_OUT = {str(ROOT / name) for name in _OWN}
