@@ -1,4 +1,4 @@
-"""What luck may do to a share that a simulation finds: the fewer reports, the more. The seeds are fixed, so that a verdict never changes by itself."""
+"""What luck may do to the share that a simulation finds: the fewer the reports, the more. Seeds are fixed: no verdict changes by itself."""
 
 from __future__ import annotations
 
