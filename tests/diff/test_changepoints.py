@@ -10,13 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.depth import tries
+from tests.diff.bounds import at_least, at_most
 
 from tacholog.compare.changepoints import Change, changes, step_penalty
 from tacholog.compare.result import Controls, Report, RowKey
 from tacholog.render.tables.history import list_of_changes
 from tacholog.view.history import HistoryLine, HistoryPoint, changes_of
 
-RELEASES, HISTORIES, RUNS, NOISE, PAGES = 30, 40, 6, 0.02, 40
+RELEASES, HISTORIES, RUNS, NOISE, PAGES = 30, 40, 6, 0.02, tries(10, 40)
 Floats = NDArray[np.float64]
 Figure = Callable[[str, str], None]
 
@@ -54,8 +56,8 @@ def test_steps_are_found_at_the_right_release_or_one_beside_it(session: float, f
     up, down = (float(np.mean([found_at(found, *where) for found in pages])) for where in ((10, 1), (20, -1)))
     others = float(np.mean([any(one.history for one in found) for found in pages]))
     figure(f"history, session effect {session:.0%}", f"+4 % found on {up:.0%}, -6 % on {down:.0%} of {PAGES} pages; {others:.1%} with a false one")
-    assert min(up, down) >= (0.5 if session else 0.95)
-    assert others <= 0.15  # 5 % in the long simulation
+    assert min(up, down) >= (0.5 if session else tries(0.9, 0.95))
+    assert others <= at_most(0.05, PAGES)  # 5 % in the long simulation
 
 
 @pytest.mark.parametrize(("releases", "first"), [(30, 9), (10, 0)])
@@ -65,8 +67,8 @@ def test_a_slow_drift_is_found_and_called_one(releases: int, first: int, figure:
     called = float(np.mean([any((one.history, one.kind) == (0, "drift") and one.shift > 0 for one in found) for found in pages]))
     found = float(np.mean([any(one.history == 0 and one.shift > 0 for one in found) for found in pages]))
     figure(f"+1 % a release over ten of {releases}", f"found on {found:.0%} of {PAGES} pages, as a drift on {called:.0%}")
-    assert found >= 0.95
-    assert called >= (0.95 if releases == RELEASES else 0.7)
+    assert found >= tries(0.9, 0.95)
+    assert called >= (tries(0.9, 0.95) if releases == RELEASES else tries(at_least(0.7, PAGES), 0.7))
 
 
 def test_pages_without_any_change_rarely_show_one(figure: Figure) -> None:
@@ -74,7 +76,7 @@ def test_pages_without_any_change_rarely_show_one(figure: Figure) -> None:
 
     false = float(np.mean([bool(found) for found in pages]))
     figure("histories without a change", f"{false:.1%} of {2 * PAGES} pages show one")
-    assert false <= 0.1  # 5 % in the long simulation
+    assert false <= tries(at_most(0.05, 2 * PAGES), 0.1)  # 5 % in the long simulation
 
 
 def test_a_change_says_when_how_much_and_how_sure() -> None:
@@ -116,7 +118,7 @@ def test_the_interval_of_a_drift_holds_the_whole_change(releases: int, first: in
     held = float(np.mean([one.low <= level[-1] <= one.high for one in drifts]))
 
     figure(f"drift over {releases} releases from {first} on", f"its interval holds the change in {held:.0%} of {len(drifts)}")
-    assert held >= 0.93
+    assert held >= tries(at_least(0.95, len(drifts)), 0.93)
 
 
 def test_values_that_are_rounded_to_the_one_or_the_other_step_have_no_changes() -> None:

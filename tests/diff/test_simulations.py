@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.depth import tries
+from tests.diff.bounds import at_least, at_most
 
 from tacholog.compare.detection import Design, attainable, share_of_largest
 from tacholog.compare.diff.compare import compare
@@ -21,8 +23,9 @@ from tacholog.compare.result import Report
 from tacholog.compare.statistics import Hidden, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
 from tacholog.dataset.frames import Dataset
 
-REPORTS, ROWS, PAIRS = 400, 40, 12
+REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
 SD = 0.02
+FALSE = tries(at_most(0.05, REPORTS), 0.05)  # the largest share of reports that may call a row better or worse which did not change
 Floats = NDArray[np.float64]
 Figure = Callable[[str, str], None]
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -147,7 +150,7 @@ def test_one_build_against_itself_in_pairs_is_called_better_or_worse_in_at_most_
     alarms = share(found, "better", "worse").any(axis=1).mean()
     alike, open_ = share(found, "no_change").mean(), share(found, "inconclusive").mean()
     figure(f"A/A, {noise.__name__}", f"false better/worse in {alarms:.1%} of {REPORTS} reports; rows: {alike:.0%} no change, {open_:.0%} too noisy")
-    assert alarms <= 0.05
+    assert alarms <= FALSE
 
 
 @pytest.mark.parametrize("noise", [iid, heavy_tails])
@@ -183,9 +186,9 @@ def test_five_percent_slower_rows_are_found(figure: Figure) -> None:
         "+5 % in 4 of 40 rows, 2 % noise, 12 pairs",
         f"{power:.1%} of rows and {any_found:.1%} of reports found; {others.any(axis=1).mean():.1%} of reports false",
     )
-    assert power >= 0.9
-    assert any_found >= 0.9
-    assert others.any(axis=1).mean() <= 0.05
+    assert power >= tries(at_least(0.9, REPORTS), 0.9)
+    assert any_found >= tries(at_least(0.9, REPORTS), 0.9)
+    assert others.any(axis=1).mean() <= FALSE
 
 
 def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(figure: Figure) -> None:
@@ -198,8 +201,8 @@ def test_a_single_slower_row_of_a_gate_is_found_whatever_else_is_in_the_report(f
     called = (p < 0.05) & (np.abs(shift.estimate.reshape(-1, 4)) >= np.log1p(0.03))
 
     figure("+5 % in 1 of 4 rows of a gate, 12 pairs", f"found in {called[:, 0].mean():.1%} of reports; {called[:, 1:].any(axis=1).mean():.1%} false")
-    assert called[:, 0].mean() >= 0.9
-    assert called[:, 1:].any(axis=1).mean() <= 0.05
+    assert called[:, 0].mean() >= tries(at_least(0.9, REPORTS), 0.9)
+    assert called[:, 1:].any(axis=1).mean() <= FALSE
 
 
 @pytest.mark.parametrize(("changed", "least"), [(1, 0.8), (2, 0.9), (4, 0.99)])
@@ -211,7 +214,7 @@ def test_a_report_says_that_something_is_worse_the_surer_the_more_rows_are(chang
     reports = share(verdicts((new - old).reshape(-1, PAIRS)), "worse")[:, :changed].any(axis=1).mean()
 
     figure(f"+5 % in {changed} of 40 rows, 2 % noise, 12 pairs", f"{reports:.1%} of reports say that a row is worse")
-    assert reports >= least
+    assert reports >= tries(at_least(least, REPORTS), least)
 
 
 def test_one_build_against_itself_in_sessions_is_rarely_called_better_or_worse(figure: Figure) -> None:
@@ -227,7 +230,7 @@ def test_one_build_against_itself_in_sessions_is_rarely_called_better_or_worse(f
 
     alarms = share(found, "better", "worse").any(axis=1).mean()
     figure("A/A, 8 sessions a side that share their luck over all rows", f"false better/worse in {alarms:.1%} of {REPORTS} reports")
-    assert alarms <= 0.05
+    assert alarms <= FALSE
 
 
 def test_two_percent_are_below_the_threshold_and_mostly_said_to_be_nothing_or_open(figure: Figure) -> None:
@@ -254,14 +257,14 @@ def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Repo
 
 def test_runs_in_blocks_are_recognised_by_their_start_times_and_get_no_verdict(side: Callable[..., Dataset], figure: Figure) -> None:
     generator = np.random.default_rng(16)
-    alarms = 0
-    for _ in range(20):
+    alarms, count = 0, tries(5, 20)
+    for _ in range(count):
         values = 10_000 * np.exp(drift(generator, (ROWS, 2 * PAIRS)))
         old, new = side(values[:, :PAIRS], range(PAIRS)), side(values[:, PAIRS:], range(PAIRS, 2 * PAIRS))
         report = compare(old, new, Policy())
         assert "order_confounded" in report.warnings
         alarms += report.counts["worse"] + report.counts["better"]
-    figure("A/A in blocks, drift of 6 %", f"{alarms} better/worse rows in 20 reports, all downgraded")
+    figure("A/A in blocks, drift of 6 %", f"{alarms} better/worse rows in {count} reports, all downgraded")
     assert alarms == 0
 
 

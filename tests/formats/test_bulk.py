@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import tries
 from tests.long_logs import LONG_LOGS, LongLog
 
 from tacholog.formats.blocks import RecordBlock
@@ -84,7 +85,7 @@ def events(text: str, run_lines: int, name: str = "rti") -> tuple[list[Event], S
     return sorted(scan, key=lambda event: (event.line, event.kind)), scan
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(75, 300))
 @given(logs, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_lines_read_at_once_are_those_read_one_by_one(lines: list[str], end: str, ended: bool) -> None:
     text = BANNER + "********** New data length is 1024\n" + end.join(lines) + (end if ended else "")

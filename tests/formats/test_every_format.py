@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.depth import tries
 
 from tacholog.formats.registry import formats
 from tacholog.formats.testing import Allowances, Claim, Distance, format_tests
@@ -80,6 +81,7 @@ for one in NAMES:
         allow=ALLOWED.get(one),
         others=[path for name, paths in SMALL.items() if name != one for path in paths],
         not_moved=[path for path in NOT_MOVED if path.parent.name == one],
+        examples=tries(15, 60),
     )
 
 

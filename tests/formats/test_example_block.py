@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.depth import tries
 from tests.waiting import LIMIT_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -25,7 +26,7 @@ from tacholog.formats.testing import Allowances, Distance, format_tests
 
 HERE = Path(__file__).parent
 logs = [HERE / "blocks.log"]
-TestBlocks = {CALL}
+TestBlocks = {CALL.removesuffix(")")}, examples={tries(5, 60)})
 
 
 def test_each_number_stands_on_its_own_line() -> None:

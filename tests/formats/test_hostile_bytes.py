@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.depth import tries
+from tests.formats.chosen import some_of_each
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Event, Scan
@@ -68,7 +70,7 @@ def told(events: list[Event]) -> list[tuple[int, object]]:
 
 
 @pytest.mark.parametrize("dress", DRESS)
-@pytest.mark.parametrize(("name", "path"), SAMPLES, ids=lambda value: value.name if isinstance(value, Path) else value)
+@pytest.mark.parametrize(("name", "path"), tries(some_of_each(SAMPLES), SAMPLES), ids=lambda value: value.name if isinstance(value, Path) else value)
 def test_a_log_says_the_same_however_its_bytes_are_dressed(name: str, path: Path, dress: str) -> None:
     plain = scanned(whole(path))[1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import tries
 
 from tacholog.formats.kit.digits import numbers_of
 
@@ -31,7 +32,7 @@ def rows_of_words(draw: st.DrawFn) -> list[list[str]]:
     return [[word(count) for count in places] for _ in range(draw(st.integers(1, 6)))]
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=tries(100, 500))
 @given(rows_of_words(), st.integers(1, 9))
 def test_each_number_is_the_float_that_is_nearest_to_it(rows: list[list[str]], gap: int) -> None:
     text = "".join(" " * gap + (" " * gap).join(row) + "  " for row in rows)

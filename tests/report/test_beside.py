@@ -113,6 +113,8 @@ def test_a_folded_size_is_a_script_and_a_page_of_its_own(tmp_path: Path) -> None
     assert verify_site(site).findings == ()
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
 def test_the_tables_are_taken_over_until_a_run_of_their_session_changes(tmp_path: Path) -> None:
     data, work = tmp_path / "data", tmp_path / "work"

@@ -48,6 +48,8 @@ def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings())
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_a_download_of_another_page_with_the_same_name_is_made_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
     run = shutil.copytree(ROOT / "data/hmbdc/14-2", data / "run") / "run.toml"  # has several transports, of which one is rmcast
@@ -60,6 +62,7 @@ def test_a_download_of_another_page_with_the_same_name_is_made_again(tmp_path: P
     assert len(gzip.decompress(files(tmp_path / "site")[name])) < len(gzip.decompress(by_label))
 
 
+@pytest.mark.machinery
 def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path) -> None:
     data, logo = tmp_path / "data", tmp_path / "secret.svg"
     add(data, "a")
@@ -71,6 +74,8 @@ def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path
     assert not (tmp_path / "site/_static/logo.svg").exists()
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_renames_that_come_and_go_are_those_of_all_pages(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for release in ("1.0", "1.1"):
@@ -83,6 +88,7 @@ def test_renames_that_come_and_go_are_those_of_all_pages(tmp_path: Path) -> None
     assert differing(data, tmp_path) == set()
 
 
+@pytest.mark.machinery
 def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> None:
     add(tmp_path / "data", "a")
     (tmp_path / "work/dataset.new").mkdir(parents=True)
@@ -93,6 +99,8 @@ def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> 
     assert not (tmp_path / "work/dataset/renames.toml").exists()
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     add(data, "a")
@@ -105,6 +113,8 @@ def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_pa
     assert not (tmp_path / "site/side-by-side.html").exists()
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_name(tmp_path: Path) -> None:
     data, settings = tmp_path / "data", SiteSettings(privacy=Privacy(free_text="show"))
     with_name = f'{NATIVE.read_text()}note text="zoe was here"\n'
@@ -120,6 +130,8 @@ def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_
     assert files(tmp_path / "site")["one/udp.html"] != page
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_path: Path) -> None:
     data, failed = tmp_path / "data", Manifest(system="Zorkmid", status="failed", reason="exit code 1", logs=())
     add(data, "a")
@@ -152,8 +164,8 @@ def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path
     ("name", "text", "reason"),
     [
         ("requirements.toml", '[[require]]\nmetric = "goodput"\nstatistic = "mean"\nmin = 1\n', ":1: unit: it is missing; of goodput there are"),
-        ("requirements.toml", "[[[", ": "),
-        ("renames.toml", "[moon]\na = 'b'\n", ": [moon]: only system, transport"),
+        pytest.param("requirements.toml", "[[[", ": ", marks=pytest.mark.nightly),
+        pytest.param("renames.toml", "[moon]\na = 'b'\n", ": [moon]: only system, transport", marks=pytest.mark.nightly),
         ("renames.toml", "[transport", ": "),
     ],
 )
@@ -199,6 +211,7 @@ def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(
     assert "from before" not in run_tacholog_text("report", *wrong[0], "--output", str(site)).stderr
 
 
+@pytest.mark.nightly
 def test_a_build_that_ends_while_pages_are_written_leaves_no_finished_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, site, templates = tmp_path / "data", tmp_path / "site", tmp_path / "prose"
     add(data, "a")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from jinja2 import DictLoader, Environment
 
 from tacholog.site.compiled_templates import CompiledTemplates
+
+pytestmark = pytest.mark.machinery
 
 GREETING, FAREWELL = "Hello {{ name }}!", "Goodbye {{ name }}!"
 

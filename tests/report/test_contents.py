@@ -15,7 +15,11 @@ from tacholog.resources import site_dir
 from tacholog.site.output.memory import keep_value, kept_value
 
 # What MyST and the theme still use of Sphinx is their business.
-pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.machinery,
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 MEMORY = "trees/.tacholog-templates/contents.json"
 HEADINGS = '# Ours\n\n## First & "second" `code <b>`\n\nText.\n\n### Below\n\n## Last \u2014 é\n\nText.\n'
 

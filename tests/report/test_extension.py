@@ -157,6 +157,7 @@ def sha256(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
+@pytest.mark.machinery
 def test_templates_of_the_theme_are_compiled_once_and_what_other_versions_compiled_goes(tmp_path: Path, dataset: str) -> None:
     text = "```{perf-table} throughput\n:transport: SHMEM\n```"
     first, _ = build(tmp_path, text, tacholog_dataset=dataset)

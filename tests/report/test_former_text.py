@@ -21,6 +21,7 @@ from tacholog.site.stamp import STAMP
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.machinery,
 ]
 
 
@@ -111,6 +112,7 @@ def test_files_that_grow_are_those_that_are_made_from_nothing_in_the_order_of_ru
     assert downloads(tmp_path / "site") == downloads(tmp_path / "again" / "site")
 
 
+@pytest.mark.nightly
 @pytest.mark.site
 def test_of_a_run_with_many_numbers_a_bounded_number_of_rows_is_in_memory_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, at_once = tmp_path / "data", list[int]()
@@ -132,6 +134,7 @@ def test_of_a_run_with_many_numbers_a_bounded_number_of_rows_is_in_memory_as_tex
     assert downloads(tmp_path / "site") == downloads(tmp_path / "whole" / "site")
 
 
+@pytest.mark.nightly
 @pytest.mark.site
 def test_rows_are_made_only_of_runs_whose_chunk_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, made = tmp_path / "data", list[str]()
@@ -153,7 +156,7 @@ def test_rows_are_made_only_of_runs_whose_chunk_has_changed(tmp_path: Path, monk
 
 
 @pytest.mark.site
-@pytest.mark.parametrize("damaged", ["site/data/releases/rti-connext-dds-1.0.jsonl.gz", "downloads.json"])
+@pytest.mark.parametrize("damaged", ["site/data/releases/rti-connext-dds-1.0.jsonl.gz", pytest.param("downloads.json", marks=pytest.mark.nightly)])
 def test_what_was_changed_behind_our_back_is_made_again(tmp_path: Path, damaged: str) -> None:
     data = tmp_path / "data"
     for run in ("a/1", "a/2"):

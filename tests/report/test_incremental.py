@@ -61,27 +61,53 @@ def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Data with several releases."""
-    data = write_data(tmp_path / "data")
+def releases_in(folder: Path) -> Path:
+    """Write data with several releases, and return the folder."""
+    data = write_data(folder / "data")
     for release, log in (("1.0", FIRST), ("1.1", SECOND), ("1.2", FIRST)):
         for number in range(2):
             add_release(data, f"rti/{release}/{number}", release, log)
-    return tmp_path
+    return folder
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Data with several releases."""
+    return releases_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A folder with such data, its site and the cache of that build, and a copy of it: a site is known by its path, so that tests share this one."""
+    above = tmp_path_factory.mktemp("incremental")
+    folder = releases_in(above / "folder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(folder / "cache"))
+        build_site([folder / "data"], folder / "site", folder)
+    shutil.copytree(folder, above / "copy")
+    return folder, above / "copy"
+
+
+@pytest.fixture
+def built(first: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Data with several releases and their site as it was first built, whatever another test did to it."""
+    folder, copy = first
+    shutil.rmtree(folder)
+    shutil.copytree(copy, folder)
+    monkeypatch.setenv(VARIABLE, str(folder / "cache"))
+    return folder
+
+
+@pytest.mark.machinery
 @pytest.mark.site
-def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = folder / "data"
-    build_site([data], folder / "site", folder)
-
-    untouched = folder / "doctrees/diffs/rti-connext-dds-1.0-to-1.1.doctree"
+def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = built / "data"
+    untouched = built / "doctrees/diffs/rti-connext-dds-1.0-to-1.1.doctree"
     made = untouched.stat().st_mtime_ns
     add_release(data, "rti/1.2/2", "1.2", SECOND)
     add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
-    build_site([data], folder / "site", folder)
-    assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
+    build_site([data], built / "site", built)
+    assert differing(content(built / "site"), cold(data, built / "first", monkeypatch)) == []
     assert untouched.stat().st_mtime_ns == made, "a page about two releases was made again, because a third one changed"
 
     shutil.rmtree(data / "rti/1.0")
@@ -89,20 +115,21 @@ def test_what_is_brought_up_to_date_is_what_is_built_from_nothing(folder: Path, 
     change_log(data / "rti/1.1/0", "1713927", "1713928")
     host = data / "hosts/desk.toml"
     host.write_text(host.read_text().replace("Some CPU", "Another CPU"))
-    build_site([data], folder / "site", folder)
-    assert differing(content(folder / "site"), cold(data, folder / "second", monkeypatch)) == []
+    build_site([data], built / "site", built)
+    assert differing(content(built / "site"), cold(data, built / "second", monkeypatch)) == []
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
-def test_the_page_of_a_system_with_published_documents_stays_as_it_is_when_another_system_has_a_run_more(folder: Path) -> None:
-    data = folder / "data"
-    build_site([data], folder / "site", folder)
-    page = folder / "doctrees/rti-connext-dds/index.doctree"
+def test_the_page_of_a_system_with_published_documents_stays_as_it_is_when_another_system_has_a_run_more(built: Path) -> None:
+    data = built / "data"
+    page = built / "doctrees/rti-connext-dds/index.doctree"
     made = page.stat().st_mtime_ns
-    assert "summary.md" in (folder / "site/rti-connext-dds/index.html").read_text()
+    assert "summary.md" in (built / "site/rti-connext-dds/index.html").read_text()
 
     add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
-    build_site([data], folder / "site", folder)
+    build_site([data], built / "site", built)
 
     assert page.stat().st_mtime_ns == made
 
@@ -117,40 +144,43 @@ def older(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
-def test_older_releases_are_taken_over_where_only_the_newest_one_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, site = folder / "data", folder / "site"
-    build_site([data], site, folder)
-    before = older(folder)
+def test_older_releases_are_taken_over_where_only_the_newest_one_changed(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site = built / "data", built / "site"
+    before = older(built)
     add_release(data, "rti/1.2/2", "1.2", SECOND)
-    build_site([data], site, folder)
-    after = older(folder)
+    build_site([data], site, built)
+    after = older(built)
     assert before.keys() == after.keys() >= {"1.0", "1.1"}
     assert [release for release in ("1.0", "1.1") if after[release] != before[release]] == []
-    assert differing(content(site), cold(data, folder / "first", monkeypatch)) == []
+    assert differing(content(site), cold(data, built / "first", monkeypatch)) == []
 
     change_log(data / "rti/1.1/0", "1713927", "1713928")
-    build_site([data], site, folder)
-    assert [release for release in ("1.0", "1.1") if after[release] != older(folder)[release]] == ["1.1"]
-    assert differing(content(site), cold(data, folder / "second", monkeypatch)) == []
+    build_site([data], site, built)
+    assert [release for release in ("1.0", "1.1") if after[release] != older(built)[release]] == ["1.1"]
+    assert differing(content(site), cold(data, built / "second", monkeypatch)) == []
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
-def test_an_older_release_that_was_damaged_or_changed_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, site, kept = folder / "data", folder / "site", folder / "parts/rti-connext-dds%2Fudpv4"
-    build_site([data], site, folder)
+def test_an_older_release_that_was_damaged_or_changed_is_made_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site, kept = built / "data", built / "site", built / "parts/rti-connext-dds%2Fudpv4"
     items = sorted(kept.glob("*.item"))
     assert len(items) > 1
     items[0].write_bytes(items[0].read_bytes().replace(b"<details", b"<section"))
     changed = next(path for path in kept.glob("*.json") if (part := kept_value(path, Part)) and part.title.endswith(" 1.1"))
     keep_value(changed, Part(changed.stem, {"": "<p>not what was shown</p>"}, "Another page"))
     add_release(data, "rti/1.2/2", "1.2", SECOND)
-    build_site([data], site, folder)
-    assert differing(content(site), cold(data, folder / "first", monkeypatch)) == []
+    build_site([data], site, built)
+    assert differing(content(site), cold(data, built / "first", monkeypatch)) == []
 
 
+@pytest.mark.machinery
 @pytest.mark.site
-@pytest.mark.parametrize("changed", ["a template", "the code"])
+@pytest.mark.parametrize("changed", ["a template", pytest.param("the code", marks=pytest.mark.nightly)])
 def test_pages_are_made_again_when_what_makes_them_changed(folder: Path, changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     templates, page = shutil.copytree(templates_dir(), folder / "templates"), folder / "site/diffs/rti-connext-dds-1.0-to-1.1.html"
     for module in ("tacholog.render.templates", "tacholog.site.unchanged", "tacholog.site.whole"):
@@ -171,24 +201,25 @@ def test_pages_are_made_again_when_what_makes_them_changed(folder: Path, changed
     assert ("Called otherwise" in page.read_text()) == (changed == "a template")
 
 
+@pytest.mark.machinery
 @pytest.mark.site
-def test_a_build_that_failed_while_it_wrote_leaves_nothing_that_the_next_one_believes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, site = folder / "data", folder / "site"
-    build_site([data], site, folder)
+def test_a_build_that_failed_while_it_wrote_leaves_nothing_that_the_next_one_believes(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site = built / "data", built / "site"
     before = content(site)
     change_log(data / "rti/1.1/0", "1713927", "1713928")
     with monkeypatch.context() as patch:
         patch.setattr("tacholog.site.whole.write_raw", _fail)
         with pytest.raises(OSError, match="no space left"):
-            build_site([data], site, folder)
+            build_site([data], site, built)
     assert "1713928" in (site / "logs/rti/1.1/0/sub.log.html").read_text()
     change_log(data / "rti/1.1/0", "1713928", "1713927")
 
-    build_site([data], site, folder)
+    build_site([data], site, built)
 
     assert differing(content(site), before) == []
 
 
+@pytest.mark.machinery
 @pytest.mark.site
 def test_a_page_that_somebody_changed_between_two_builds_is_made_again_although_it_keeps_its_size_and_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -209,6 +240,8 @@ def test_a_page_that_somebody_changed_between_two_builds_is_made_again_although_
     assert page.read_text() == text
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
 def test_pages_have_the_text_and_the_frame_of_today_although_the_clock_was_set_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, site, prose = folder / "data", folder / "site", shutil.copytree(site_dir(), folder / "prose")
@@ -237,6 +270,7 @@ def _fail(*_: object) -> None:
     raise OSError("no space left on device")
 
 
+@pytest.mark.machinery
 def test_a_change_is_seen_although_the_file_was_read_before_and_keeps_its_size_and_time(tmp_path: Path) -> None:
     page = tmp_path / "index.html"
     page.write_text("one")
@@ -250,21 +284,20 @@ def test_a_change_is_seen_although_the_file_was_read_before_and_keeps_its_size_a
     assert changed_files(tmp_path, stamp) == ["index.html"]
 
 
+@pytest.mark.machinery
 @pytest.mark.site
-@pytest.mark.parametrize("how", ["damaged", "deleted"])
-def test_what_is_damaged_in_the_working_folder_comes_on_no_page(folder: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = folder / "data"
-    build_site([data], folder / "site", folder)
-
-    pages = (folder / "pages.json").read_bytes()
+@pytest.mark.parametrize("how", ["damaged", pytest.param("deleted", marks=pytest.mark.nightly)])
+def test_what_is_damaged_in_the_working_folder_comes_on_no_page(built: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = built / "data"
+    pages = (built / "pages.json").read_bytes()
     assert b"UDPv4" in pages
-    (folder / "pages.json").write_bytes(pages.replace(b"UDPv4", b"UDPv7"))
-    part = min((folder / "parts/rti-connext-dds%2Fudpv4").glob("*.json"))  # of a page that stays as it is
+    (built / "pages.json").write_bytes(pages.replace(b"UDPv4", b"UDPv7"))
+    part = min((built / "parts/rti-connext-dds%2Fudpv4").glob("*.json"))  # of a page that stays as it is
     part.write_bytes(part.read_bytes()[:-20]) if how == "damaged" else part.unlink()
     add_run(data, "own/once-more", NATIVE.read_text(), Manifest(system="Tacholog perftest", tool="perftest", host="desk", logs=()))
-    build_site([data], folder / "site", folder)
+    build_site([data], built / "site", built)
 
-    assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
+    assert differing(content(built / "site"), cold(data, built / "first", monkeypatch)) == []
 
 
 def test_a_site_that_another_process_builds_is_left_alone(tmp_path: Path) -> None:
@@ -280,6 +313,7 @@ def test_two_builds_of_one_site_never_run_at_once_whatever_their_working_folders
         build_site([data], site, tmp_path / "work")
 
 
+@pytest.mark.nightly
 @pytest.mark.site
 def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_nothing_of_that_build(folder: Path) -> None:
     data, site = folder / "data", folder / "site"
@@ -294,9 +328,8 @@ def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_noth
 
 
 @pytest.mark.site
-def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: Path) -> None:
-    data, site, secret = folder / "data", folder / "site", folder / "secret"
-    build_site([data], site, folder)
+def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(built: Path) -> None:
+    data, site, secret = built / "data", built / "site", built / "secret"
     before = content(site)
     secret.write_text("not ours")
     (site / STAMP).unlink()  # It is written last.
@@ -308,28 +341,30 @@ def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: P
     for name in ("notes.txt", "hosts/.part"):
         (site / name).write_text("not of this build")
 
-    build_site([data], site, folder)
+    build_site([data], site, built)
 
     assert differing(content(site), before) == []
     assert secret.read_text() == "not ours"
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
-def test_of_a_release_that_comes_and_goes_nothing_stays(folder: Path) -> None:
-    data, site, tree = folder / "data", folder / "site", folder / "doctrees/diffs/rti-connext-dds-1.2-to-1.3.doctree"
-    build_site([data], site, folder)
+def test_of_a_release_that_comes_and_goes_nothing_stays(built: Path) -> None:
+    data, site, tree = built / "data", built / "site", built / "doctrees/diffs/rti-connext-dds-1.2-to-1.3.doctree"
     before = content(site)
     add_release(data, "rti/1.3/0", "1.3", SECOND)
-    build_site([data], site, folder)
+    build_site([data], site, built)
     assert tree.exists()
     shutil.rmtree(data / "rti/1.3")
 
-    build_site([data], site, folder)
+    build_site([data], site, built)
 
     assert differing(content(site), before) == []
     assert not tree.exists()
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize("how", ["in place", "renamed", "link"])
 def test_a_log_that_changes_with_the_same_size_and_time_is_another_input(folder: Path, how: str) -> None:
     data, log = folder / "data", folder / "data/rti/1.1/0/sub.log"
@@ -349,6 +384,8 @@ def test_a_log_that_changes_with_the_same_size_and_time_is_another_input(folder:
     assert inputs_of([data], SiteSettings()).data != before
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 @pytest.mark.site
 def test_a_style_sheet_that_changes_with_the_data_has_its_new_address_on_all_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, static = folder / "data", shutil.copytree(site_dir(), folder / "sphinx") / "_static"
@@ -364,20 +401,22 @@ def test_a_style_sheet_that_changes_with_the_data_has_its_new_address_on_all_pag
     assert differing(content(folder / "site"), cold(data, folder / "first", monkeypatch)) == []
 
 
-@pytest.mark.parametrize("is_finished", [True, False])
-def test_a_search_index_that_is_gone_is_made_again_with_the_words_of_all_pages(folder: Path, *, is_finished: bool) -> None:
-    build_site([folder / "data"], folder / "site", folder / "work")
-    index = folder / "site" / "searchindex.js"
+@pytest.mark.machinery
+@pytest.mark.parametrize("is_finished", [pytest.param(True, marks=pytest.mark.nightly), False])
+def test_a_search_index_that_is_gone_is_made_again_with_the_words_of_all_pages(built: Path, *, is_finished: bool) -> None:
+    index = built / "site" / "searchindex.js"
     before = index.read_bytes()
     index.unlink()
     if not is_finished:
-        remove_stamp(folder / "site")
+        remove_stamp(built / "site")
 
-    build_site([folder / "data"], folder / "site", folder / "work")
+    build_site([built / "data"], built / "site", built)
 
     assert index.read_bytes() == before
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_what_is_built_again_without_a_change_lists_the_properties_of_a_machine_in_the_same_order(tmp_path: Path) -> None:
     data = tmp_path / "data"
     add_run(data, "own", FIRST, rti(published=False))

@@ -18,6 +18,8 @@ from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Cell
 from tacholog.view.views import View, view_of
 
+pytestmark = pytest.mark.machinery
+
 # Two groups of runs, and a percentile that only some runs state.
 MEDIANS = (900.0, 905.0, 910.0, 1500.0, 1490.0, 1510.0)
 

@@ -62,7 +62,7 @@ def test_a_log_with_more_numbers_than_the_limit_is_named_too(data: Path) -> None
 
 
 def test_without_a_limit_everything_is_read(data: Path) -> None:
-    add(data, "large", grown(b'note text="more"\n', 3_000_000))
+    add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 3_000_000))
 
     dataset = load([data])
 
@@ -91,7 +91,7 @@ def test_the_limits_of_a_site_are_in_its_file(tmp_path: Path) -> None:
 
 @pytest.mark.site
 def test_report_names_what_it_left_out_and_tells_how_far_it_is(data: Path, tmp_path: Path) -> None:
-    add(data, "large", grown(b'note text="more"\n', 18_000_000))
+    add(data, "large", grown(b'note text="%b"\n' % (b"more " * 2000), 18_000_000))  # long lines, because each costs time
     (tmp_path / "site.toml").write_text("[limits]\nlog_text_mb = 17\n")
     words = ["report", "--data", str(data), "--site", str(tmp_path / "site.toml"), "--output", str(tmp_path / "site")]
 

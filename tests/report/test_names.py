@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from tests.depth import tries
+from tests.formats.chosen import some_of_each
 from tests.report.conftest import FIRST, add_run, rti
 from tests.report.test_home import Measured, a_view, machines_of
 from tests.samples import SAMPLE_LOGS
@@ -152,19 +154,21 @@ def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[
     assert seen > 100
 
 
-@pytest.mark.parametrize("path", SAMPLE_LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_no_two_series_and_no_two_rows_of_a_sample_log_have_one_name(path: Path) -> None:
+@pytest.mark.parametrize("path", tries(some_of_each(SAMPLE_LOGS), SAMPLE_LOGS), ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_two_series_no_two_rows_and_no_two_records_of_a_sample_log_have_one_name(path: Path) -> None:
     found = load_logs([path])
     view = view_of(found)
     for test in TESTS:
         assert twice((one.label, dict(one.key)["transport"]) for one in view.only(Selection(test=test)).series()) == []
     report = compare(found, found, Policy())
     assert twice(line.name for section in sections(report) for line in section.lines) == []
+    for key, names in names_that_parse_prints(path, view).items():
+        assert twice(names) == [], key
 
 
-@pytest.mark.parametrize("path", SAMPLE_LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_no_two_different_records_have_one_name_where_parse_prints_them(path: Path) -> None:
-    facts = [fact for fact in view_of(load_logs([path])).summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
+def names_that_parse_prints(path: Path, view: View) -> dict[tuple[str, object], list[str]]:
+    """The names of the records of each test and size, where ``parse`` prints them: those of one record once."""
+    facts = [fact for fact in view.summaries() if fact.metric in ("latency", "goodput", "message_rate", "messages_received")]
     printed = CliRunner().invoke(parse, [str(path)]).stdout
     names: dict[tuple[str, int], set[str]] = {}
     test, start = "", None
@@ -181,8 +185,7 @@ def test_no_two_different_records_have_one_name_where_parse_prints_them(path: Pa
             conditions = tuple(value for name, value in msgspec.structs.asdict(fact.conditions).items() if name not in ("basis", "transport"))
             key = (fact.side, fact.participant, *conditions)
             of.setdefault((fact.test, fact.payload_bytes), {}).setdefault(key, set()).update(names[fact.test, fact.line])
-    for key, found in of.items():
-        assert twice(name for said in found.values() for name in said) == [], key
+    return {key: [name for said in found.values() for name in said] for key, found in of.items()}
 
 
 def test_a_file_of_several_participants_is_one_table_whose_rows_name_them() -> None:

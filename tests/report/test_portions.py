@@ -116,13 +116,20 @@ def test_of_many_machines_a_page_describes_the_first(tmp_path: Path) -> None:
     assert "2 more machines took part" in shown.text
 
 
-@pytest.mark.site
-def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp_path: Path) -> None:
-    add(tmp_path / "data", "old", "1", FIRST)
-    add(tmp_path / "data", "new", "2", SECOND)
+def build_two_releases(folder: Path) -> Path:
+    """Build a site of two releases, and return it."""
+    add(folder / "data", "old", "1", FIRST)
+    add(folder / "data", "new", "2", SECOND)
+    return build_site([folder / "data"], folder / "site", folder / "work").parent
 
-    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of two releases."""
+    return build_two_releases(tmp_path_factory.mktemp("portions"))
+
+
+def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(site: Path) -> None:
     name = "rti-connext-dds/udpv4"
     shown, older = Page(site / f"{name}.html"), Page(site / f"{name}--release-1.html")
     series = "tl-throughput-rti-connext-dds-udpv4-"
@@ -138,13 +145,7 @@ def test_an_older_release_has_a_page_a_script_and_the_ids_that_it_always_had(tmp
     assert dead_links(site, pages) == []
 
 
-@pytest.mark.site
-def test_the_figures_of_an_older_release_take_their_data_from_its_script(tmp_path: Path) -> None:
-    add(tmp_path / "data", "old", "1", FIRST)
-    add(tmp_path / "data", "new", "2", SECOND)
-
-    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
-
+def test_the_figures_of_an_older_release_take_their_data_from_its_script(site: Path) -> None:
     name = "rti-connext-dds/udpv4--release-1"
     page, script = (site / f"{name}.html").read_text(), pieces_of(site / f"{name}.js")[""]
     figure = "tl-goodput-rti-connext-dds-udpv4-throughput-1"
@@ -156,9 +157,7 @@ def test_the_figures_of_an_older_release_take_their_data_from_its_script(tmp_pat
 
 @pytest.mark.site
 def test_the_page_of_a_release_that_is_gone_goes_too(tmp_path: Path) -> None:
-    add(tmp_path / "data", "old", "1", FIRST)
-    add(tmp_path / "data", "new", "2", SECOND)
-    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+    site = build_two_releases(tmp_path)
     assert (site / "rti-connext-dds/udpv4--release-1.js").is_file()
     for file in (tmp_path / "data/old").iterdir():
         file.unlink()

@@ -47,6 +47,7 @@ def shown(root: Path, to: Path, privacy: Privacy = SHOWN, read: list[str] | None
     return {run: (Path(place) / "some.log").read_text() for run, place in zip(data.runs["run"], data.runs["root"], strict=True)}
 
 
+@pytest.mark.machinery
 def test_a_log_is_redacted_once_and_shown_the_same_from_the_cache(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", CHATTER, notes=("on /home/max/b",))
     reads: tuple[list[str], list[str]] = [], []
@@ -59,6 +60,7 @@ def test_a_log_is_redacted_once_and_shown_the_same_from_the_cache(tmp_path: Path
     assert "zoe" not in first["a"]
 
 
+@pytest.mark.machinery
 def test_a_redacted_log_that_somebody_changed_is_written_again_although_it_keeps_its_size_and_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +172,7 @@ def test_another_key_of_pseudonyms_never_meets_what_was_redacted_before(tmp_path
     assert shown(tmp_path / "data", tmp_path / "shown")["a"] != first
 
 
+@pytest.mark.machinery
 def test_a_damaged_entry_is_made_again_and_never_shown(tmp_path: Path, own_cache: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     first = shown(tmp_path / "data", tmp_path / "one")
@@ -196,6 +199,7 @@ def test_a_log_that_changed_since_it_was_read_is_not_shown_from_the_cache(tmp_pa
     assert "the log changed while the site was built" in found.problems["reason"].str.cat()
 
 
+@pytest.mark.machinery
 def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) -> None:
     add(tmp_path / "data", "a", CHATTER)
     first = shown(tmp_path / "data", tmp_path / "one")
@@ -209,6 +213,7 @@ def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) ->
         assert shown(tmp_path / "data", tmp_path / f"two{place}") == first
 
 
+@pytest.mark.machinery
 def test_each_run_gets_what_was_kept_of_itself_however_many_are_asked_for_together() -> None:
     cache = RedactionCache(open_cache())
     kept = {key_of(str(place)): KeptRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.depth import NIGHTLY, tries
 from tests.waiting import LIMIT_S
 
 from tacholog.formats.reading import read
@@ -17,8 +18,6 @@ from tacholog.site.script import shell_script
 
 DATA = Path(__file__).parent.parent.parent / "data"
 SHORT_S = "0.02"
-# A busy machine may need longer than perftest waits for an answer, and what best effort does not answer in time is lost: several are asked.
-LONG_ENOUGH_S = "1"
 
 
 def own_runs() -> dict[Path, Manifest]:
@@ -57,7 +56,8 @@ def test_every_own_run_has_a_script() -> None:
 
 def test_the_script_of_every_own_run_asks_for_what_its_log_holds() -> None:
     runs = own_runs()
-    for path, manifest in runs.items():
+    for path in tries([*own_scripts().values()], [*runs]):
+        manifest = runs[path]
         script = shell_script(manifest, path.parent.name, []) or ""
         (test,), (transport,), (sizes,) = (set(re.findall(rf"--{option} (\S+)", script)) for option in ("test", "transport", "sizes"))
         asked = {(test, int(payload_bytes), transport) for payload_bytes in sizes.split(",")}
@@ -67,8 +67,13 @@ def test_the_script_of_every_own_run_asks_for_what_its_log_holds() -> None:
 
 
 def of_own_transports() -> list[Path]:
-    """The runs whose script every build can repeat: a build may lack the libraries of a campaign of middleware."""
-    return [path for path in own_scripts().values() if "middleware" not in path.parts]
+    """The runs whose script every build can repeat: a build may lack the libraries of a campaign of middleware.
+
+    The gate takes those with an option or a value that no script before has.
+    """
+    paths = [path for path in own_scripts().values() if "middleware" not in path.parts]
+    words = [{*re.findall(r"--\S+ [a-z+-]+|--\S+", body(read_manifest(path), ""))} for path in paths]
+    return [path for place, path in enumerate(paths) if NIGHTLY or words[place] - set().union(*words[:place])]
 
 
 @pytest.mark.core
@@ -77,15 +82,18 @@ def test_the_script_of_an_own_run_measures_the_same_again(path: Path, perftest: 
     manifest = read_manifest(path)
     script = shell_script(manifest, path.parent.name, [])
     assert script
-    (tmp_path / "again.sh").write_text(script)
-    may_lose = any(word in script for word in ("--transport udp ", "--transport udp-multicast "))
-    duration_s = LONG_ENOUGH_S if "--test latency" in script and may_lose else SHORT_S
-    environment = os.environ | {"PATH": f"{perftest.parent}{os.pathsep}{os.environ['PATH']}", "DURATION_S": duration_s}
+    (tmp_path / "again.sh").write_text(re.sub(r"--warmup \S+", f"--warmup {SHORT_S}", script))
+    environment = os.environ | {"PATH": f"{perftest.parent}{os.pathsep}{os.environ['PATH']}", "DURATION_S": SHORT_S}
 
     with (tmp_path / "again.log").open("wb") as log:
-        subprocess.run(["sh", "again.sh"], cwd=tmp_path, env=environment, stdout=log, check=True, timeout=LIMIT_S)
+        done = subprocess.run(["sh", "again.sh"], cwd=tmp_path, env=environment, stdout=log, check=False, timeout=LIMIT_S)
 
-    assert read(tmp_path / "again.log").account.status == "ok"
+    account = read(tmp_path / "again.log").account
+    may_lose = any(word in script for word in ("--transport udp ", "--transport udp-multicast "))
+    if may_lose and done.returncode:  # on a busy machine, in so short a time
+        assert re.search(r": none of \d+ messages (arrived|was answered)$", account.reason or "")
+    else:
+        assert (done.returncode, account.status) == (0, "ok")
     assert results(tmp_path / "again.log") == results(path.parent / manifest.logs[0].file)
 
 

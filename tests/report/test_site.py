@@ -396,6 +396,7 @@ def copied(built: Path) -> Path:
     return built
 
 
+@pytest.mark.machinery
 def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path) -> None:
     kept = [*(copied / "source").rglob("*.md"), *(copied / "dataset").iterdir()]
     before, sources = ages(copied / "site"), {path: path.stat().st_mtime_ns for path in kept}
@@ -407,6 +408,7 @@ def test_what_is_built_again_from_the_same_is_not_written_again(copied: Path) ->
     assert {path: path.stat().st_mtime_ns for path in kept} == sources
 
 
+@pytest.mark.machinery
 def test_without_a_change_not_even_sphinx_is_asked(copied: Path) -> None:
     build_site([copied / "data"], copied / "site", copied)  # a copy of the data is other files
     before = {path: path.stat().st_mtime_ns for path in (copied / "site").rglob("*")}
@@ -463,6 +465,7 @@ def test_a_linked_folder_in_the_site_is_removed_and_what_it_leads_to_stays(copie
     assert (copied / "mine/notes.html").read_text() == "mine"
 
 
+@pytest.mark.machinery
 def test_a_changed_log_rebuilds_only_the_pages_that_show_it(copied: Path) -> None:
     before = ages(copied / "site")
     folder = copied / "data/rti/copy"
@@ -493,6 +496,8 @@ def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tree
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_a_changed_style_sheet_makes_no_page_again_and_every_page_loads_the_new_one(copied: Path, editable: Path) -> None:
     style = editable / "site/_static/tacholog.css"
     style.write_text(f"{style.read_text()}/* more */")
@@ -509,6 +514,8 @@ def test_a_changed_style_sheet_makes_no_page_again_and_every_page_loads_the_new_
     assert finished(copied / "site").problems == 0
 
 
+@pytest.mark.machinery
+@pytest.mark.nightly
 def test_a_changed_template_reads_no_log_again_and_changes_only_its_page(copied: Path, editable: Path) -> None:
     before, read = ages(copied / "site"), list[str]()
     about = editable / "templates/about.md.jinja"

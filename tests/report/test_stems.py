@@ -13,7 +13,11 @@ from sphinx.util.docutils import docutils_namespace
 from tacholog.site.output.memory import keep_value, kept_value
 
 # What MyST and the theme still use of Sphinx is their business.
-pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.machinery,
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 MEMORY = "trees/.tacholog-templates/stems.json"
 TEXT = "# Ours\n\nThroughputs were measured repeatedly.\n"
 

@@ -42,6 +42,7 @@ def test_numbers_that_were_measured_alike_share_their_conditions(data: Path) -> 
     assert all(one != other for place, one in enumerate(different) for other in different[:place])
 
 
+@pytest.mark.machinery
 def test_rows_share_what_is_alike_in_them_as_each_would_take_memory(data: Path) -> None:
     loaded = load([data])
     sizes = np.full(len(loaded.results), 123_456)  # Python has only one object for each small number.
@@ -81,6 +82,7 @@ def test_a_dataset_without_numbers_has_no_rows(data: Path) -> None:
     assert view_of(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0])).results == []
 
 
+@pytest.mark.machinery
 @pytest.mark.parametrize(
     "changed", [{"value": 1.0}, {"value": pd.NA}, {"keyed": True}, {"line": 7}, {"resolution": 0.5}, {"marks": ("undersampled",)}, {"log": "b"}]
 )
@@ -96,6 +98,7 @@ def test_only_the_digest_of_a_changed_run_differs(data: Path, changed: dict[str,
     assert {name for name in before if before[name] != after[name]} == {run}
 
 
+@pytest.mark.machinery
 def test_digests_of_runs_are_those_of_a_saved_dataset_and_of_parts_of_any_size(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = load([data])
     before = run_digests(view_of(loaded))

@@ -13,6 +13,8 @@ from tacholog.site.output.page_frame import FRAME_TITLE, PageFrame
 from tacholog.site.output.parts import Part, add_to_part, part_folder, pieces_of, write_parts
 from tacholog.site.sources import Sources
 
+pytestmark = pytest.mark.machinery
+
 PAGE, OTHER = "results/udp", "logs/first"
 TEXT = f'<p><a href="doc:{OTHER}#line-1">the line</a></p>'
 
