@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.browser.measures import SCREEN, Weights, pages_of_kinds, weigh
+from tests.browser.measures import KINDS, SCREEN, Weights, pages_of_kinds, weigh
 from tests.browser.patience import patient
+from tests.depth import tries
 
 # In bytes as they are sent: gzipped.
 MOST_THEME = 130_000
@@ -28,7 +29,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def weights(site: Path, browser: Browser) -> dict[str, Weights]:
     """What a page of each kind loads, by its kind."""
-    return {kind: weigh(site, browser, name) for kind, name in pages_of_kinds(site)}
+    kinds = tries(gate=("home", "compare", "transport (shm)", "log"), nightly=tuple(KINDS))
+    return {kind: weigh(site, browser, name) for kind, name in pages_of_kinds(site) if kind in kinds}
 
 
 def test_a_first_visit_loads_little_and_no_font(weights: dict[str, Weights]) -> None:
@@ -49,7 +51,7 @@ def test_a_page_is_painted_and_loaded_while_the_library_of_figures_is_not_there(
     context = patient(browser.new_context(viewport=SCREEN))
     page = context.new_page()
     held: list[Route] = []
-    page.route("**/plotly.min.js*", held.append)
+    page.route("**/plotly.min.js*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright cannot hold a method of a list
 
     page.goto((site / name).as_uri())
 
