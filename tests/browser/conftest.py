@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from tests.browser.fetch import PLOTLY, fetched
 from tests.browser.patience import PATIENCE_MS, patient
+from tests.left_out import leave_out
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.site.build import build_site
@@ -42,6 +43,14 @@ def add_own_runs(root: Path) -> Path:
     return root
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _offline() -> Iterator[None]:
+    """Take the small Plotly, which most readers get, from where it was fetched: no registry decides what is in the site under test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TACHOLOG_PLOTLY", str(fetched(PLOTLY)))
+        yield
+
+
 @pytest.fixture(scope="session")
 def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The site of the checkout's data and of own runs."""
@@ -54,16 +63,16 @@ def site(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that do not wait for the site, and end with those that take a second or less: then no process is idle for long."""
-    slow = ("test_every_page_opens", "test_each_", "test_what_scripts_make", "test_every_page_passes")
+    slow = ("test_pages_open", "test_each_", "test_what_scripts_make", "test_pages_pass")
     items.sort(key=lambda item: ("site" in getattr(item, "fixturenames", ()), not item.name.startswith(slow)))
 
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """Where pictures of pages go: nowhere, unless TACHOLOG_SCREENSHOTS is set. No test looks at them."""
+    """Where pictures of pages go: nowhere, unless TACHOLOG_SCREENSHOTS names a folder. No test looks at them."""
     if not os.environ.get("TACHOLOG_SCREENSHOTS"):
         return None
-    folder = ROOT / "build" / "screenshots"
+    folder = Path(os.environ["TACHOLOG_SCREENSHOTS"]).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -71,11 +80,11 @@ def screenshots() -> Path | None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all tests."""
-    executable = os.environ.get("TACHOLOG_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("no Chromium found (nox -s browser says how to install it)")
+    executable = os.environ.get("TACHOLOG_CHROMIUM")
+    if not executable:
+        leave_out("TACHOLOG_CHROMIUM names no Chromium (nox -s browser finds one)")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=executable)
+        opened = playwright.chromium.launch(executable_path=executable, timeout=PATIENCE_MS)
         yield opened
         opened.close()
 
@@ -111,4 +120,4 @@ def open_folds(page: Page) -> None:
 def open_everything(page: Page) -> None:
     """Open all that a page folds, and wait until the parts that this loads are there."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(page.locator("details[open]:is([data-part], [aria-busy])")).to_have_count(0)

@@ -12,7 +12,7 @@ import gzip
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -54,21 +54,29 @@ STOPS = """() => {
             return first;
         }).length;
 }"""
-_WHEN = """() => [
-    performance.getEntriesByType('paint').find((entry) => entry.name === 'first-contentful-paint')?.startTime ?? 0,
-    performance.getEntriesByType('resource').find((entry) => entry.name.includes('plotly'))?.startTime ?? null,
-]"""
 
 
-class Measures(NamedTuple):
-    """The measures of one page. Bytes are those of a first visit, by who needs them.
+class Weights(NamedTuple):
+    """The bytes of a first visit to one page, by who needs them.
 
     Attributes:
         own: the page itself, our styles and scripts, and the data that its figures load.
         theme: styles, scripts and fonts of the theme and of Sphinx.
         fonts: how much of ``theme`` are fonts.
         plotly: the library that draws figures one can zoom; 0 where nothing loads it.
-        early: whether Plotly was asked for before the first paint.
+    """
+
+    own: int
+    theme: int
+    fonts: int
+    plotly: int
+
+
+class Measures(NamedTuple):
+    """The measures of one page.
+
+    Attributes:
+        weights: the bytes of a first visit.
         height: in pixels, on a screen of 1280 x 800.
         phone_height: in pixels, on a screen of 375 x 800.
         stops: how often one presses Tab to get through the page.
@@ -78,11 +86,7 @@ class Measures(NamedTuple):
 
     kind: str
     page: str
-    own: int
-    theme: int
-    fonts: int
-    plotly: int
-    early: bool
+    weights: Weights
     height: int
     phone_height: int
     stops: int
@@ -98,37 +102,40 @@ def pages_of_kinds(site: Path) -> Iterator[tuple[str, str]]:
             yield kind, found[-1].relative_to(site).as_posix()
 
 
+def weigh(site: Path, browser: Browser, name: str) -> Weights:
+    """Open a page, scroll through it so that all figures are drawn, and weigh what it loaded."""
+    page, asked = _opened(site, browser, name)
+    _draw_all(page)
+    page.context.close()
+    return _weights(asked)
+
+
 def measure(site: Path, browser: Browser, kind: str, name: str) -> Measures:
     """Open a page, scroll through it so that all figures are drawn, and measure it."""
-    context = patient(browser.new_context(viewport=SCREEN))
-    page, asked = context.new_page(), dict[str, None]()
-    page.on("request", lambda request: asked.setdefault(request.url))
-    page.goto((site / name).as_uri())
-    page.wait_for_load_state("networkidle")
+    page, asked = _opened(site, browser, name)
     nodes, stops, height = (page.evaluate(script) for script in ("document.getElementsByTagName('*').length", STOPS, _HEIGHT))
     _draw_all(page)
-    painted, plotly = page.evaluate(_WHEN)
-    weights = {path: _weight(path) for path in map(_path_of, asked) if path is not None}
-    ours = {path: weight for path, weight in weights.items() if _is_ours(path)}
-    library = {path: weight for path, weight in weights.items() if "plotly" in path.name}
-    fonts = sum(weight for path, weight in weights.items() if path.suffix in (".woff", ".woff2", ".ttf"))
     sheets = len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True)))
     page.set_viewport_size(PHONE)
-    found = Measures(
-        *(kind, name),
-        own=sum(ours.values()),
-        theme=sum(weights.values()) - sum(ours.values()) - sum(library.values()),
-        fonts=fonts,
-        plotly=sum(library.values()),
-        early=plotly is not None and plotly < painted,
-        height=height,
-        phone_height=page.evaluate(_HEIGHT),
-        stops=stops,
-        nodes=nodes,
-        sheets=sheets,
-    )
-    context.close()
+    found = Measures(kind, name, _weights(asked), height, page.evaluate(_HEIGHT), stops, nodes, sheets)
+    page.context.close()
     return found
+
+
+def _opened(site: Path, browser: Browser, name: str) -> tuple[Page, dict[str, None]]:
+    """Open a page; what it asks for is added to the addresses."""
+    page, asked = patient(browser.new_context(viewport=SCREEN)).new_page(), dict[str, None]()
+    page.on("request", lambda request: asked.setdefault(request.url))
+    page.goto((site / name).as_uri())
+    return page, asked
+
+
+def _weights(asked: Iterable[str]) -> Weights:
+    weights = {path: _weight(path) for path in map(_path_of, asked) if path is not None}
+    own = sum(weight for path, weight in weights.items() if _is_ours(path))
+    plotly = sum(weight for path, weight in weights.items() if "plotly" in path.name)
+    fonts = sum(weight for path, weight in weights.items() if path.suffix in (".woff", ".woff2", ".ttf"))
+    return Weights(own, sum(weights.values()) - own - plotly, fonts, plotly)
 
 
 _HEIGHT = "document.documentElement.scrollHeight"
@@ -159,11 +166,11 @@ def _is_ours(path: Path) -> bool:
 
 def table(found: Sequence[Measures]) -> str:
     """Return the measures as a table in Markdown."""
-    heads = ("page", "own kB", "theme kB", "fonts kB", "Plotly kB", "before first paint", "height", "at 375", "stops", "elements", "sheets")
+    heads = ("page", "own kB", "theme kB", "fonts kB", "Plotly kB", "height", "at 375", "stops", "elements", "sheets")
     rows = [
         (
-            *(f"{one.kind}: {one.page}", *(f"{size / 1000:.1f}" for size in (one.own, one.theme, one.fonts, one.plotly))),
-            *("yes" if one.early else "no", one.height, one.phone_height, one.stops, one.nodes, one.sheets),
+            *(f"{one.kind}: {one.page}", *(f"{size / 1000:.1f}" for size in one.weights)),
+            *(one.height, one.phone_height, one.stops, one.nodes, one.sheets),
         )
         for one in found
     ]

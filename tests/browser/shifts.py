@@ -12,3 +12,5 @@ new PerformanceObserver((list) => list.getEntries().filter((entry) => !entry.had
   entry.sources.forEach(({node}) => window.moved.push(`${node?.nodeName}.${node?.className} after ${entry.startTime} ms`));
 })).observe({type: 'layout-shift', buffered: true});
 """
+# The second frame is asked for when the first is drawn.
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"

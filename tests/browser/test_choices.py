@@ -80,6 +80,7 @@ def test_a_baseline_that_is_unticked_is_said_to_be_another_one(opened: Opener) -
         ("size=7", "There is no size of \u201c7 B\u201d here."),
         ("wrong=1", "There is no choice named \u201cwrong\u201d here."),
     ],
+    ids=["base", "base-and-transport", "metric", "host", "version", "size", "name"],
 )
 def test_what_an_address_asks_for_in_vain_is_said(opened: Opener, asked: str, said: str) -> None:
     with opened(f"compare.html?{asked}") as page:

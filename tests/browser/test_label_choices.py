@@ -101,7 +101,7 @@ def test_a_long_name_of_the_site_leaves_the_search_on_the_screen_of_a_phone(labe
     page.goto((labelled / "s/flannel.html").as_uri())
 
     name = page.locator(".bd-header .logo__title").bounding_box()
-    search = page.locator(".navbar-persistent--mobile .search-button__button").bounding_box(timeout=10_000)
+    search = page.locator(".navbar-persistent--mobile .search-button__button").bounding_box()
     assert page.locator(".bd-header .logo__title").inner_text() == NAME
     assert name
     assert search

@@ -1,20 +1,22 @@
-"""What a first visit loads, and how often one presses Tab, stay within limits. Heights limit nothing: build/measures-of-pages.md has them all."""
+"""What a first visit loads stays within limits. ``python tests/browser/measures.py SITE`` prints it all, and what has no limits."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
-from tests.browser.measures import SCREEN, STOPS, Measures, measure, pages_of_kinds, table
+from playwright.sync_api import Browser, Route
+from tests.browser.measures import KINDS, SCREEN, Weights, pages_of_kinds, weigh
 from tests.browser.patience import patient
-from tests.browser.test_pages import page_names
+from tests.depth import tries
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # In bytes as they are sent: gzipped.
 MOST_THEME = 130_000
 MOST_OWN = {"home": 60_000}
-MOST_STOPS = 60
+# Answers once something of the page is painted.
+PAINTED = """() => new Promise((painted) => {
+    new PerformanceObserver(painted).observe({type: 'paint', buffered: true});
+}).then(() => true)"""
 
 pytestmark = [
     pytest.mark.browser,
@@ -25,33 +27,41 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def measured(site: Path, browser: Browser) -> dict[str, Measures]:
-    """The measures of a page of each kind, by its kind."""
-    found = {kind: measure(site, browser, kind, name) for kind, name in pages_of_kinds(site)}
-    kept = ROOT / "build" / "measures-of-pages.md"
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(table(list(found.values())), encoding="utf-8")
-    return found
+def weights(site: Path, browser: Browser) -> dict[str, Weights]:
+    """What a page of each kind loads, by its kind."""
+    kinds = tries(gate=("home", "compare", "transport (shm)", "log"), nightly=tuple(KINDS))
+    return {kind: weigh(site, browser, name) for kind, name in pages_of_kinds(site) if kind in kinds}
 
 
-def test_a_first_visit_loads_little_and_no_font(measured: dict[str, Measures]) -> None:
-    assert {kind for kind, one in measured.items() if one.theme > MOST_THEME} == set()
-    assert {kind for kind, one in measured.items() if one.fonts} == set()
-    assert {kind: measured[kind].own for kind, most in MOST_OWN.items() if measured[kind].own > most} == {}
+def test_a_first_visit_loads_little_and_no_font(weights: dict[str, Weights]) -> None:
+    assert {kind for kind, one in weights.items() if one.theme > MOST_THEME} == set()
+    assert {kind for kind, one in weights.items() if one.fonts} == set()
+    assert {kind: weights[kind].own for kind, most in MOST_OWN.items() if weights[kind].own > most} == {}
 
 
-def test_the_library_of_figures_comes_after_the_first_paint_and_never_on_the_home_page(measured: dict[str, Measures]) -> None:
-    assert measured["home"].plotly == 0
-    assert {kind for kind, one in measured.items() if one.early} == set()
-    assert any(one.plotly for one in measured.values())
+def test_only_pages_with_figures_load_the_library_of_figures_and_the_home_page_does_not(weights: dict[str, Weights]) -> None:
+    loading = {kind for kind, one in weights.items() if one.plotly}
+
+    assert "transport (shm)" in loading
+    assert not loading & {"home", "systems", "quality", "log"}
 
 
-def test_no_page_takes_long_to_get_through_with_the_tab_key(site: Path, browser: Browser) -> None:
-    page = patient(browser.new_context(viewport=SCREEN)).new_page()
-    stops = {}
-    for name in page_names(site, "light"):
-        page.goto((site / name).as_uri())
-        stops[name] = page.evaluate(STOPS)
+@pytest.mark.parametrize("name", ["tacholog-perftest/udp.html", "rti-connext-dds/shmem.html"])
+def test_a_page_is_painted_and_loaded_while_the_library_of_figures_is_not_there(site: Path, browser: Browser, name: str) -> None:
+    context = patient(browser.new_context(viewport=SCREEN))
+    page = context.new_page()
+    held: list[Route] = []
+    page.route("**/plotly.min.js*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright cannot hold a method of a list
 
-    assert {name: count for name, count in stops.items() if count > MOST_STOPS} == {}
-    assert min(stops.values()) > 5
+    page.goto((site / name).as_uri())
+
+    assert page.evaluate(PAINTED)
+    figure = page.locator(".tl-figure").first
+    with page.expect_request("**/plotly.min.js*"):
+        figure.scroll_into_view_if_needed()
+    assert figure.locator(".tl-svg").is_visible()
+    assert not page.locator(".tl-is-live").count()
+    for route in held:
+        route.continue_()
+    figure.locator(".tl-is-live").wait_for()
+    context.close()

@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.nightly  # tests/report walks over the numbers of a smaller site for each change
 def test_each_number_of_the_whole_site_leads_to_a_line_that_says_it_or_names_its_statistic(site: Path) -> None:
     found = walk(site)
 

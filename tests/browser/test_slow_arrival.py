@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser
-from tests.browser.patience import PATIENCE_MS, patient
-from tests.browser.shifts import MOST_SHIFT, SHIFTS
+from tests.browser.conftest import SCREENS
+from tests.browser.patience import PATIENCE_S, patient
+from tests.browser.shifts import DRAWN, MOST_SHIFT, SHIFTS
+from tests.depth import tries
 
 PAGES = (
     *("systems.html", "releases.html", "hosts.html", "tacholog-perftest/udp.html"),
     *("diffs/tacholog-perftest-0.3.0-to-0.4.0.html", "history/latency-mean.html"),
 )
 # Where the first part of a page ends: after so many cells of a head and rows, counted from the first table of the page.
-HEADS = (2, 4, 6)
-ROWS = (1, 2, 4, 8)
-# The second frame is asked for when the first is drawn.
-DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+HEADS = tries(gate=(4,), nightly=(2, 4, 6))
+ROWS = tries(gate=(1, 4), nightly=(1, 2, 4, 8))
 
 pytestmark = [
     pytest.mark.browser,
@@ -66,7 +66,7 @@ class _Handler(SimpleHTTPRequestHandler):
             self.wfile.write(content[:cut])
             if cut < len(content):
                 self.wfile.flush()
-                self.server.rest.wait(PATIENCE_MS / 1000)
+                self.server.rest.wait(PATIENCE_S)
                 self.wfile.write(content[cut:])
 
 
@@ -89,9 +89,13 @@ def cuts(content: bytes) -> list[int]:
     return [table + ends[count] for ends, counts in ((heads, HEADS), (rows, ROWS)) for count in counts if count < len(ends)]
 
 
+@pytest.mark.parametrize("screen", ["light", "phone"])
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_drawn_of_a_page_stays_where_it_is_when_the_rest_arrives(server: TwoParts, browser: Browser, site: Path, name: str) -> None:
-    context = patient(browser.new_context(viewport={"width": 1400, "height": 900}))
+def test_what_is_drawn_of_a_page_stays_where_it_is_when_the_rest_arrives(
+    server: TwoParts, browser: Browser, site: Path, name: str, screen: str
+) -> None:
+    width, height = SCREENS[screen]
+    context = patient(browser.new_context(viewport={"width": width, "height": height}))
     context.add_init_script(SHIFTS)
     complaints = []
     places = cuts((site / name).read_bytes())

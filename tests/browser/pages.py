@@ -1,0 +1,55 @@
+"""Which pages of a site are opened: every page in the nightly, and in the gate a few that show all that the site can show.
+
+The few follow from the site alone, so that a new kind of page is among them without being listed anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.depth import NIGHTLY
+
+_CLASSES = re.compile(r'<[a-z][^>]*?\sclass="([^"]*)"')
+
+
+def every_page(site: Path) -> list[str]:
+    """Return the address of each page in a site."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def pages_for(site: Path, screen: str) -> list[str]:
+    """Return the pages to open on a screen.
+
+    On a phone they are only looked at, so that there are more: every page at the top, and the largest of each folder. Elsewhere axe checks
+    all elements, which takes seconds, and which elements there are shows in their classes.
+    """
+    names = every_page(site)
+    if NIGHTLY:
+        sampled = [name for name in names if name.startswith("logs/") or (screen == "dark" and "/" in name)]
+        kept = {tuple(name.split("/")[: 2 if name.startswith("logs/") else 1]): name for name in sampled}
+        return [name for name in names if name not in sampled or name in kept.values()]
+    return showing_all_classes(site, (*(name for name in names if "/" not in name), *largest_of_folders(site)) if screen == "phone" else ())
+
+
+def largest_of_folders(site: Path) -> list[str]:
+    """Return the largest page of each folder."""
+    names = sorted((name for name in every_page(site) if "/" in name), key=lambda name: ((site / name).stat().st_size, name))
+    return list({name.partition("/")[0]: name for name in names}.values())
+
+
+def showing_all_classes(site: Path, chosen: Iterable[str]) -> list[str]:
+    """Return the pages that were chosen, and as many others as are needed to have every class of element of the site."""
+    shown = {name: _classes(site / name) for name in every_page(site)}
+    found = set(chosen)
+    missing = set[str]().union(*shown.values()).difference(*(shown[name] for name in found))
+    while missing:  # the page that has most of them, the smallest of those that are equal
+        best = max(sorted(shown), key=lambda name: (len(shown[name] & missing), -(site / name).stat().st_size))
+        found.add(best)
+        missing -= shown[best]
+    return sorted(found)
+
+
+def _classes(page: Path) -> frozenset[str]:
+    return frozenset(word for words in _CLASSES.findall(page.read_text(encoding="utf-8")) for word in words.split())
