@@ -51,8 +51,8 @@ def middleware(session: nox.Session) -> None:
     _need_compiler(session)
     _install(session, "package")
     _build(session, "middleware", "perftest")
-    campaign = session.posargs or ["bench/campaigns/middleware.toml"]
-    session.run(_tool("tacholog"), "bench", *campaign, "--output", "build/runs")
+    campaign = session.posargs or ["bench/campaigns/middleware-quick.toml"]
+    session.run(_tool("tacholog"), "bench", *campaign, "--perftest", _perftest("middleware"), "--output", "build/runs")
 
 
 @nox.session(venv_backend="none")
@@ -110,10 +110,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def browser(session: nox.Session) -> None:
-    """Check a page of each kind in Chromium, and with the W3C's checker (TACHOLOG_SCREENSHOTS=1: keep pictures)."""
+    """Check a page of each kind in Chromium, and with the W3C's checker (TACHOLOG_SCREENSHOTS=FOLDER: keep pictures)."""
     _install(session, "package", "browser")
     _fetch(session)
-    _browser(session, "-m", "not nightly", *session.posargs)
+    _browser(session, *(session.posargs or ["tests/browser", "-m", "not nightly"]))
 
 
 @nox.session(venv_backend="none", default=False)
@@ -239,7 +239,7 @@ def _nightly_offline(session: nox.Session) -> None:
 def _nightly_browser(session: nox.Session) -> None:
     """Every page of the whole site, in both themes and on a phone."""
     _fetch(session)
-    _browser(session, env=NIGHTLY)
+    _browser(session, "tests/browser", env=NIGHTLY)
 
 
 def _nightly_fuzz(session: nox.Session) -> None:
@@ -336,7 +336,7 @@ def _fetch(session: nox.Session) -> None:
 def _browser(session: nox.Session, *args: str, env: dict[str, str] | None = None) -> None:
     at_once = f"--numprocesses={os.cpu_count() or 1}"
     named = {"TACHOLOG_CHROMIUM": _chromium(session), "TACHOLOG_FETCHED": str(FETCHED)}
-    _pytest(session, "tests/browser", at_once, "--dist=worksteal", *args, env={**named, **(env or {})})
+    _pytest(session, at_once, "--dist=worksteal", *args, env={**named, **(env or {})})
 
 
 def _chromium(session: nox.Session) -> str:

@@ -45,7 +45,7 @@ settings.load_profile(tries("gate", "nightly"))
 #: Variables that say how to test. All others of Tacholog are the user's, and no test sees them.
 HOW_TO_TEST = {
     *("TACHOLOG_TESTS", "TACHOLOG_RANDOM", "TACHOLOG_NOTHING_LEFT_OUT"),
-    *("TACHOLOG_CHROMIUM", "TACHOLOG_SCREENSHOTS", "TACHOLOG_LATE_MS"),
+    *("TACHOLOG_CHROMIUM", "TACHOLOG_FETCHED", "TACHOLOG_SCREENSHOTS", "TACHOLOG_LATE_MS"),
 }
 _XDG = {"XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
 _NUMBERS = itertools.count()

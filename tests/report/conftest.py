@@ -108,14 +108,6 @@ class Page(HTMLParser):
         self.text += data
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _offline() -> Iterator[None]:
-    """Take Plotly out of the installed package: these tests ask no registry."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TACHOLOG_PLOTLY", "full")
-        yield
-
-
 @pytest.fixture(scope="session")
 def data(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """The data folder."""
