@@ -223,13 +223,7 @@ def test_a_group_of_links_is_one_stop_and_arrow_keys_move_in_it(opened: Opener, 
 
 
 @pytest.mark.parametrize("screen", ["light", "dark"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("index.html", "tacholog-perftest/udp.html", "compare.html", "rti-connext-dds/udpv4_wan.html"),
-        pytest.param("quality.html", marks=pytest.mark.nightly),  # long: it takes as much as the four others
-    ],
-)
+@pytest.mark.parametrize("name", ["index.html", "tacholog-perftest/udp.html", "compare.html", "rti-connext-dds/udpv4_wan.html", "quality.html"])
 def test_a_page_prints(opened: Opener, tmp_path: Path, name: str, screen: str) -> None:
     with opened(name, screen) as page:
         scroll_through(page)
