@@ -14,12 +14,14 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
 #: Folders of the user, of which only the names in them are compared: other programs write deeper, at any time.
 _OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
+#: Beside a cache that a process has open, which may be one of the user's.
+_OPEN = ("-shm", "-wal")
 _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 
 
 def names() -> set[str]:
     """Return the paths of all files of the checkout, and of those in the user's home that a test could make."""
-    found = {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder)}
+    found = {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder) if not entry.name.endswith(_OPEN)}
     return found | {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
 
 
