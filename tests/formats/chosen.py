@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
-
-T = TypeVar("T", Path, tuple[str, Path])
 
 
-def some_of_each(samples: Sequence[T]) -> list[T]:
-    """Return the first sample of each format and every fourth behind it. A sample is a path, or a format and a path."""
-    of_format: dict[Path, list[T]] = {}
-    for sample in samples:
-        path = sample if isinstance(sample, Path) else sample[1]
-        of_format.setdefault(path.parent, []).append(sample)
-    return [sample for found in of_format.values() for sample in found[::4]]
+def some_of_each(samples: Sequence[Path]) -> list[Path]:
+    """Return the first sample of each format and every fourth behind it."""
+    of_format: dict[Path, list[Path]] = {}
+    for path in samples:
+        of_format.setdefault(path.parent, []).append(path)
+    return [path for paths in of_format.values() for path in paths[::4]]

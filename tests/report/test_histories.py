@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.site, pytest.mark.machinery]
 
 @pytest.mark.parametrize("seed", [CHECKED[0], *(pytest.param(seed, marks=pytest.mark.nightly) for seed in CHECKED[1:])])
 def test_a_site_is_the_one_that_is_built_from_nothing_after_each_edit_of_its_history(seed: int, tmp_path: Path) -> None:
-    history = run_history(seed, tries(2, CHECKED_BUILDS), tmp_path / "history")
+    history = run_history(seed, tries(3, CHECKED_BUILDS), tmp_path / "history")
 
     assert history.differences == [], "\n".join(history.events)
     assert history.compared  # Which of the builds give a site depends on the sample logs that there are.
