@@ -1,17 +1,11 @@
 # Middleware that comes as crates, from crates.io, by `cargo`. All that is fetched and built stays below TACHOLOG_CRATES_DIR, which builds may share:
 # it is built once, optimised and without sanitizers, whatever the rest is built with. (What cargo downloads is in its own cache, CARGO_HOME.)
-option(TACHOLOG_CRATES "Adapters whose libraries are crates; cargo fetches and builds them" ON)
-set(TACHOLOG_CRATES_DIR ${PROJECT_BINARY_DIR}/crates CACHE PATH "Where crates are built")
 set(tacholog_least_cargo 1.89)  # iceoryx2 needs it; Debian's is older
 
 # Sets `variable` to what has to be done before cargo can be used here; empty if it can be used.
 function(tacholog_find_cargo variable)
   set(needed "install cargo ${tacholog_least_cargo} or newer (https://rustup.rs)")
   set(${variable} "" PARENT_SCOPE)
-  if(NOT TACHOLOG_CRATES)
-    set(${variable} "configure with -DTACHOLOG_CRATES=ON" PARENT_SCOPE)
-    return()
-  endif()
   find_program(TACHOLOG_CARGO cargo NO_CACHE)
   if(NOT TACHOLOG_CARGO)
     set(${variable} "${needed}" PARENT_SCOPE)

@@ -2,7 +2,14 @@
 # `tacholog_target` names, and a line to the generated registry. A source defines one variable for each entry, named like the entry with `_` for
 # `-`, in namespace tacholog::transports (or ::reporters). There is no list in C++.
 #
-# tacholog_left_out(NAME REMEDY) says what to install for a transport that this build does not have: "install libzmq3-dev".
+# tacholog_left_out(NAME REMEDY) says what to install for a transport that this build does not have: "install libzmq3-dev". With
+# TACHOLOG_REQUIRE_ALL this is an error (not a FATAL_ERROR, so that one attempt names all that is missing).
+# tacholog_switched_off(REMEDY NAME...) is for transports that an option of the build has left out, on purpose.
+if(TACHOLOG_REQUIRE_ALL)
+  set(tacholog_missing SEND_ERROR)
+else()
+  set(tacholog_missing STATUS)
+endif()
 
 function(tacholog_entry name)
   cmake_parse_arguments(ENTRY "" "" "SOURCES;LINK" ${ARGN})
@@ -25,7 +32,15 @@ endfunction()
 
 function(tacholog_left_out name remedy)
   set_property(GLOBAL APPEND PROPERTY TACHOLOG_LEFT_OUT "${name}|${remedy}")
-  message(STATUS "${name} is left out: ${remedy}")
+  message(${tacholog_missing} "${name} is left out: ${remedy}")
+endfunction()
+
+function(tacholog_switched_off remedy)
+  foreach(name IN LISTS ARGN)
+    set_property(GLOBAL APPEND PROPERTY TACHOLOG_LEFT_OUT "${name}|${remedy}")
+  endforeach()
+  list(JOIN ARGN " " shown)
+  message(STATUS "switched off: ${shown} (${remedy})")
 endfunction()
 
 # Writes the source `file` with the registry of `transports` or `reporters`: the names that follow.
@@ -65,7 +80,7 @@ std::span<const @type@* const> all_@registry@() {
   message(STATUS "${registry}: ${shown}")
 endfunction()
 
-# Writes the source `file` with what tacholog_left_out() has named.
+# Writes the source `file` with what tacholog_left_out() and tacholog_switched_off() have named.
 function(tacholog_write_left_out file)
   get_property(entries GLOBAL PROPERTY TACHOLOG_LEFT_OUT)
   set(rows "")
