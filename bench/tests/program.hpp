@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/address.hpp"
+#include "core/control.hpp"
 #include "core/fd.hpp"
 #include "tests/depth.hpp"
 #include "tests/patience.hpp"

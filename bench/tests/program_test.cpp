@@ -182,7 +182,7 @@ TEST(Perftest, TheKernelsCountersWitnessThePath) {
 // The kernel's ru_maxrss is at least what the program had that started it: runs of a campaign seemed to take what
 // Python takes.
 TEST(Perftest, PeakMemoryIsItsOwnAndNotThatOfTheProgramThatStartedIt) {
-    const std::vector<char> large(std::size_t{512} * 1024 * 1024, 1);
+    const std::vector<char> large(std::size_t{128} * 1024 * 1024, 1);
     Program both{"--test latency --transport udp --sizes 64" + briefly};
 
     EXPECT_EQ(both.wait(), 0) << both.err();

@@ -217,7 +217,7 @@ TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
 
 TEST(ScriptedWriter, HoldsNoMessageOfABatchBackUntilTheEnd) {
     Options options;
-    options.test = Test::throughput;
+    options.test = tacholog::Test::throughput;
     options.rate_per_s = rate_per_s;
     options.batch_bytes = 1000 * bytes_each;
     ScriptedSide scripted{options};
