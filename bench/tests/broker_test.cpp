@@ -7,11 +7,10 @@
 namespace tacholog {
 namespace {
 
-std::vector<const Transport*> transports_with_a_broker() {
-    std::vector<const Transport*> found = transports_of_one_host();
-    std::erase_if(found,
-                  [](const Transport* one) { return one->start_companion == nullptr || one->reach != Reach::network; });
-    return found;
+Transports transports_with_a_broker() {
+    return those_that(
+        [](const Transport& one) { return one.start_companion != nullptr && one.reach == Reach::network; },
+        own_in_the_gate(transports_of_one_host()));
 }
 
 class WithABroker : public testing::TestWithParam<const Transport*> {};
@@ -39,16 +38,19 @@ TEST_P(WithABroker, WhatItHasNotPassedOnYetIsNotLost) {
 TEST_P(WithABroker, ThatNeverGoesOnEndsTheRunWhichSaysSo) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);
-        Program perftest{"--test " + test +
-                         " --rate 500 --duration 0.5 --warmup 0.05 --timeout 8 --sizes 64 --transport " +
-                         std::string{GetParam()->name}};
-        ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
-        const pid_t broker = perftest.companion();
-        ASSERT_GT(broker, 0);
-        ::kill(broker, SIGSTOP);
+        const bool was_stopped = within_some_limit([&](const std::string& limit) {
+            Program perftest{"--test " + test + limit + "--rate 500 --duration 0.5 --warmup 0.05 --sizes 64 --transport " +
+                             std::string{GetParam()->name}};
+            if (!perftest.says("\nwarmup")) return false;
+            const pid_t broker = perftest.companion();
+            if (broker == 0) return false;
+            ::kill(broker, SIGSTOP);
 
-        EXPECT_EQ(perftest.wait(), 1) << perftest.out();
-        EXPECT_NE(perftest.err().find(" within the time limit"), std::string::npos) << perftest.err();
+            EXPECT_EQ(perftest.wait(), 1) << perftest.out();
+            EXPECT_NE(perftest.err().find(" within the time limit"), std::string::npos) << perftest.err();
+            return true;
+        });
+        EXPECT_TRUE(was_stopped);
     }
 }
 

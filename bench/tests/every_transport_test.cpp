@@ -48,6 +48,9 @@ protected:
     std::unique_ptr<Publisher> publisher_;
 };
 
+/// What does not depend on how a side waits.
+class EveryTransportOnce : public EveryTransport {};
+
 // The log states it, and comparisons rest on it: which facts of a machine a figure depends on.
 TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     for (const Transport* transport : all_transports()) {
@@ -60,7 +63,7 @@ TEST(Transports, ReachNoFurtherThanTheirSidesAreApart) {
     }
 }
 
-TEST_P(EveryTransport, DeliversEverySizeIntactAndInOrder) {
+TEST_P(EveryTransportOnce, DeliversEverySizeIntactAndInOrder) {
     for (const std::size_t bytes : {16, 17, 56, 57, 64, 1000, 65483, 65484, 65536, 130967, 1048576, 4194304}) {
         if (!carries(transport(), bytes)) break;
         join(bytes);
@@ -68,7 +71,7 @@ TEST_P(EveryTransport, DeliversEverySizeIntactAndInOrder) {
     }
 }
 
-TEST_P(EveryTransport, CarriesSmallerMessagesThanTheLargest) {
+TEST_P(EveryTransportOnce, CarriesSmallerMessagesThanTheLargest) {
     const std::size_t largest = carries(transport(), 200'000) ? 200'000 : transport().most_bytes;
     join(largest);
     for (const std::size_t bytes : {largest, std::size_t{16}, std::size_t{70'000}, std::size_t{64}}) {
@@ -151,35 +154,13 @@ TEST_P(EveryTransport, PatienceOfLessThanAMicrosecondEnds) {
     expect(64, 1);
 }
 
-TEST_P(EveryTransport, ALoanThatIsNotPublishedIsNotSent) {
+TEST_P(EveryTransportOnce, ALoanThatIsNotPublishedIsNotSent) {
     join(64);
     {
         auto loan = publisher_->loan(64);
         ASSERT_TRUE(loan);
         write_message(loan->bytes(), 1, verified);
     }
-    send(64, 2);
-    expect(64, 2);
-}
-
-TEST_P(EveryTransport, ALoanAboveTheTopicsLargestIsRefused) {
-    join(64);
-
-    EXPECT_FALSE(publisher_->loan(65));
-}
-
-TEST_P(EveryTransport, AMessageTooShortForItsNumberIsAnError) {
-    join(64);
-    {
-        auto loan = publisher_->loan(message_header_bytes - 1);
-        ASSERT_TRUE(loan);
-        const auto sent = loan->publish(plenty);
-        ASSERT_TRUE(sent && *sent);
-    }
-    const auto sample = subscriber_->take(plenty);
-
-    ASSERT_FALSE(sample);
-    EXPECT_NE(sample.error().text.find("15 bytes"), std::string::npos) << sample.error().text;
     send(64, 2);
     expect(64, 2);
 }
@@ -243,16 +224,45 @@ TEST_P(EveryTransport, AFullTransportSaysSoAndLosesNothing) {
     expect_full_without_loss(*publisher_, *subscriber_, 4096);
 }
 
-TEST_P(EveryTransport, AnEndpointThatIsNobodysIsAnError) {
+TEST_P(EveryTransportOnce, AnEndpointThatIsNobodysIsAnError) {
     const Topic topic = topic_for(transport(), "test-nobody", 64);
 
     EXPECT_FALSE(transport().advertise(topic, "nobody-listens-here"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport,
-                         testing::Combine(testing::ValuesIn(transports_with_settings()),
-                                          testing::Values(Waiting::busy_poll, Waiting::block,
-                                                          Waiting::spin_then_block)),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransport, testing::ValuesIn(in_ways(transports_with_settings(), every_way)),
+                         transport_and_waiting_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportOnce,
+                         testing::ValuesIn(in_ways(transports_with_settings(), {Waiting::block})),
+                         transport_and_waiting_name);
+
+/// What all transports have from their common base: shown over one.
+class AnyTransport : public EveryTransport {};
+
+TEST_P(AnyTransport, RefusesALoanAboveTheTopicsLargest) {
+    join(64);
+
+    EXPECT_FALSE(publisher_->loan(65));
+}
+
+TEST_P(AnyTransport, SaysThatAMessageIsTooShortForItsNumber) {
+    join(64);
+    {
+        auto loan = publisher_->loan(message_header_bytes - 1);
+        ASSERT_TRUE(loan);
+        const auto sent = loan->publish(plenty);
+        ASSERT_TRUE(sent && *sent);
+    }
+    const auto sample = subscriber_->take(plenty);
+
+    ASSERT_FALSE(sample);
+    EXPECT_NE(sample.error().text.find("15 bytes"), std::string::npos) << sample.error().text;
+    send(64, 2);
+    expect(64, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Representatives, AnyTransport,
+                         testing::ValuesIn(in_ways(representatives(), {Waiting::busy_poll})),
                          transport_and_waiting_name);
 
 }  // namespace

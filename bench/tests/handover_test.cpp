@@ -94,22 +94,12 @@ TEST(IntervalPlan, MakesIntervalsLongerWhereTooManyWouldBeKept) {
     EXPECT_EQ(plan_intervals(1, INT64_MAX / 2, false, 256).records, 256U + 2U);
 }
 
-/// The sum of a key over all lines of a kind.
-std::uint64_t sum_of(const std::string& log, const std::string& kind, const std::string& key) {
-    std::istringstream lines{log};
-    std::uint64_t sum = 0;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with(kind + " ")) sum += number(line, kind, key);
-    }
-    return sum;
-}
-
 class EveryLatencyTest : public testing::TestWithParam<const char*> {};
 
 // Every sample is in one interval, and so no edge between two of them keeps or loses any, however long they are.
 TEST_P(EveryLatencyTest, HasEachSampleInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
-        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
+        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.2 --interval-length " +
                      seconds + " " + GetParam()};
         ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
         const std::string log = both.out();
@@ -127,7 +117,7 @@ class EveryCountingTest : public testing::TestWithParam<const char*> {};
 // So is every message, and every one that was lost: also those behind the last whole interval.
 TEST_P(EveryCountingTest, HasEachMessageInOneInterval) {
     for (const std::string seconds : {"0.01", "0.1", "10"}) {
-        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.5 --interval-length " +
+        Program both{"--transport mock --set faults=lose=50 --sizes 64 --warmup 0 --duration 0.2 --interval-length " +
                      seconds + " " + GetParam()};
         ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
         const std::string log = both.out();
@@ -239,7 +229,7 @@ TEST(Reporting, KeepsIntervalsWhereNoCpuIsFreeAndSaysSo) {
 
 TEST(Reporting, ShowsTheLastWholePhaseOfARunThatIsKilled) {
     const OneCpu cpu;
-    Program both{"--test latency --transport shm --sizes 64,128 --warmup 0 --duration 2 --interval-length 0.5"};
+    Program both{"--test latency --transport shm --sizes 64,128 --warmup 0 --duration 1 --interval-length 0.25"};
     ASSERT_TRUE(both.says("\nwarmup payload_bytes=128")) << both.err() << both.out();
     ::kill(both.pid(), SIGKILL);
     both.wait();

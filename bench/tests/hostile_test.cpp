@@ -190,7 +190,7 @@ protected:
 };
 
 TEST_P(LocalNeighbours, OfAnotherUserAreTurnedAwayEvenIfTheyKnewTheToken) {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    if (::geteuid() != 0) LEAVE_OUT << "needs root, to become another user";
     Neighbour stranger{Neighbour::User::nobody, [this] {
                            if (!is_seen(plate_.name)) return false;
                            const auto socket = connect_locally(plate_.name);
@@ -223,7 +223,7 @@ TEST_P(LocalNeighbours, WithoutTheTokenAreTurnedAwayOrWaitOutside) {
 }
 
 TEST_P(LocalNeighbours, OfAnotherUserWhoListenAreHandedNothing) {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    if (::geteuid() != 0) LEAVE_OUT << "needs root, to become another user";
     const std::string name = topic_.name + "-taken";
     Neighbour stranger{Neighbour::User::nobody, [&] {
                            const auto listener = listen_locally(name);
@@ -303,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, HostileBytes, testing::Values("tcp", "udp", "udp
 
 // ---- a peer that speaks our control protocol and means harm ----
 
-const std::string common = "--test throughput --transport shm --sizes 64 --timeout 20 --duration 1 --warmup 0";
+const std::string common = "--test throughput --transport shm --sizes 64 --duration 0.05 --warmup 0";
 
 /// A publisher that shakes hands as it should, and then says this.
 std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement = {FrameKind::affinity, {0, 0}},
@@ -320,7 +320,7 @@ std::string answer_of_subscriber_to(const Frame& frame, const Frame& placement =
     EXPECT_TRUE(control->send(placement));
     EXPECT_TRUE(control->send(run));
     EXPECT_TRUE(control->send(frame));
-    EXPECT_EQ(subscriber.wait(plenty), 1) << subscriber.err();
+    EXPECT_EQ(subscriber.wait(), 1) << subscriber.err();
     return subscriber.err();
 }
 
@@ -382,7 +382,7 @@ protected:
             EXPECT_EQ(::listen(target.get(), 4), 0);
         }
         const std::string line = "--test throughput --transport " + std::string{GetParam()} +
-                                 " --sizes 64 --duration 0.3 --warmup 0.1 --timeout 30";
+                                 " --sizes 64" + briefly;
         const int port = free_port();
         Program publisher{line + more + " --role pub --port " + std::to_string(port)};
         const auto stop = Stop::watch();
@@ -396,9 +396,11 @@ protected:
         EXPECT_TRUE(control->send({FrameKind::open, {64}, IpEndpoint{local_address(target), 77}.text()}));
         EXPECT_TRUE(control->send({FrameKind::ready}));
         EXPECT_TRUE(control->send({FrameKind::facts}));
-        const bool sent = readable(target, Deadline{more.empty() ? Patience{1000} : plenty});
-        control = Error{"gone"};
-        EXPECT_EQ(publisher.wait(plenty), 1);
+        const bool allowed = !more.empty();
+        bool sent = allowed && readable(target, Deadline{plenty});
+        if (allowed) control = Error{"gone"};
+        EXPECT_EQ(publisher.wait(), 1);
+        if (!allowed) sent = readable(target, Deadline{Patience{0}});  // all that it sent has come
         complaint = publisher.err();
         return sent;
     }
@@ -440,9 +442,9 @@ TEST(EndpointAt, EveryTransportWhoseEndpointsNameAHostSaysWhetherItIsThePeers) {
 }
 
 /// Connects to a publisher that has just been started, and sends this.
-Fd stranger_at(int port, const std::string& bytes) {
+Fd stranger_at(int port, const std::string& bytes, Patience patience = plenty) {
     const auto where = parse_address("127.0.0.1", port);
-    for (const Deadline deadline{plenty}; !deadline.passed(); Program::pause()) {
+    for (const Deadline deadline{patience}; !deadline.passed(); Program::pause()) {
         Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
         if (::connect(socket.get(), where->get(), where->length()) != 0) continue;
         ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -461,8 +463,8 @@ TEST(ControlPort, LetsStrangersGoWithANoteAndTheTrueSubscriberIn) {
     }
     Program subscriber{common + " --role sub --port " + port};
 
-    EXPECT_EQ(subscriber.wait(plenty), 0) << subscriber.err();
-    EXPECT_EQ(publisher.wait(plenty), 0) << publisher.err();
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err();
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
     EXPECT_NE(publisher.out().find("note text=\"control port: 3 connections were no subscriber's, and were let go"),
               std::string::npos)
         << publisher.out();
@@ -496,8 +498,8 @@ TEST(ControlPort, HearsStrangersBesideEachOtherAndNoneOfThemEndsTheRun) {
     for (const Fd& stranger : strangers) ASSERT_TRUE(stranger);
     Program subscriber{common + " --role sub --port " + port};
 
-    EXPECT_EQ(subscriber.wait(plenty), 0) << subscriber.err();
-    EXPECT_EQ(publisher.wait(plenty), 0) << publisher.err();
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err();
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
     EXPECT_NE(publisher.out().find("note text=\"control port: 11 connections were no subscriber's"), std::string::npos)
         << publisher.out();
 }
@@ -509,8 +511,8 @@ TEST(ControlPort, LetsTheOldestGoWhereMoreAreSilentThanItHears) {
     for (int count = 0; count < 200; ++count) silent.push_back(stranger_at(std::stoi(port), ""));
     Program subscriber{common + " --role sub --port " + port};
 
-    EXPECT_EQ(subscriber.wait(plenty), 0) << subscriber.err();
-    EXPECT_EQ(publisher.wait(plenty), 0) << publisher.err();
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err();
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
     EXPECT_NE(publisher.out().find("control port: 200 connections"), std::string::npos) << publisher.out();
 }
 
@@ -532,13 +534,19 @@ TEST(ControlPort, OfARunThatStartsItsOwnSubscribersHearsNobodyElse) {
 }
 
 TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {
-    const std::string port = std::to_string(free_port());
-    Program publisher{"--test latency --transport shm --timeout 0.5 --role pub --port " + port};
-    EXPECT_TRUE(stranger_at(std::stoi(port), "hello?"));
-
-    EXPECT_EQ(publisher.wait(plenty), 1);
-    EXPECT_NE(publisher.err().find("no subscriber has connected"), std::string::npos) << publisher.err();
-    EXPECT_NE(publisher.out().find("note text=\"control port: 1 connection was no subscriber's"), std::string::npos);
+    const bool one_came = within_some_limit([](const std::string& limit) {
+        const int port = free_port();
+        Program publisher{"--test latency --transport shm --role pub --port " + std::to_string(port) + limit};
+        while (!stranger_at(port, "hello?", Patience{10})) {
+            if (publisher.has_ended()) return false;
+        }
+        EXPECT_EQ(publisher.wait(), 1);
+        EXPECT_NE(publisher.err().find("no subscriber has connected"), std::string::npos) << publisher.err();
+        EXPECT_NE(publisher.err().find("; 1 connection was no subscriber's"), std::string::npos) << publisher.err();
+        EXPECT_NE(publisher.out().find("note text=\"control port: 1 connection was no subscriber's"), std::string::npos);
+        return true;
+    });
+    EXPECT_TRUE(one_came);
 }
 
 TEST(ControlPort, ListensOnLoopbackUnlessToldOtherwise) {

@@ -1,4 +1,5 @@
-// The rig's figures against what the mock transport was told to do.
+// The rig's figures against what the mock transport was told to do. Suites that count are in the gate; those of the
+// suite Mock compare figures with a clock, and run at night alone (scripted_clock_test.cpp has their logic).
 #include <sched.h>
 
 #include <algorithm>
@@ -29,7 +30,7 @@ std::uint64_t every(std::uint64_t n, const std::string& log) {
     return (before + number(log, "throughput", "sent")) / n - before / n;
 }
 
-constexpr const char* stream = "--test throughput --rate 5000 --duration 0.4 --warmup 0.1 --verify ";
+constexpr const char* stream = "--test throughput --rate 5000 --duration 0.1 --warmup 0.02 --verify ";
 
 struct RoundTrip {
     double min_ns = 1e18;
@@ -61,7 +62,7 @@ TEST(Mock, AHoldIsFoundInTheSmallestRoundTrip) {
     }
 }
 
-TEST(Mock, NothingIsWrongWithoutFaults) {
+TEST(MockCounts, NothingIsWrongWithoutFaults) {
     const auto log = run_mock(stream);
 
     for (const char* key : {"lost", "duplicated", "reordered", "corrupted"}) {
@@ -70,7 +71,7 @@ TEST(Mock, NothingIsWrongWithoutFaults) {
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
 }
 
-TEST(Mock, EveryLostMessageIsCounted) {
+TEST(MockCounts, EveryLostMessageIsCounted) {
     const auto log = run_mock(stream + std::string{"--set faults=lose=10"});
 
     EXPECT_EQ(number(log, "throughput", "lost"), every(10, log)) << log;
@@ -78,20 +79,20 @@ TEST(Mock, EveryLostMessageIsCounted) {
     EXPECT_EQ(number(log, "throughput", "duplicated"), 0U);
 }
 
-TEST(Mock, EveryDoubledMessageIsCountedOnce) {
+TEST(MockCounts, EveryDoubledMessageIsCountedOnce) {
     const auto log = run_mock(stream + std::string{"--set faults=duplicate=7"});
 
     EXPECT_EQ(number(log, "throughput", "duplicated"), every(7, log)) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
 }
 
-TEST(Mock, EveryChangedMessageIsCounted) {
+TEST(MockCounts, EveryChangedMessageIsCounted) {
     const auto log = run_mock(stream + std::string{"--set faults=corrupt=9"});
 
     EXPECT_EQ(number(log, "throughput", "corrupted"), every(9, log)) << log;
 }
 
-TEST(Mock, EveryOvertakenMessageIsCounted) {
+TEST(MockCounts, EveryOvertakenMessageIsCounted) {
     const auto log = run_mock(stream + std::string{"--set faults=reorder=5"});
 
     // The last one may wait for ever for a message that overtakes it; that one is lost, then.
@@ -101,7 +102,7 @@ TEST(Mock, EveryOvertakenMessageIsCounted) {
     EXPECT_EQ(number(log, "throughput", "duplicated"), 0U);
 }
 
-TEST(Mock, AnswersThatAreLostAreNoSamples) {
+TEST(MockCounts, AnswersThatAreLostAreNoSamples) {
     const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=lose=100");
 
     const auto samples = number(log, "latency", "samples");
@@ -158,7 +159,7 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
     EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // of 500, one is not held up by the host
 }
 
-TEST(Mock, OneWayLatencyCountsWhatGoesWrong) {
+TEST(MockCounts, OneWayLatencyCountsWhatGoesWrong) {
     const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
     const auto lost = run_mock(options + "lose=10");
     const auto doubled = run_mock(options + "duplicate=10");
@@ -169,7 +170,7 @@ TEST(Mock, OneWayLatencyCountsWhatGoesWrong) {
     EXPECT_EQ(number(doubled, "latency", "samples"), number(doubled, "sending", "sent"));
 }
 
-TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
+TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
     // Some 1005 messages: were the last one doubled, its double could come when nobody listens any more.
     const std::string options = "--test latency --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
     const auto lost = run_mock(options + "lose=10");
@@ -184,7 +185,7 @@ TEST(Mock, AnOpenLoopCountsWhatGoesWrong) {
 }
 
 // Without an answer to it, a second copy on the way to the subscriber would never have been.
-TEST(Mock, AClosedLoopCountsSecondCopies) {
+TEST(MockCounts, AClosedLoopCountsSecondCopies) {
     for (const std::string keys : {"", " --instances 7"}) {
         const auto log = run_mock("--test latency --warmup 0 --duration 0.2 --set faults=duplicate=10" + keys);
         const std::uint64_t doubled = number(log, "latency", "samples") / 10;
@@ -262,7 +263,6 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
         const auto lost = number(log, "latency", "lost");
         const auto changed = (number(log, "latency", "samples") + unreadable + lost) / 2;
         EXPECT_EQ(corrupted, known_of(changed, GetParam())) << log;
-        if (changed < size) GTEST_SKIP() << "overloaded host: not every byte had its turn";
         EXPECT_EQ(lost, 0U) << log;
         EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
     }
@@ -288,17 +288,18 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
     const auto log = run_mock(std::string{"--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 "
                                           "--set faults=corrupt-answer=9:each"} +
                               GetParam());
-    if (number(log, "latency", "lost") != 0 && log.find("generator limited") != std::string::npos)
-        GTEST_SKIP() << "overloaded host: an answer came after the publisher had stopped to wait for it";
 
+    // An answer may come when the publisher has stopped to wait for it: on a busy machine it is lost.
     const auto probes = (number(log, "throughput", "sent") + 1) / 2;
-    EXPECT_EQ(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
-    EXPECT_EQ(number(log, "latency", "samples"), probes - unreadable_of(probes / 9, GetParam())) << log;
-    EXPECT_EQ(number(log, "latency", "lost"), 0U) << log;
+    const auto lost = number(log, "latency", "lost");
+    EXPECT_LE(number(log, "latency", "corrupted"), known_of(probes / 9, GetParam())) << log;
+    EXPECT_GE(number(log, "latency", "corrupted") + lost, known_of(probes / 9, GetParam())) << log;
+    EXPECT_LE(number(log, "latency", "samples"), probes - unreadable_of(probes / 9, GetParam())) << log;
+    EXPECT_GE(number(log, "latency", "samples") + lost, probes - unreadable_of(probes / 9, GetParam())) << log;
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-TEST(Mock, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
+TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
     const auto log =
         run_mock("--test latency --basis one-way --rate 4000 --warmup 0 --duration 0.4 --set faults=corrupt=9:each");
 
@@ -309,7 +310,7 @@ TEST(Mock, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
 }
 
-TEST(Mock, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
+TEST(MockCounts, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
     // The one flipped bit that made 16,777,216 lost messages of one, and half the rate.
     const auto log = run_mock("--test throughput --rate 5000 --warmup 0 --duration 0.3 --set faults=corrupt=1000:3:1");
 
@@ -318,7 +319,7 @@ TEST(Mock, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent")) << log;
 }
 
-TEST(Mock, AFaultThatItCannotDoIsRefused) {
+TEST(MockCounts, AFaultThatItCannotDoIsRefused) {
     for (const char* list : {"hold", "hold=fast", "hold=-1ms", "stall=1s", "stall=1s/100ms", "lose=0", "explode=1",
                              "corrupt=0", "corrupt=9:", "corrupt=9:1:0", "corrupt=9:1:256", "corrupt=9:1:1:1",
                              "corrupt=9:some", "corrupt-answer=x", ""}) {
@@ -330,7 +331,7 @@ TEST(Mock, AFaultThatItCannotDoIsRefused) {
               "perftest: --set faults=corrupt=9:32: a message of 32 bytes has no byte 32 (the first is 0)\n");
 }
 
-TEST(Mock, AStallIsInTheMiddleOfItsPeriod) {
+TEST(MockCounts, AStallIsInTheMiddleOfItsPeriod) {
     constexpr Stall stall{100, 1000};
 
     EXPECT_FALSE(stall.covers(449));
@@ -373,7 +374,7 @@ TEST(Mock, TheLimitForAnAnswerIsAnOption) {
     EXPECT_GE(number(log, "latency", "min_ns"), 250'000'000U) << log;
 }
 
-TEST(Mock, WhatNeverComesIsLostHoweverShortTheLimit) {
+TEST(MockCounts, WhatNeverComesIsLostHoweverShortTheLimit) {
     const auto log = run_mock("--test latency --duration 0.3 --warmup 0 --answer-limit 0.001 --set faults=lose=2");
 
     const auto samples = number(log, "latency", "samples");
@@ -382,7 +383,7 @@ TEST(Mock, WhatNeverComesIsLostHoweverShortTheLimit) {
     EXPECT_EQ(number(log, "latency", "duplicated"), 0U) << log;
 }
 
-TEST(Mock, ATransportThatLosesNothingHasNoLimitForAnswers) {
+TEST(MockCounts, ATransportThatLosesNothingHasNoLimitForAnswers) {
     Program perftest{"--test latency --transport shm --sizes 64 --duration 0.05 --warmup 0"};
     ASSERT_EQ(perftest.wait(), 0) << perftest.err();
 
@@ -392,7 +393,7 @@ TEST(Mock, ATransportThatLosesNothingHasNoLimitForAnswers) {
 
 // A message that the next one overtakes comes when the publisher has given it up. It was lost before: the subscriber
 // did not answer it, though it answered what its own answers were late for.
-TEST(Mock, AMessageThatIsOvertakenIsLateAndNotLost) {
+TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
     const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 0.02 --set faults=reorder=5");
 
     const auto samples = number(log, "latency", "samples");

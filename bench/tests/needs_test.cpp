@@ -6,7 +6,7 @@
 namespace tacholog {
 namespace {
 
-const std::string brief = " --sizes 64,1KiB,64KiB --duration 0.1 --warmup 0 --timeout 30 ";
+const std::string brief = " --sizes 64,1KiB,64KiB --duration 0.05 --warmup 0 ";
 
 /// Runs the program with needy transports.
 class Needy : public testing::Test {
@@ -121,7 +121,7 @@ TEST_F(Needy, SoAreBothSidesStartedOneByOne) {
 }
 
 TEST_F(Needy, AProcessThatDiesOverASizeEndsTheRunWithItsReason) {
-    auto both = run("--test latency --transport needy-once --sizes 64,666 --duration 0.1 --warmup 0 --timeout 30");
+    auto both = run("--test latency --transport needy-once --sizes 64,666 --duration 0.05 --warmup 0");
 
     EXPECT_EQ(both.wait(), 1);
     EXPECT_NE(both.err().find("process was killed by signal 6"), std::string::npos) << both.err();

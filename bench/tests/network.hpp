@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/fd.hpp"
+#include "tests/depth.hpp"
 
 namespace tacholog {
 

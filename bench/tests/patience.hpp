@@ -5,7 +5,8 @@
 
 namespace tacholog {
 
-/// So long that a busy machine under a sanitizer is forgiven: only a test that fails waits it out.
-inline constexpr Patience plenty{60000};
+/// So long that a busy machine under a sanitizer is forgiven: a guard against hanging, which only a test that fails
+/// waits out.
+inline constexpr Patience plenty{300'000};
 
 }  // namespace tacholog

@@ -12,12 +12,6 @@
 namespace tacholog {
 namespace {
 
-std::uint64_t number(const std::string& log, const std::string& kind, const std::string& key) {
-    const std::string text = value(log, kind, key);
-    EXPECT_NE(text, "") << kind << ' ' << key << " is missing in\n" << log;
-    return text.empty() ? 0 : std::stoull(text);
-}
-
 /// The probes of the first size that were answered or not. On a busy machine none may have been due.
 std::uint64_t probes(const std::string& log) {
     if (log.find("too few messages for one") != std::string::npos) return 0;
@@ -27,11 +21,14 @@ std::uint64_t probes(const std::string& log) {
 class EveryTransportProbed : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
 protected:
     static std::string stream() {
-        return "--test throughput --duration 0.1 --warmup 0.02 --timeout 30 --transport " +
+        return "--test throughput" + briefly + "--transport " +
                std::string{std::get<0>(GetParam())->name} + " --wait " + std::string{to_text(std::get<1>(GetParam()))} +
                " ";
     }
 };
+
+/// What the rig does, whatever carries its messages.
+class RepresentativeProbed : public EveryTransportProbed {};
 
 // The hardest case for two sides that each may wait for the other's room.
 TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
@@ -49,7 +46,7 @@ TEST_P(EveryTransportProbed, AnswersEveryMessageIfItIsToldTo) {
     }
 }
 
-TEST_P(EveryTransportProbed, AnswersWhatIsSentAtARate) {
+TEST_P(RepresentativeProbed, AnswersWhatIsSentAtARate) {
     Program both{stream() + "--probe-every 7 --sizes 64 --rate 1000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
     const std::string log = both.out();
@@ -61,7 +58,7 @@ TEST_P(EveryTransportProbed, AnswersWhatIsSentAtARate) {
 }
 
 // Six is a multiple of three: without moving on, the same instance would be probed each time.
-TEST_P(EveryTransportProbed, AnswersForEveryInstanceInTurn) {
+TEST_P(RepresentativeProbed, AnswersForEveryInstanceInTurn) {
     Program both{stream() + "--probe-every 6 --instances 3 --sizes 64 --rate 2000"};
     ASSERT_EQ(both.wait(), 0) << both.err() << both.out();
     const std::string log = both.out();
@@ -79,10 +76,12 @@ TEST_P(EveryTransportProbed, AnswersForEveryInstanceInTurn) {
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
 }
 
+const Ways polling_and_asleep{Waiting::busy_poll, Waiting::block};
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportProbed,
-                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
-                                          testing::Values(Waiting::busy_poll, Waiting::block)),
+                         testing::ValuesIn(in_ways(transports_of_one_host(), polling_and_asleep)),
                          transport_and_waiting_name);
+INSTANTIATE_TEST_SUITE_P(Representatives, RepresentativeProbed,
+                         testing::ValuesIn(in_ways(representatives(), polling_and_asleep)), transport_and_waiting_name);
 
 class PlanOfProbes : public testing::TestWithParam<std::pair<std::uint64_t, std::uint64_t>> {};
 
@@ -113,9 +112,8 @@ INSTANTIATE_TEST_SUITE_P(Keyed, PlanOfProbes,
 
 TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
     const std::string stream =
-        "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 --duration "
-        "0.4 "
-        "--warmup 0.1 ";
+        "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 "
+        "--duration 0.1 --warmup 0.02 ";
     Program apart{stream + "--instances 4"};
     Program alone{stream + "--instances 1"};
     ASSERT_EQ(apart.wait() + alone.wait(), 0) << apart.err() << alone.err();
@@ -162,7 +160,7 @@ TEST(Probes, ThatAreNotDueAreNoResult) {
 TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     for (const std::string transport : {"shm", "tcp"}) {
         Program both{
-            "--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --timeout 30 --transport " +
+            "--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --transport " +
             transport};
         ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
         const pid_t child = both.child();

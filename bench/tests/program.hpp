@@ -10,21 +10,34 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/control.hpp"
+#include "core/fd.hpp"
+#include "tests/depth.hpp"
 #include "tests/patience.hpp"
 
 namespace tacholog {
 
+/// How long a run lasts whose length no test asks about.
+inline const std::string briefly = tries(" --duration 0.05 --warmup 0.01 ", " --duration 0.3 --warmup 0.05 ");
+/// One that only ends because something happens.
+inline const std::string endlessly = " --duration 600 --warmup 0.01 ";
+
 class Program {
 public:
-    explicit Program(const std::string& line, const char* program = PERFTEST) {
+    explicit Program(const std::string& line, const char* program = PERFTEST,
+                     const std::function<bool()>& before = nullptr) {
         folder_ = std::filesystem::temp_directory_path() / "perftest-test-XXXXXX";  // as TMPDIR says
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr) << folder_;
-        std::istringstream words{line};
+        line_ = line;
+        // A run's own limit is long, too, where no test is about it: a busy machine must not reach it.
+        if (line.find("--test ") != line.npos && line.find("--timeout ") == line.npos) line_ += " --timeout 120";
+        std::istringstream words{line_};
         std::vector<std::string> arguments{program};
         for (std::string word; words >> word;) arguments.push_back(word);
         std::vector<char*> pointers;
@@ -34,6 +47,7 @@ public:
         if (pid_ == 0) {
             redirect("out", STDOUT_FILENO);
             redirect("err", STDERR_FILENO);
+            if (before && !before()) ::_exit(126);
             ::execv(program, pointers.data());
             ::_exit(127);
         }
@@ -52,12 +66,15 @@ public:
     std::string out() const { return text("out"); }
     std::string err() const { return text("err"); }
 
-    /// The exit status; -1 if it did not end in time, 128 + signal if it was killed.
-    int wait(Patience patience = plenty) {
-        const Deadline deadline{patience};
+    /// The exit status; 128 + signal if it was killed.
+    int wait() {
+        const Deadline deadline{plenty};
         int status = 0;
         while (::waitpid(pid_, &status, WNOHANG) == 0) {
-            if (deadline.passed()) return -1;
+            if (deadline.passed()) {
+                ADD_FAILURE() << "waited " << plenty.count() / 1000 << " s for the end of: perftest " << line_;
+                return -1;
+            }
             pause();
         }
         pid_ = -1;
@@ -67,7 +84,10 @@ public:
     /// Waits until the log says this. False if it has ended without saying so.
     bool says(const std::string& wanted) const {
         const Deadline deadline{plenty};
-        for (bool over = false; out().find(wanted) == std::string::npos; over = ended()) {
+        for (bool over = false; out().find(wanted) == std::string::npos; over = has_ended()) {
+            if (deadline.passed())
+                ADD_FAILURE() << "waited " << plenty.count() / 1000 << " s for '" << wanted << "' in: perftest "
+                              << line_;
             if (over || deadline.passed()) return false;
             pause();
         }
@@ -106,12 +126,13 @@ public:
         ::nanosleep(&time, nullptr);
     }
 
-private:
     /// It can still be waited for.
-    bool ended() const {
+    bool has_ended() const {
         siginfo_t who{};
         return ::waitid(P_PID, static_cast<id_t>(pid_), &who, WEXITED | WNOHANG | WNOWAIT) != 0 || who.si_pid != 0;
     }
+
+private:
 
     static std::string program_of(pid_t pid) {
         std::error_code ignored;
@@ -132,15 +153,37 @@ private:
     }
 
     pid_t pid_ = -1;
+    std::string line_;
     std::string folder_;
 };
 
-/// A port for the publisher of two programs that meet. Not one that the system gave and took back: it may give it to a
-/// test beside this one, so these lie below those that it gives, for each test some of its own.
+/// A port for the publisher of two programs that meet. The system gave it to a socket of this process, which keeps it:
+/// nobody else on this machine gets it, but who asks for it with SO_REUSEADDR, as a publisher does, may listen there.
 inline int free_port() {
-    static int next = 10'000 + ::getpid() % 1000 * 20;
-    while (!Listener::open("127.0.0.1", next)) ++next;
-    return next++;
+    static std::vector<Fd> kept;
+    const int yes = 1;
+    const auto anywhere = parse_address("127.0.0.1", 0);
+    kept.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::setsockopt(kept.back().get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+    EXPECT_EQ(::bind(kept.back().get(), anywhere->get(), anywhere->length()), 0);
+    return local_address(kept.back()).port();
+}
+
+/// An address of this host that is this process' alone: for tests of a port that is the same everywhere.
+inline std::string own_loopback_address(unsigned which) {
+    const auto pid = static_cast<unsigned>(::getpid());  // below 2^22
+    return "127." + std::to_string(128 + which % 2 * 64 + (pid >> 16 & 63)) + "." + std::to_string(pid >> 8 & 255) +
+           "." + std::to_string(pid & 255);
+}
+
+/// For what a run does when its time limit is over: `attempt` is given a limit, and returns false where a busy machine
+/// reached it before the test had done its part. It is then given a longer one.
+template <typename Attempt>
+bool within_some_limit(Attempt&& attempt) {
+    for (const std::string limit : {" --timeout 0.5 ", " --timeout 2 ", " --timeout 10 ", " --timeout 60 "}) {
+        if (attempt(limit) || testing::Test::HasFailure()) return true;
+    }
+    return false;
 }
 
 /// The value of `key` in the first line of this kind, "" if there is none.
@@ -161,6 +204,36 @@ inline std::uint64_t number(const std::string& log, const std::string& kind, con
     const auto text = value(log, kind, key);
     EXPECT_NE(text, "") << kind << " " << key << "\n" << log;
     return text.empty() ? 0 : std::stoull(text);
+}
+
+/// The sum of a key over all lines of a kind.
+inline std::uint64_t sum_of(const std::string& log, const std::string& kind, const std::string& key) {
+    std::istringstream lines{log};
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(kind + " ")) sum += number(line, kind, key);
+    }
+    return sum;
+}
+
+/// Both sides of a run that do not agree: the subscriber ends, and the publisher, which waits on for one that does, notes
+/// why it let this one go. Returns the note.
+inline std::string expect_refusal(const std::string& common, const std::string& of_publisher,
+                                  const std::string& of_subscriber, const std::string& reason) {
+    const std::string port = " --port " + std::to_string(free_port());
+    Program publisher{common + port + " --role pub" + of_publisher};
+    Program subscriber{common + port + " --role sub" + of_subscriber};
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(subscriber.err().find("the peer refused"), std::string::npos) << subscriber.err();
+    ::kill(publisher.pid(), SIGTERM);
+
+    EXPECT_EQ(publisher.wait(), 1);
+    std::string note;
+    const auto at = publisher.out().find("note text=\"control port: 1 connection was no subscriber's");
+    EXPECT_NE(at, std::string::npos) << publisher.out();
+    if (at != std::string::npos) note = publisher.out().substr(at, publisher.out().find('\n', at) - at);
+    EXPECT_NE(note.find(reason), std::string::npos) << note;
+    return note;
 }
 
 }  // namespace tacholog

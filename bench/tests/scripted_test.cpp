@@ -215,6 +215,30 @@ TEST(ScriptedWriter, TheRestBehindTheLastBurstIsNoPartOfItsTime) {
     }
 }
 
+TEST(ScriptedWriter, HoldsNoMessageOfABatchBackUntilTheEnd) {
+    Options options;
+    options.test = tacholog::Test::throughput;
+    options.rate_per_s = rate_per_s;
+    options.batch_bytes = 1000 * bytes_each;
+    ScriptedSide scripted{options};
+    std::uint64_t taken = 0;
+    std::uint64_t flushed = 0;
+    auto publisher = std::make_unique<ScriptedPublisher>(
+        [&](const Bytes&) {
+            ++taken;
+            return true;
+        },
+        [&] { flushed = taken; });
+    Writer writer{scripted.side, std::move(publisher), nullptr, Case{bytes_each, std::nullopt}};
+    const auto pulse = [&](std::uint64_t messages, Nanoseconds) -> Result<bool> {
+        EXPECT_EQ(flushed, messages);
+        return messages > 0;
+    };
+
+    ASSERT_TRUE(writer.stream(60 * nanoseconds_per_second, pulse, [] { return Result<void>{}; }));
+    EXPECT_GT(flushed, 0U);
+}
+
 // A publisher that stands still from the middle of its time to behind its end leaves out what was due in between. Its
 // rate, until its last message, is the one that was asked for.
 TEST(ScriptedWriter, FallsShortWhereMessagesAtTheEndWereNeverSent) {

@@ -87,15 +87,7 @@ TEST(Settings, AreAllInTheLog) {
 }
 
 TEST(Settings, MustBeTheSameOnBothSides) {
-    const std::string options =
-        "--test latency --transport tcp --sizes 64 --duration 0.05 --warmup 0 --timeout 30 --port " +
-        std::to_string(free_port());
-    Program publisher{options + " --role pub --set congestion=reno"};
-    Program subscriber{options + " --role sub"};
-
-    EXPECT_EQ(subscriber.wait(), 1);
-    EXPECT_NE(subscriber.err().find("congestion"), std::string::npos) << subscriber.err();
-    EXPECT_EQ(publisher.wait(), 1);
+    expect_refusal("--test latency --transport tcp --sizes 64", " --set congestion=reno", "", "congestion");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 class TwoHosts : public testing::Test {
 protected:
     void SetUp() override {
-        if (!cable_.missing().empty()) GTEST_SKIP() << "needs " << cable_.missing();
+        if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
     /// Starts both sides; `aside` makes the subscriber's host another one than the publisher's.
@@ -84,7 +84,7 @@ TEST_F(TwoHosts, OneWayLatencyIsMeasuredWhereTheyReadOneClock) {
 TEST_F(TwoHosts, OneWayLatencyIsRefusedWhereTheyDoNot) {
     for (bool (*const aside)() : {another_boot, another_clock}) {
         start(one_way, aside);
-        if (!aside_) GTEST_SKIP() << "needs the right to make mount and time namespaces";
+        if (!aside_) LEAVE_OUT << "needs the right to make mount and time namespaces";
 
         EXPECT_EQ(publisher_->wait(), 1) << publisher_->out();
         EXPECT_EQ(subscriber_->wait(), 1) << subscriber_->out();
@@ -96,7 +96,7 @@ TEST_F(TwoHosts, OneWayLatencyIsRefusedWhereTheyDoNot) {
 
 TEST_F(TwoHosts, RoundTripsNeedNoCommonClock) {
     start("--test latency --transport udp --sizes 64 --duration 0.2 --warmup 0.05", another_clock);
-    if (!aside_) GTEST_SKIP() << "needs the right to make time namespaces";
+    if (!aside_) LEAVE_OUT << "needs the right to make time namespaces";
 
     EXPECT_EQ(publisher_->wait(), 0) << publisher_->err() << publisher_->out();
     EXPECT_GT(number(publisher_->out(), "latency", "samples"), 0U);
@@ -160,7 +160,7 @@ public:
 class OverASwitch : public testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
-        if (!switch_.missing().empty()) GTEST_SKIP() << "needs " << switch_.missing();
+        if (!switch_.missing().empty()) LEAVE_OUT << "needs " << switch_.missing();
     }
 
     void run_and_expect_everything(const std::string& options) {
@@ -198,7 +198,7 @@ TEST_P(OverASwitch, OneStreamReachesAllWhoJoinedTheGroup) {
 }
 
 TEST_P(OverASwitch, WhatOneOfThemLosesIsRepaired) {
-    if (!Switch::lose_at("two")) GTEST_SKIP() << "needs nft";
+    if (!Switch::lose_at("two")) LEAVE_OUT << "needs nft";
 
     run_and_expect_everything(" --test throughput --sizes 20000 --rate 200");
     EXPECT_TRUE(Switch::has_lost_at("two"));

@@ -215,7 +215,7 @@ TEST(SustainOverMock, ItsCapacityIsFoundWithinTwoPercent) {
     EXPECT_LE(found, 2000 * 1.02) << log;
 }
 
-TEST(SustainOverMock, LossAtEveryRateIsBelowTheRange) {
+TEST(SustainRuns, LossAtEveryRateIsBelowTheRange) {
     const auto log = run_mock(
         "--set faults=lose=10 --latency-goal p50=1s --duration 0.1 --trial-duration 0.1 --trials 1 "
         "--rate-range 500,1000");

@@ -14,16 +14,40 @@
 
 #include "core/options.hpp"
 #include "core/text.hpp"
+#include "tests/depth.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
 
+/// Whether it is of a middleware: CMake knows (ADAPTERS), as a transport itself does not.
+inline bool is_adapter(const Transport& transport) {
+    static constexpr std::string_view adapters = " " ADAPTERS " ";
+    return adapters.find(" " + std::string{transport.name} + " ") != adapters.npos;
+}
+
+using Transports = std::vector<const Transport*>;
+
+template <typename Predicate>
+Transports those_that(Predicate&& can, Transports of_all) {
+    std::erase_if(of_all, [&can](const Transport* one) { return !can(*one); });
+    return of_all;
+}
+
 /// Those whose two sides meet on one host as it is: all but those that need an interface each.
-inline std::vector<const Transport*> transports_of_one_host() {
-    std::vector<const Transport*> found;
-    std::copy_if(all_transports().begin(), all_transports().end(), std::back_inserter(found),
-                 [](const Transport* one) { return one->parties != Parties::hosts; });
-    return found;
+inline Transports transports_of_one_host() {
+    return those_that([](const Transport& one) { return one.parties != Parties::hosts; },
+                      {all_transports().begin(), all_transports().end()});
+}
+
+/// For all that is not the first thing to break: in the gate, our own transports show it.
+inline Transports own_in_the_gate(Transports all) {
+    return those_that([](const Transport& one) { return nightly() || !is_adapter(one); }, std::move(all));
+}
+
+/// For what the rig does alike over any transport: one of shared memory, one that loses, and the one that is told to.
+inline Transports representatives() {
+    return those_that([](const Transport& one) { return one.name == "shm" || one.name == "udp" || one.name == "mock"; },
+                      transports_of_one_host());
 }
 
 /// A transport with settings other than its defaults, which may promise something else.
@@ -56,8 +80,8 @@ inline const std::deque<Variant>& variants() {
 }
 
 /// For tests of what a transport promises: those of one host, with their defaults and with other settings.
-inline std::vector<const Transport*> transports_with_settings() {
-    std::vector<const Transport*> found = transports_of_one_host();
+inline Transports transports_with_settings() {
+    Transports found = transports_of_one_host();
     for (const Variant& variant : variants()) {
         if (variant.transport.parties != Parties::hosts) found.push_back(&variant.transport);
     }
@@ -122,6 +146,21 @@ inline std::string transport_name(const testing::TestParamInfo<const Transport*>
     std::string name{info.param->name};
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
+}
+
+/// Every way of waiting, or one where all of them do the same.
+using Ways = std::vector<Waiting>;
+inline const Ways every_way{Waiting::busy_poll, Waiting::block, Waiting::spin_then_block};
+
+/// Our own transports in all of these ways. Those of a middleware in the first one, and in the others at night.
+inline std::vector<std::tuple<const Transport*, Waiting>> in_ways(const Transports& all, const Ways& ways) {
+    std::vector<std::tuple<const Transport*, Waiting>> found;
+    for (const Transport* one : all) {
+        for (const Waiting way : ways) {
+            if (way == ways.front() || nightly() || !is_adapter(*one)) found.emplace_back(one, way);
+        }
+    }
+    return found;
 }
 
 inline std::string transport_and_waiting_name(

@@ -15,7 +15,7 @@ namespace {
 class UdpXdp : public testing::Test {
 protected:
     void SetUp() override {
-        if (!cable_.missing().empty()) GTEST_SKIP() << "needs " << cable_.missing();
+        if (!cable_.missing().empty()) LEAVE_OUT << "needs " << cable_.missing();
     }
 
     /// Starts both sides, each on its own host, which may have names of their own for the interface.
@@ -50,7 +50,7 @@ protected:
     std::optional<Program> subscriber_;
 };
 
-const std::string quick = " --duration 0.2 --warmup 0.05";
+const std::string& quick = briefly;
 
 TEST_F(UdpXdp, AnswersEverySizePastTheIpStack) {
     start("--test latency --verify --sizes 16,1448,1449,64KiB" + quick);
@@ -96,7 +96,7 @@ TEST_F(UdpXdp, AnswersAndStreamsWhileBothSidesSleepForEachOther) {
 }
 
 TEST_F(UdpXdp, AKilledRunLeavesTheInterfaceAsItWas) {
-    start("--test latency --sizes 64 --duration 600 --warmup 0.05 --timeout 30");
+    start("--test latency --sizes 64" + endlessly);
     ASSERT_TRUE(publisher_->says("\nwarmup")) << publisher_->err() << log();
     EXPECT_TRUE(Cable::watched());
     ::kill(publisher_->pid(), SIGKILL);

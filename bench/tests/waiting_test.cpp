@@ -152,7 +152,7 @@ protected:
     static const Transport& transport() { return *std::get<0>(GetParam()); }
     static std::string name() { return std::string{to_text(std::get<1>(GetParam()))}; }
     static std::string options() {
-        return " --sizes 64 --warmup 0.05 --transport " + std::string{transport().name} + " --wait " + name();
+        return " --sizes 64 --transport " + std::string{transport().name} + " --wait " + name();
     }
 
     /// The processor time that a role used, over the time that passed.
@@ -164,7 +164,7 @@ protected:
 };
 
 TEST_P(EveryTransportSleeps, TheLogSaysHowBothSidesWaited) {
-    Program perftest{"--test latency --verify --duration 0.2" + options()};
+    Program perftest{"--test latency --verify" + briefly + options()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     EXPECT_EQ(value(perftest.out(), "config", "waiting"), name());
@@ -173,7 +173,7 @@ TEST_P(EveryTransportSleeps, TheLogSaysHowBothSidesWaited) {
 }
 
 TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
-    Program perftest{"--test throughput --verify --duration 0.2" + options()};
+    Program perftest{"--test throughput --verify" + briefly + options()};
 
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
     EXPECT_EQ(value(perftest.out(), "throughput", "corrupted"), "0");
@@ -183,10 +183,13 @@ TEST_P(EveryTransportSleeps, AStreamArrivesWhole) {
     }
 }
 
-TEST_P(EveryTransportSleeps, NobodyIsBusyInALull) {
+/// Held against a clock: at night alone.
+class MeasuredSleep : public EveryTransportSleeps {};
+
+TEST_P(MeasuredSleep, NobodyIsBusyInALull) {
     if (transport().name == "mock") GTEST_SKIP() << "what it holds is let go by the clock, which it looks at often";
     for (const std::string test : {"throughput", "latency"}) {
-        Program perftest{"--rate 50 --duration 1 --test " + test + options()};
+        Program perftest{"--rate 50 --duration 1 --warmup 0.05 --test " + test + options()};
 
         EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
         EXPECT_LT(busy(perftest.out(), "pub"), 0.5) << perftest.out();
@@ -197,7 +200,7 @@ TEST_P(EveryTransportSleeps, NobodyIsBusyInALull) {
 
 // As by Ctrl-Z, a debugger or a frozen container. The kernel then interrupts some calls that wait with a limit.
 TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
-    Program perftest{"--timeout 20 --test throughput --rate 20 --duration 0.4" + options()};
+    Program perftest{"--test throughput --rate 50 --duration 0.2 --warmup 0.01" + options()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
     std::vector<pid_t> sides{perftest.pid()};
     if (const pid_t child = perftest.child(); child > 0) sides.push_back(child);
@@ -210,22 +213,36 @@ TEST_P(EveryTransportSleeps, ASideThatWasStoppedInItsSleepWaitsOn) {
     EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
 }
 
-TEST_P(EveryTransportSleeps, ASubscriberThatIsKilledWakesThePublisher) {
+/// Of a side that is woken by nobody, and of one that polls first: kill_test.cpp has those that only poll.
+class EveryTransportMissesASide : public EveryTransportSleeps {};
+
+TEST_P(EveryTransportMissesASide, ASubscriberThatIsKilledWakesThePublisherAndEndsTheRun) {
     if (transport().parties == Parties::threads) GTEST_SKIP() << "one process";
-    for (const std::string test : {"latency", "throughput"}) {
-        Program perftest{"--timeout 20 --duration 600 --test " + test + options()};
+    for (const std::string test : {"latency", "throughput", "demand"}) {
+        Program perftest{"--test " + test + endlessly + options()};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
-        ::kill(perftest.child(), SIGKILL);
+        const pid_t child = perftest.child();
+        ASSERT_GT(child, 0);
+        ::kill(child, SIGKILL);
 
         EXPECT_EQ(perftest.wait(), 1);
         EXPECT_EQ(value(perftest.out(), "end", "status"), "failed");
+        EXPECT_NE(perftest.out().find("error text="), std::string::npos);
         EXPECT_NE(perftest.err().find("killed by signal 9"), std::string::npos) << perftest.err();
+        EXPECT_EQ(::kill(child, 0), -1) << "the child was not reaped";
     }
 }
 
+const Ways asleep{Waiting::block, Waiting::spin_then_block};
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportSleeps,
-                         testing::Combine(testing::ValuesIn(transports_of_one_host()),
-                                          testing::Values(Waiting::block, Waiting::spin_then_block)),
+                         testing::ValuesIn(in_ways(own_in_the_gate(transports_of_one_host()), asleep)),
+                         transport_and_waiting_name);
+INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportMissesASide,
+                         testing::ValuesIn(in_ways(transports_of_one_host(),
+                                                   tries(Ways{Waiting::block}, asleep))),
+                         transport_and_waiting_name);
+INSTANTIATE_TEST_SUITE_P(Registry, MeasuredSleep,
+                         testing::Combine(testing::ValuesIn(transports_of_one_host()), testing::ValuesIn(asleep)),
                          transport_and_waiting_name);
 
 TEST(Waiting, WhoWasStoppedCannotSayThatNothingCame) {
@@ -241,13 +258,7 @@ TEST(Waiting, WhoWasStoppedCannotSayThatNothingCame) {
 }
 
 TEST(Waiting, SidesThatWaitInDifferentWaysRefuseEachOther) {
-    const std::string common = "--test latency --transport shm --port " + std::to_string(free_port());
-    Program subscriber{common + " --role sub --wait block"};
-    Program publisher{common + " --role pub"};
-
-    EXPECT_EQ(publisher.wait(), 1);
-    EXPECT_EQ(subscriber.wait(), 1);
-    EXPECT_NE(publisher.err().find("--wait=busy-poll here, --wait=block there"), std::string::npos) << publisher.err();
+    expect_refusal("--test latency --transport shm", "", " --wait block", "--wait=busy-poll here, --wait=block there");
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+// Runs tests, many in a process. The last lines name what was left out, and what failed with the command that runs it
+// alone.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "core/fd.hpp"
+#include "tests/depth.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace tacholog {
+namespace {
+
+std::string command;  ///< that runs one test: its name follows
+std::string running;  ///< the command for the test that runs now
+
+void say_which_was_running() {
+    if (running.empty()) return;
+    static_cast<void>(!::write(STDERR_FILENO, running.data(), running.size()));
+}
+
+class Running : public testing::EmptyTestEventListener {
+    void OnTestStart(const testing::TestInfo& test) override {
+        running = "\nIt ended in the middle of a test. To run it alone: " + command + test.test_suite_name() + "." +
+                  test.name() + "\n";
+    }
+    void OnTestEnd(const testing::TestInfo&) override { running.clear(); }
+};
+
+/// A host has one RouDi, and what these transports have on it belongs to all their runs: tests over them wait for those
+/// of another ctest on this machine. Held until this process ends.
+class OneRouDi : public testing::EmptyTestEventListener {
+    void OnTestStart(const testing::TestInfo& test) override {
+        const std::string name = std::string{test.test_suite_name()} + "." + test.name();
+        constexpr std::array needs_it{"EndpointAt.", "/iceoryx", "/cyclonedds_shm"};
+        if (lock_ || std::ranges::none_of(needs_it, [&](const char* word) { return name.find(word) != name.npos; }))
+            return;
+        const std::string path = std::filesystem::temp_directory_path() / "tacholog-tests-roudi.lock";
+        lock_ = Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};  // it may be another user's
+        if (!lock_) lock_ = Fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_CREAT, 0644)};
+        if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;
+        std::cout << "waits for the tests of another process over RouDi (" << path << ")" << std::endl;
+        EXPECT_EQ(::flock(lock_.get(), LOCK_EX), 0) << path << ": " << std::strerror(errno);
+    }
+
+    Fd lock_;
+};
+
+/// Prints the tests of one kind, if there are any.
+template <typename Predicate>
+void list(const char* heading, const std::string& before, Predicate&& wanted) {
+    const auto& all = *testing::UnitTest::GetInstance();
+    for (int suite_at = 0; suite_at < all.total_test_suite_count(); ++suite_at) {
+        const auto& suite = *all.GetTestSuite(suite_at);
+        for (int at = 0; at < suite.total_test_count(); ++at) {
+            const auto& test = *suite.GetTestInfo(at);
+            if (!test.should_run() || !wanted(*test.result())) continue;
+            if (heading != nullptr) std::cout << std::exchange(heading, nullptr) << '\n';
+            std::cout << "  " << before << suite.name() << "." << test.name() << '\n';
+        }
+    }
+    std::cout << std::flush;
+}
+
+bool is_left_out(const testing::TestResult& result) {
+    for (int at = 0; at < result.total_part_count(); ++at) {
+        if (std::strncmp(result.GetTestPartResult(at).message(), "left out", 8) == 0) return true;
+    }
+    return false;
+}
+
+}  // namespace
+}  // namespace tacholog
+
+int main(int argc, char** argv) {
+    using namespace tacholog;
+    command = std::string{nightly() ? "TACHOLOG_TESTS=nightly " : ""} +
+              std::filesystem::absolute(argv[0]).lexically_normal().string() + " --gtest_filter=";
+    testing::InitGoogleTest(&argc, argv);
+    testing::UnitTest::GetInstance()->listeners().Append(new Running);
+    testing::UnitTest::GetInstance()->listeners().Append(new OneRouDi);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    ::__sanitizer_set_death_callback(say_which_was_running);
+#else
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+        struct sigaction crash {};
+        crash.sa_handler = [](int) { say_which_was_running(); };
+        crash.sa_flags = static_cast<int>(SA_RESETHAND);  // the same again then ends it
+        ::sigaction(signal, &crash, nullptr);
+    }
+#endif
+    const int failed = RUN_ALL_TESTS();
+    list("Left out:", "", is_left_out);
+    list("To run alone what failed:", command, [](const testing::TestResult& result) { return result.Failed(); });
+    return failed;
+}
