@@ -193,8 +193,9 @@ def test_the_first_look_at_middleware_is_short_and_takes_each_library_as_the_lon
     short, long = (read_campaign(checkout / f"bench/campaigns/{name}.toml") for name in ("middleware-quick", "middleware"))
 
     def settings(campaign: Campaign) -> dict[tuple[object, object], tuple[str, ...]]:
-        runs = [run for run in schedule_runs(campaign, 1, CPUS) if run.labels["variant"] == "as it comes" and "busy-poll" not in run.command]
-        return {(run.options["test"], run.options["transport"]): run.command[run.command.index("-") + 1 :] for run in runs}
+        runs = [run for run in schedule_runs(campaign, 1, CPUS) if run.labels["variant"] == "as it comes"]
+        commands = [(run.options, run.command) for run in runs if run.command and "busy-poll" not in run.command]
+        return {(options["test"], options["transport"]): command[command.index("-") + 1 :] for options, command in commands}
 
     assert sum(run.expected_s for run in schedule_runs(short, 1, CPUS)) < 150
     assert settings(short).items() <= settings(long).items()
