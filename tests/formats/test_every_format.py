@@ -67,7 +67,8 @@ ALLOWED = {
     # "latency = 2.3 us" of one block, "loc_cpus_used = 200 % cpus" of the next: a row is a name and a number, and blocks are alike.
     "qperf": Allowances(may_lack_size=True, moved=Distance.LINES, mixed=Distance.LINES),
     # Likewise the members of its JSON: '"latency_max": 61,' of one interval, '"cpu": 12.88' of another.
-    "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES),
+    # "Mode: THROUGHPUT TEST" of one log and "Publication Rate: 1000 Samples/s" of the other say that the load was paced.
+    "rti": Allowances(moved=Distance.LINES, mixed=Distance.LINES, extra_words=frozenset({("load_mode", "paced")})),
     # "---> percentile 75.000 = 4.094" of one run among the lines of another.
     "sockperf": Allowances(may_lack_size=True, mixed=Distance.LINES),
 }
