@@ -164,7 +164,7 @@ def _stand_still(file: Path) -> None:
     begin, wait = time.monotonic(), select.select
     now = begin
 
-    def waited(reading: list[object], writing: list[object], failing: list[object], timeout: float = LOOK_S) -> tuple[list[object], ...]:
+    def waited(reading: list[int], writing: list[int], failing: list[int], timeout: float = LOOK_S) -> tuple[list[int], ...]:
         nonlocal now
         moved = begin + float(file.read_text().strip() or 0) if file.exists() else begin
         found = wait(reading, writing, failing, min(timeout, LOOK_S))

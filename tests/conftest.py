@@ -86,22 +86,23 @@ def _own_place(request: pytest.FixtureRequest, _place_of_the_session: Path) -> I
         shutil.rmtree(home, ignore_errors=True)
 
 
-_BEFORE = pytest.StashKey[set[str]]()
-_APPEARED = pytest.StashKey[list[str]]()
+_BEFORE = pytest.StashKey[tuple[set[str], set[str]]]()
+_APPEARED = pytest.StashKey[tuple[set[str], set[str]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Remember what is in the checkout. Hypothesis, which keeps tables of characters, would make a folder there."""
     hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / config.getini("cache_dir") / "hypothesis")
     if not hasattr(config, "workerinput"):
-        config.stash[_BEFORE] = outside.names()
+        config.stash[_BEFORE] = (outside.files(), outside.names_at_home())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if a file appeared outside of the tests' folders."""
     if before := session.config.stash.get(_BEFORE, None):
-        session.config.stash[_APPEARED] = appeared = sorted(outside.names() - before)
+        appeared = outside.files() - before[0]
+        session.config.stash[_APPEARED] = (appeared, outside.names_at_home() - before[1])
         if appeared and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -110,9 +111,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
     """Say last what appeared where no test may make a file, and how to run each test that failed alone."""
     yield
-    if appeared := config.stash.get(_APPEARED, []):
-        terminalreporter.section("files appeared outside of the tests' folders", red=True)
-        for path in appeared[:MOST_NAMED]:
+    for title, paths in zip(
+        ("failed: files appeared outside of the tests' folders", "appeared in the user's home, by a test or by another program"),
+        config.stash.get(_APPEARED, ()),
+        strict=False,
+    ):
+        if paths:
+            terminalreporter.section(title)
+        for path in sorted(paths)[:MOST_NAMED]:
             terminalreporter.write_line(path)
     failed = dict.fromkeys(report.nodeid for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, ()))
     if failed:

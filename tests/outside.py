@@ -12,17 +12,21 @@ HOME = Path(os.environ.get("HOME") or "/")
 _OWN = (".git", "build/pytest", "build/bench", "build/mypy", "build/logs")
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or HOME / ".cache")
 _CONFIG = Path(os.environ.get("XDG_CONFIG_HOME") or HOME / ".config")
-#: Folders of the user, of which only the names in them are compared: other programs write deeper, at any time.
+#: Folders of the user, of which only the names in them are compared.
 _OF_THE_USER = (HOME, _CACHE, _CONFIG, HOME / ".local/share")
 #: Beside a cache that a process has open, which may be one of the user's.
 _OPEN = ("-shm", "-wal")
 _OF_TACHOLOG = (_CACHE / "tacholog", _CONFIG / "tacholog")
 
 
-def names() -> set[str]:
-    """Return the paths of all files of the checkout, and of those in the user's home that a test could make."""
-    found = {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder) if not entry.name.endswith(_OPEN)}
-    return found | {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
+def files() -> set[str]:
+    """Return the paths of all files of the checkout, and of those that Tacholog keeps in the user's home."""
+    return {entry.path for folder in (ROOT, *_OF_TACHOLOG) for entry in _files(folder) if not entry.name.endswith(_OPEN)}
+
+
+def names_at_home() -> set[str]:
+    """Return what is in the user's home. Other programs make files there too, while tests run."""
+    return {str(path) for folder in _OF_THE_USER if folder.is_dir() for path in folder.iterdir()}
 
 
 def _files(folder: str | Path) -> Iterator[os.DirEntry[str]]:

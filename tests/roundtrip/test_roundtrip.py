@@ -112,7 +112,7 @@ def run(perftest: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
         folder = tmp_path_factory.mktemp(f"{test}-{transport}")
         files = {dialect: folder / f"{dialect}.log" for dialect in ("native", *DIALECTS[test])}
         logs = [word for dialect, path in files.items() for word in ("--reporter", dialect, "--output", str(path))]
-        command = [perftest, "--test", *TESTS.get(test, (test,)), "--transport", transport, *BRIEFLY, *options, *logs]
+        command: list[str | Path] = [perftest, "--test", *TESTS.get(test, (test,)), "--transport", transport, *BRIEFLY, *options, *logs]
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         assert ended.returncode == 0, ended.stderr
         headless = "--no-headers" in options
