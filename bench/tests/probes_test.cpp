@@ -113,13 +113,12 @@ INSTANTIATE_TEST_SUITE_P(Keyed, PlanOfProbes,
 TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
     const std::string stream =
         "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 "
-        "--duration 0.1 --warmup 0.02 ";
-    Program apart{stream + "--instances 4"};
-    Program alone{stream + "--instances 1"};
-    ASSERT_EQ(apart.wait() + alone.wait(), 0) << apart.err() << alone.err();
+        "--warmup 0.02 ";
+    const auto apart = log_of_run(stream + "--instances 4", 50);
+    const auto alone = log_of_run(stream + "--instances 1", 50);
 
-    EXPECT_EQ(number(apart.out(), "latency", "reordered"), 0U) << apart.out();
-    EXPECT_GT(number(alone.out(), "latency", "reordered"), 0U) << alone.out();
+    EXPECT_EQ(number(apart, "latency", "reordered"), 0U) << apart;
+    EXPECT_GT(number(alone, "latency", "reordered"), 0U) << alone;
 }
 
 TEST(Probes, SeeWhatHoldsMessagesUp) {
