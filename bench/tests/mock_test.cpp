@@ -252,8 +252,7 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
 
 TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
     const auto log = count_of(
-        std::string{"--test throughput --rate 5000 --warmup 0 --set faults=lose=10,corrupt=9:each"} +
-        GetParam());
+        std::string{"--test throughput --rate 5000 --warmup 0 --set faults=lose=10,corrupt=9:each"} + GetParam());
 
     const auto sent = number(log, "throughput", "sent");
     EXPECT_EQ(number(log, "throughput", "lost"), sent / 10) << log;
@@ -281,8 +280,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
 TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
     for (const std::string way : {"corrupt=9:each", "corrupt-answer=9:each"}) {
         SCOPED_TRACE(way);
-        const auto log =
-            count_of("--test latency --rate 4000 --warmup 0 --set faults=" + way + GetParam());
+        const auto log = count_of("--test latency --rate 4000 --warmup 0 --set faults=" + way + GetParam());
 
         const auto changed = number(log, "sending", "sent") / 9;
         EXPECT_EQ(number(log, "latency", "corrupted"), known_of(changed, GetParam())) << log;
@@ -310,8 +308,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
 }
 
 TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
-    const auto log =
-        count_of("--test latency --basis one-way --rate 4000 --warmup 0 --set faults=corrupt=9:each");
+    const auto log = count_of("--test latency --basis one-way --rate 4000 --warmup 0 --set faults=corrupt=9:each");
 
     const auto headers = among(number(log, "sending", "sent") / 9, header);
     EXPECT_EQ(number(log, "latency", "corrupted"), headers) << log;

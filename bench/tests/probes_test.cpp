@@ -21,9 +21,8 @@ std::uint64_t probes(const std::string& log) {
 class EveryTransportProbed : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
 protected:
     static std::string stream() {
-        return "--test throughput" + briefly + "--transport " +
-               std::string{std::get<0>(GetParam())->name} + " --wait " + std::string{to_text(std::get<1>(GetParam()))} +
-               " ";
+        return "--test throughput" + briefly + "--transport " + std::string{std::get<0>(GetParam())->name} +
+               " --wait " + std::string{to_text(std::get<1>(GetParam()))} + " ";
     }
 };
 
@@ -158,9 +157,7 @@ TEST(Probes, ThatAreNotDueAreNoResult) {
 
 TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     for (const std::string transport : {"shm", "tcp"}) {
-        Program both{
-            "--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --transport " +
-            transport};
+        Program both{"--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --transport " + transport};
         ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
         const pid_t child = both.child();
         ASSERT_GT(child, 0);

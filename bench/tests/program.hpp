@@ -133,7 +133,6 @@ public:
     }
 
 private:
-
     static std::string program_of(pid_t pid) {
         std::error_code ignored;
         return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);
@@ -218,7 +217,8 @@ inline std::uint64_t sum_of(const std::string& log, const std::string& kind, con
 
 /// How many messages a run has sent, of the test that it was.
 inline std::uint64_t messages_of(const std::string& log) {
-    const std::string sent = value(log, "sending", "sent") + value(log, "throughput", "sent") + value(log, "demand", "sent");
+    const std::string sent =
+        value(log, "sending", "sent") + value(log, "throughput", "sent") + value(log, "demand", "sent");
     if (!sent.empty()) return std::stoull(sent);
     return number(log, "latency", "samples") + number(log, "latency", "lost");
 }
@@ -236,8 +236,8 @@ inline std::string log_of_run(const std::string& options, std::uint64_t messages
     return "";
 }
 
-/// Both sides of a run that do not agree: the subscriber ends, and the publisher, which waits on for one that does, notes
-/// why it let this one go. Returns the note.
+/// Both sides of a run that do not agree: the subscriber ends, and the publisher, which waits on for one that does,
+/// notes why it let this one go. Returns the note.
 inline std::string expect_refusal(const std::string& common, const std::string& of_publisher,
                                   const std::string& of_subscriber, const std::string& reason) {
     const std::string port = " --port " + std::to_string(free_port());
