@@ -128,8 +128,7 @@ TEST_P(EveryTransportWithBatches, AFullTransportSaysSoAndLosesNothingOfItsBatche
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportWithBatches,
-                         testing::ValuesIn(in_ways(transports_with_batches(), every_way)),
-                         transport_and_waiting_name);
+                         testing::ValuesIn(in_ways(transports_with_batches(), every_way)), transport_and_waiting_name);
 
 /// The groups that are not sent, as offset+bytes/segment.
 std::string text_of(const SegmentGroups& groups) {

@@ -39,7 +39,8 @@ TEST_P(WithABroker, ThatNeverGoesOnEndsTheRunWhichSaysSo) {
     for (const std::string test : {"throughput", "latency --basis one-way"}) {
         SCOPED_TRACE(test);
         const bool was_stopped = within_some_limit([&](const std::string& limit) {
-            Program perftest{"--test " + test + limit + "--rate 500 --duration 0.5 --warmup 0.05 --sizes 64 --transport " +
+            Program perftest{"--test " + test + limit +
+                             "--rate 500 --duration 0.5 --warmup 0.05 --sizes 64 --transport " +
                              std::string{GetParam()->name}};
             if (!perftest.says("\nwarmup")) return false;
             const pid_t broker = perftest.companion();

@@ -381,8 +381,7 @@ protected:
         if (stream) {
             EXPECT_EQ(::listen(target.get(), 4), 0);
         }
-        const std::string line = "--test throughput --transport " + std::string{GetParam()} +
-                                 " --sizes 64" + briefly;
+        const std::string line = "--test throughput --transport " + std::string{GetParam()} + " --sizes 64" + briefly;
         const int port = free_port();
         Program publisher{line + more + " --role pub --port " + std::to_string(port)};
         const auto stop = Stop::watch();
@@ -543,7 +542,8 @@ TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {
         EXPECT_EQ(publisher.wait(), 1);
         EXPECT_NE(publisher.err().find("no subscriber has connected"), std::string::npos) << publisher.err();
         EXPECT_NE(publisher.err().find("; 1 connection was no subscriber's"), std::string::npos) << publisher.err();
-        EXPECT_NE(publisher.out().find("note text=\"control port: 1 connection was no subscriber's"), std::string::npos);
+        EXPECT_NE(publisher.out().find("note text=\"control port: 1 connection was no subscriber's"),
+                  std::string::npos);
         return true;
     });
     EXPECT_TRUE(one_came);

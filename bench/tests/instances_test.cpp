@@ -204,10 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, KeyedOver, testing::ValuesIn(own_in_the_gate(
                          transport_name);
 
 std::string run_mock(const std::string& options, const std::string& test = "throughput") {
-    Program perftest{"--test " + test + " --transport mock --sizes 64 --rate 5000 --duration 0.1 --warmup 0.02 " +
-                     options};
-    EXPECT_EQ(perftest.wait(), 0) << perftest.err() << perftest.out();
-    return perftest.out();
+    return log_of_run("--test " + test + " --transport mock --sizes 64 --rate 5000 --warmup 0.02 " + options, 50);
 }
 
 TEST(Keyed, AnInstanceWhoseMessagesAreAllLostIsNotHeard) {

@@ -126,9 +126,8 @@ protected:
     /// Starts one side, on a host of its own where the transport asks for that.
     void start_side(std::optional<Program>& side, const std::string& role, const std::string& common) const {
         if (!cable_) return start(side, common + " --role " + role);
-        cable_->within(role.c_str(), [&] {
-            start(side, common + " --role " + role + " --address " + Cable::publishers_address);
-        });
+        cable_->within(role.c_str(),
+                       [&] { start(side, common + " --role " + role + " --address " + Cable::publishers_address); });
     }
 
     bool takes_two_commands() const { return GetParam()->parties == Parties::hosts; }
@@ -147,8 +146,7 @@ protected:
         EXPECT_NE(("\n" + survivor.err()).find("\nperftest: "), std::string::npos) << survivor.err();
     }
 
-    const unsigned seed_ =
-        static_cast<unsigned>(number_from("TACHOLOG_SEED", nightly() ? std::random_device{}() : 1));
+    const unsigned seed_ = static_cast<unsigned>(number_from("TACHOLOG_SEED", nightly() ? std::random_device{}() : 1));
     std::mt19937 random_{seed_};
     OwnSharedMemory shared_memory_;
     std::optional<Cable> cable_;  ///< between hosts
@@ -211,8 +209,8 @@ TEST_P(AtAnyMoment, AKilledChildEndsItsParentWhichSaysSo) {
 TEST_P(AtAnyMoment, AKilledBrokerEndsTheRunWhichSaysSo) {
     if (GetParam()->start_companion == nullptr || GetParam()->reach != Reach::network) GTEST_SKIP() << "no broker";
     for (const std::string test : {"latency", "throughput", "latency --rate 1000 --basis one-way"}) {
-        Program perftest{"--test " + test + " --transport " + std::string{GetParam()->name} +
-                         " --sizes 64" + endlessly};
+        Program perftest{"--test " + test + " --transport " + std::string{GetParam()->name} + " --sizes 64" +
+                         endlessly};
         ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
         const pid_t broker = perftest.companion();
         ASSERT_GT(broker, 0);

@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
     ::__sanitizer_set_death_callback(say_which_was_running);
 #else
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
-        struct sigaction crash {};
+        struct sigaction crash{};
         crash.sa_handler = [](int) { say_which_was_running(); };
         crash.sa_flags = static_cast<int>(SA_RESETHAND);  // the same again then ends it
         ::sigaction(signal, &crash, nullptr);

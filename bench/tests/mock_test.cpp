@@ -24,13 +24,18 @@ std::string run_mock(const std::string& options) {
     return perftest.out();
 }
 
+/// A run that counts: its sides may share a core, and sleep.
+std::string count_of(const std::string& options, std::uint64_t messages = 200) {
+    return log_of_run("--transport mock --sizes 64 --wait block " + options, messages);
+}
+
 /// How many of the measured messages, which come after those of the warm-up, are the n-th of something.
 std::uint64_t every(std::uint64_t n, const std::string& log) {
     const auto before = number(log, "warmup", "messages");
     return (before + number(log, "throughput", "sent")) / n - before / n;
 }
 
-constexpr const char* stream = "--test throughput --rate 5000 --duration 0.1 --warmup 0.02 --verify ";
+constexpr const char* stream = "--test throughput --rate 5000 --warmup 0.02 --verify ";
 
 struct RoundTrip {
     double min_ns = 1e18;
@@ -63,7 +68,7 @@ TEST(Mock, AHoldIsFoundInTheSmallestRoundTrip) {
 }
 
 TEST(MockCounts, NothingIsWrongWithoutFaults) {
-    const auto log = run_mock(stream);
+    const auto log = count_of(stream);
 
     for (const char* key : {"lost", "duplicated", "reordered", "corrupted"}) {
         EXPECT_EQ(number(log, "throughput", key), 0U) << key;
@@ -72,7 +77,7 @@ TEST(MockCounts, NothingIsWrongWithoutFaults) {
 }
 
 TEST(MockCounts, EveryLostMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--set faults=lose=10"});
+    const auto log = count_of(stream + std::string{"--set faults=lose=10"});
 
     EXPECT_EQ(number(log, "throughput", "lost"), every(10, log)) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent") - every(10, log));
@@ -80,20 +85,20 @@ TEST(MockCounts, EveryLostMessageIsCounted) {
 }
 
 TEST(MockCounts, EveryDoubledMessageIsCountedOnce) {
-    const auto log = run_mock(stream + std::string{"--set faults=duplicate=7"});
+    const auto log = count_of(stream + std::string{"--set faults=duplicate=7"});
 
     EXPECT_EQ(number(log, "throughput", "duplicated"), every(7, log)) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent"));
 }
 
 TEST(MockCounts, EveryChangedMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--set faults=corrupt=9"});
+    const auto log = count_of(stream + std::string{"--set faults=corrupt=9"});
 
     EXPECT_EQ(number(log, "throughput", "corrupted"), every(9, log)) << log;
 }
 
 TEST(MockCounts, EveryOvertakenMessageIsCounted) {
-    const auto log = run_mock(stream + std::string{"--set faults=reorder=5"});
+    const auto log = count_of(stream + std::string{"--set faults=reorder=5"});
 
     // The last one may wait for ever for a message that overtakes it; that one is lost, then.
     const auto reordered = number(log, "throughput", "reordered");
@@ -103,11 +108,11 @@ TEST(MockCounts, EveryOvertakenMessageIsCounted) {
 }
 
 TEST(MockCounts, AnswersThatAreLostAreNoSamples) {
-    const auto log = run_mock("--test latency --duration 0.5 --warmup 0 --set faults=lose=100");
+    const auto log = count_of("--test latency --warmup 0 --set faults=lose=10", 20);
 
     const auto samples = number(log, "latency", "samples");
     const auto lost = number(log, "latency", "lost");
-    EXPECT_EQ(lost, (samples + lost) / 100) << log;
+    EXPECT_EQ(lost, (samples + lost) / 10) << log;
 }
 
 constexpr const char* open_loop = "--test latency --rate 2000 --warmup 0.2 --duration 2 --set faults=";
@@ -159,26 +164,32 @@ TEST(Mock, OneWayLatencyIsFromTheScheduleToTheSubscriber) {
     EXPECT_LE(number(log, "latency", "min_ns"), 6'000'000U) << log;  // of 500, one is not held up by the host
 }
 
+/// When the second copy of the very last message comes, nobody may listen any more.
+void expect_all_but_the_last_doubled(const std::string& log) {
+    const auto sent = number(log, "sending", "sent");
+    EXPECT_LE(number(log, "latency", "duplicated"), sent / 10) << log;
+    EXPECT_GE(number(log, "latency", "duplicated") + (sent % 10 == 0 ? 1 : 0), sent / 10) << log;
+}
+
 TEST(MockCounts, OneWayLatencyCountsWhatGoesWrong) {
-    const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
-    const auto lost = run_mock(options + "lose=10");
-    const auto doubled = run_mock(options + "duplicate=10");
+    const std::string options = "--test latency --basis one-way --rate 2000 --warmup 0 --set faults=";
+    const auto lost = count_of(options + "lose=10");
+    const auto doubled = count_of(options + "duplicate=10");
 
     EXPECT_EQ(number(lost, "latency", "lost"), number(lost, "sending", "sent") / 10) << lost;
     EXPECT_EQ(number(lost, "latency", "samples"), number(lost, "sending", "sent") - number(lost, "latency", "lost"));
-    EXPECT_EQ(number(doubled, "latency", "duplicated"), number(doubled, "sending", "sent") / 10) << doubled;
+    expect_all_but_the_last_doubled(doubled);
     EXPECT_EQ(number(doubled, "latency", "samples"), number(doubled, "sending", "sent"));
 }
 
 TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
-    // Some 1005 messages: were the last one doubled, its double could come when nobody listens any more.
-    const std::string options = "--test latency --rate 2000 --warmup 0 --duration 0.5025 --set faults=";
-    const auto lost = run_mock(options + "lose=10");
-    const auto doubled = run_mock(options + "duplicate=10");
-    const auto swapped = run_mock(options + "reorder=10");
+    const std::string options = "--test latency --rate 2000 --warmup 0 --set faults=";
+    const auto lost = count_of(options + "lose=10");
+    const auto doubled = count_of(options + "duplicate=10");
+    const auto swapped = count_of(options + "reorder=10");
 
     EXPECT_EQ(number(lost, "latency", "lost"), number(lost, "sending", "sent") / 10) << lost;
-    EXPECT_EQ(number(doubled, "latency", "duplicated"), number(doubled, "sending", "sent") / 10) << doubled;
+    expect_all_but_the_last_doubled(doubled);
     EXPECT_EQ(number(swapped, "latency", "reordered") + number(swapped, "latency", "lost"),
               number(swapped, "sending", "sent") / 10)
         << swapped;
@@ -187,10 +198,9 @@ TEST(MockCounts, AnOpenLoopCountsWhatGoesWrong) {
 // Without an answer to it, a second copy on the way to the subscriber would never have been.
 TEST(MockCounts, AClosedLoopCountsSecondCopies) {
     for (const std::string keys : {"", " --instances 7"}) {
-        const auto log = run_mock("--test latency --warmup 0 --duration 0.2 --set faults=duplicate=10" + keys);
+        const auto log = count_of("--test latency --warmup 0 --set faults=duplicate=10" + keys, 20);
         const std::uint64_t doubled = number(log, "latency", "samples") / 10;
 
-        EXPECT_GT(doubled, 1U) << log;
         EXPECT_LE(number(log, "latency", "duplicated"), doubled) << log;
         EXPECT_GE(number(log, "latency", "duplicated") + 1, doubled) << "nobody listens any more to that of the last\n"
                                                                      << log;
@@ -230,7 +240,7 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
                                    "--test demand --demands 100 --recovery 20"}) {
         SCOPED_TRACE(test);
         const std::string kind = test.starts_with("--test demand") ? "demand" : "throughput";
-        const auto log = run_mock(test + " --warmup 0 --duration 0.4 --set faults=corrupt=9:each" + GetParam());
+        const auto log = count_of(test + " --warmup 0 --set faults=corrupt=9:each" + GetParam());
 
         const auto sent = number(log, kind, "sent");
         EXPECT_EQ(number(log, kind, "received"), sent) << log;
@@ -241,9 +251,8 @@ TEST_P(MockCorrupts, AnyByteOfAStreamAndNothingElseIsCounted) {
 }
 
 TEST_P(MockCorrupts, WhatIsLostBesideIsCountedExactly) {
-    const auto log = run_mock(
-        std::string{"--test throughput --rate 5000 --warmup 0 --duration 0.4 --set faults=lose=10,corrupt=9:each"} +
-        GetParam());
+    const auto log = count_of(
+        std::string{"--test throughput --rate 5000 --warmup 0 --set faults=lose=10,corrupt=9:each"} + GetParam());
 
     const auto sent = number(log, "throughput", "sent");
     EXPECT_EQ(number(log, "throughput", "lost"), sent / 10) << log;
@@ -255,7 +264,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
     for (const std::string way : {"corrupt=2:each", "corrupt-answer=2:each"}) {
         SCOPED_TRACE(way);
         const auto log =
-            run_mock("--test latency --warmup 0 --duration 0.5 --answer-limit 9 --set faults=" + way + GetParam());
+            count_of("--test latency --warmup 0 --answer-limit 9 --set faults=" + way + GetParam(), 2 * size);
 
         // Answers that cannot be told from others are no samples.
         const auto corrupted = number(log, "latency", "corrupted");
@@ -271,8 +280,7 @@ TEST_P(MockCorrupts, AnyByteOfARoundTripAndNothingIsLost) {
 TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
     for (const std::string way : {"corrupt=9:each", "corrupt-answer=9:each"}) {
         SCOPED_TRACE(way);
-        const auto log =
-            run_mock("--test latency --rate 4000 --warmup 0 --duration 0.4 --set faults=" + way + GetParam());
+        const auto log = count_of("--test latency --rate 4000 --warmup 0 --set faults=" + way + GetParam());
 
         const auto changed = number(log, "sending", "sent") / 9;
         EXPECT_EQ(number(log, "latency", "corrupted"), known_of(changed, GetParam())) << log;
@@ -285,7 +293,7 @@ TEST_P(MockCorrupts, AnyByteOfAnOpenLoopAndNothingIsLost) {
 }
 
 TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
-    const auto log = run_mock(std::string{"--test throughput --rate 8000 --probe-every 2 --warmup 0 --duration 0.5 "
+    const auto log = count_of(std::string{"--test throughput --rate 8000 --probe-every 2 --warmup 0 "
                                           "--set faults=corrupt-answer=9:each"} +
                               GetParam());
 
@@ -300,8 +308,7 @@ TEST_P(MockCorrupts, AnyByteOfTheAnswersToProbes) {
 }
 
 TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
-    const auto log =
-        run_mock("--test latency --basis one-way --rate 4000 --warmup 0 --duration 0.4 --set faults=corrupt=9:each");
+    const auto log = count_of("--test latency --basis one-way --rate 4000 --warmup 0 --set faults=corrupt=9:each");
 
     const auto headers = among(number(log, "sending", "sent") / 9, header);
     EXPECT_EQ(number(log, "latency", "corrupted"), headers) << log;
@@ -310,11 +317,11 @@ TEST(MockCounts, CorruptsAnyByteOfAOneWayHeaderWhichHoldsItsTime) {
     EXPECT_EQ(number(log, "latency", "duplicated") + number(log, "latency", "reordered"), 0U) << log;
 }
 
-TEST(MockCounts, AChangedNumberOfASingleMessageIsOneCorruptedMessage) {
+TEST(MockCounts, AChangedNumberOfAMessageIsOneCorruptedMessage) {
     // The one flipped bit that made 16,777,216 lost messages of one, and half the rate.
-    const auto log = run_mock("--test throughput --rate 5000 --warmup 0 --duration 0.3 --set faults=corrupt=1000:3:1");
+    const auto log = count_of("--test throughput --rate 5000 --warmup 0 --set faults=corrupt=100:3:1");
 
-    EXPECT_EQ(number(log, "throughput", "corrupted"), 1U) << log;
+    EXPECT_EQ(number(log, "throughput", "corrupted"), number(log, "throughput", "sent") / 100) << log;
     EXPECT_EQ(number(log, "throughput", "lost"), 0U) << log;
     EXPECT_EQ(number(log, "throughput", "received"), number(log, "throughput", "sent")) << log;
 }
@@ -375,7 +382,7 @@ TEST(Mock, TheLimitForAnAnswerIsAnOption) {
 }
 
 TEST(MockCounts, WhatNeverComesIsLostHoweverShortTheLimit) {
-    const auto log = run_mock("--test latency --duration 0.3 --warmup 0 --answer-limit 0.001 --set faults=lose=2");
+    const auto log = count_of("--test latency --warmup 0 --answer-limit 0.001 --set faults=lose=2", 20);
 
     const auto samples = number(log, "latency", "samples");
     const auto lost = number(log, "latency", "lost");
@@ -394,7 +401,7 @@ TEST(MockCounts, ATransportThatLosesNothingHasNoLimitForAnswers) {
 // A message that the next one overtakes comes when the publisher has given it up. It was lost before: the subscriber
 // did not answer it, though it answered what its own answers were late for.
 TEST(MockCounts, AMessageThatIsOvertakenIsLateAndNotLost) {
-    const auto log = run_mock("--test latency --duration 1 --warmup 0 --answer-limit 0.02 --set faults=reorder=5");
+    const auto log = count_of("--test latency --warmup 0 --answer-limit 0.02 --set faults=reorder=5", 20);
 
     const auto samples = number(log, "latency", "samples");
     const auto lost = number(log, "latency", "lost");

@@ -21,9 +21,8 @@ std::uint64_t probes(const std::string& log) {
 class EveryTransportProbed : public testing::TestWithParam<std::tuple<const Transport*, Waiting>> {
 protected:
     static std::string stream() {
-        return "--test throughput" + briefly + "--transport " +
-               std::string{std::get<0>(GetParam())->name} + " --wait " + std::string{to_text(std::get<1>(GetParam()))} +
-               " ";
+        return "--test throughput" + briefly + "--transport " + std::string{std::get<0>(GetParam())->name} +
+               " --wait " + std::string{to_text(std::get<1>(GetParam()))} + " ";
     }
 };
 
@@ -113,13 +112,12 @@ INSTANTIATE_TEST_SUITE_P(Keyed, PlanOfProbes,
 TEST(Probes, OfTwoInstancesMayOvertakeEachOther) {
     const std::string stream =
         "--test throughput --transport mock --set faults=reorder=5 --probe-every 1 --sizes 64 --rate 2000 "
-        "--duration 0.1 --warmup 0.02 ";
-    Program apart{stream + "--instances 4"};
-    Program alone{stream + "--instances 1"};
-    ASSERT_EQ(apart.wait() + alone.wait(), 0) << apart.err() << alone.err();
+        "--warmup 0.02 ";
+    const auto apart = log_of_run(stream + "--instances 4", 50);
+    const auto alone = log_of_run(stream + "--instances 1", 50);
 
-    EXPECT_EQ(number(apart.out(), "latency", "reordered"), 0U) << apart.out();
-    EXPECT_GT(number(alone.out(), "latency", "reordered"), 0U) << alone.out();
+    EXPECT_EQ(number(apart, "latency", "reordered"), 0U) << apart;
+    EXPECT_GT(number(alone, "latency", "reordered"), 0U) << alone;
 }
 
 TEST(Probes, SeeWhatHoldsMessagesUp) {
@@ -159,9 +157,7 @@ TEST(Probes, ThatAreNotDueAreNoResult) {
 
 TEST(Probes, ASubscriberThatIsKilledEndsTheRun) {
     for (const std::string transport : {"shm", "tcp"}) {
-        Program both{
-            "--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --transport " +
-            transport};
+        Program both{"--test throughput --sizes 64 --probe-every 3 --warmup 0 --duration 600 --transport " + transport};
         ASSERT_TRUE(both.says("\nwarmup")) << both.err() << both.out();
         const pid_t child = both.child();
         ASSERT_GT(child, 0);

@@ -249,8 +249,8 @@ TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
     EXPECT_EQ(lonely.err(), "perftest: no subscriber has connected to " + here +
                                 ":7420 within the time limit; 7420 is the default of --port\n");
     EXPECT_EQ(second.wait(), 1);
-    EXPECT_EQ(second.err(), "perftest: listen on " + here +
-                                ":7420: Address already in use; 7420 is the default of --port\n");
+    EXPECT_EQ(second.err(),
+              "perftest: listen on " + here + ":7420: Address already in use; 7420 is the default of --port\n");
     EXPECT_EQ(seeker.wait(), 1);
     EXPECT_EQ(seeker.err(), "perftest: no publisher at " + elsewhere +
                                 ":7420: connect: Connection refused; 7420 is the default of --port\n");
@@ -259,7 +259,8 @@ TEST(Perftest, APortThatNobodyGaveIsSaidToBeTheDefault) {
 }
 
 TEST(Perftest, SidesWithDifferentOptionsRefuseEachOther) {
-    expect_refusal("--test latency --transport shm", " --sizes 128", " --sizes 64", "--sizes=128 here, --sizes=64 there");
+    expect_refusal("--test latency --transport shm", " --sizes 128", " --sizes 64",
+                   "--sizes=128 here, --sizes=64 there");
 }
 
 /// Some 40 KB of them, each once.

@@ -53,7 +53,8 @@ class MeasuringThreads : public testing::TestWithParam<std::tuple<Kind, Cpus>> {
 // each interval's edge. Nothing here depends on how fast the host is.
 TEST_P(MeasuringThreads, MakeNoSystemCallOfTheRig) {
     const auto& [kind, cpus] = GetParam();
-    const TracedProgram both{std::string{kind.options} + " --sizes 64 --warmup 0.02 --interval-length 0.02 --duration " +
+    const TracedProgram both{std::string{kind.options} +
+                             " --sizes 64 --warmup 0.02 --interval-length 0.02 --duration " +
                              std::to_string(duration_s) + " --transport inter-thread" + pins(cpus)};
     ASSERT_EQ(both.status(), 0) << both.out();
     ASSERT_NE(value(both.out(), "interval", "index"), "") << both.out();

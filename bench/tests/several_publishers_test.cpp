@@ -94,8 +94,7 @@ TEST_P(FromSeveralOfOurs, ASubscriberStartedOnItsOwnFindsWhatThePublishersLogSay
 
 TEST_P(FromSeveralOfOurs, ASubscriberThatIsKilledEndsTheRun) {
     if (GetParam()->parties == Parties::threads) GTEST_SKIP() << "one process";
-    Program perftest{
-        "--test throughput --sizes 64" + endlessly + "--publishers 3 --transport " + transport()};
+    Program perftest{"--test throughput --sizes 64" + endlessly + "--publishers 3 --transport " + transport()};
     ASSERT_TRUE(perftest.says("\nwarmup")) << perftest.err() << perftest.out();
     ::kill(perftest.child(), SIGKILL);
 

@@ -164,7 +164,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, DroppingForSlow,
                          transport_name);
 
 INSTANTIATE_TEST_SUITE_P(Registry, ToSeveral,
-                         testing::ValuesIn(those_that(delivers_to_several, own_in_the_gate(transports_with_settings()))),
+                         testing::ValuesIn(those_that(delivers_to_several,
+                                                      own_in_the_gate(transports_with_settings()))),
                          transport_name);
 
 class RunsToSeveral : public ToSeveral {

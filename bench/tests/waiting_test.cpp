@@ -238,8 +238,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportSleeps,
                          testing::ValuesIn(in_ways(own_in_the_gate(transports_of_one_host()), asleep)),
                          transport_and_waiting_name);
 INSTANTIATE_TEST_SUITE_P(Registry, EveryTransportMissesASide,
-                         testing::ValuesIn(in_ways(transports_of_one_host(),
-                                                   tries(Ways{Waiting::block}, asleep))),
+                         testing::ValuesIn(in_ways(transports_of_one_host(), tries(Ways{Waiting::block}, asleep))),
                          transport_and_waiting_name);
 INSTANTIATE_TEST_SUITE_P(Registry, MeasuredSleep,
                          testing::Combine(testing::ValuesIn(transports_of_one_host()), testing::ValuesIn(asleep)),

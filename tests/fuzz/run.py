@@ -1,8 +1,8 @@
-"""Fuzz the log formats and the core's wire decoders: ``run.py SECONDS [NAME...]`` or ``run.py check [NAME...]``.
+"""Fuzz the log formats and the core's wire decoders: ``run.py SECONDS [NAME...]``.
 
-With a number of seconds, each fuzzer runs for that time, from the kept inputs and from what earlier runs added under ``build/fuzz/``.
-With ``check``, each fuzzer reads the kept inputs and a fixed number of mutations of them, always the same ones (``-seed=1``): this is for
-CI, where chance must not decide whose change fails.
+Each fuzzer runs for that time with a new seed, from the kept inputs and from what earlier runs added under ``build/fuzz/``. Chance decides what
+it finds, so it is not for the gate: there, the tests of the formats read the kept logs, and the test ``kept_inputs`` of the build with the
+address sanitizer gives the decoders theirs (``bench/fuzz/replay.cpp``).
 
 A name is that of a format (``rti``) or of a decoder (``core-stream``); ``formats`` and ``core`` name all of a kind. Without names, all run.
 The kept inputs are the sample logs in ``tests/formats/`` and the files in ``bench/fuzz/seeds/``. As many fuzzers run at once as there are
@@ -32,8 +32,6 @@ PATIENCE_S = 300
 MEMORY_MB = 2048
 LONGEST = 8192
 FORMATS, CORE = "formats", "core"
-CHECK = "check"
-CHECK_INPUTS = {FORMATS: 3_000, CORE: 5_000}  # a few seconds for each fuzzer
 
 
 class Job(NamedTuple):
@@ -63,21 +61,16 @@ def jobs() -> list[Job]:
     ]
 
 
-def fuzz(job: Job, seconds: int | None) -> Outcome:
-    """Run one fuzzer for a number of seconds, or for the fixed inputs of the check (None)."""
+def fuzz(job: Job, seconds: int) -> Outcome:
+    """Run one fuzzer for a number of seconds."""
     folder = BUILD / job.name
-    corpus = folder / ("corpus" if seconds else CHECK)
-    if not seconds:
-        shutil.rmtree(corpus, ignore_errors=True)  # what an earlier run added would change the mutations
+    corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for seed in job.seeds.iterdir() if job.seeds.is_dir() else ():
         shutil.copyfile(seed, corpus / seed.name)
-    # The check is the same each time: also without a look, each second, at what other fuzzers may have written, and with Python's sets in one order.
-    limits = [f"-max_total_time={seconds}"] if seconds else [f"-runs={CHECK_INPUTS[job.kind]}", "-seed=1", "-reload=0"]
-    environment = os.environ if seconds else os.environ | {"PYTHONHASHSEED": "0"}
-    options = [*limits, f"-max_len={LONGEST}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
-    command = [*job.command, *options, f"-artifact_prefix={folder}/", str(corpus)]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=(seconds or 0) + PATIENCE_S)
+    limits = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={TIMEOUT_S}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1"]
+    command = [*job.command, *limits, f"-artifact_prefix={folder}/", str(corpus)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=seconds + PATIENCE_S)
     log = done.stderr.decode(errors="replace")
     (folder / "fuzz.log").write_text(log, encoding="utf-8")
     units = re.search(r"stat::number_of_executed_units: (\d+)", log)
@@ -97,12 +90,11 @@ def chosen(names: list[str]) -> list[Job]:
 
 def main() -> None:
     """Fuzz, print one line for each fuzzer, and exit with 1 if any of them found a fault or ran nothing."""
-    seconds, wanted = None if sys.argv[1] == CHECK else int(sys.argv[1]), chosen(sys.argv[2:])
+    seconds, wanted = int(sys.argv[1]), chosen(sys.argv[2:])
     failed = False
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
         for outcome in pool.map(lambda job: fuzz(job, seconds), wanted):
-            period = f"in {seconds} s" if seconds else "(the same each time)"
-            click.echo(f"{outcome.name}: {outcome.inputs} inputs {period}, {'0 findings' if outcome.finding is None else 'A FINDING:'}")
+            click.echo(f"{outcome.name}: {outcome.inputs} inputs in {seconds} s, {'0 findings' if outcome.finding is None else 'A FINDING:'}")
             if outcome.finding is not None or outcome.inputs == 0:
                 failed = True
                 click.echo(outcome.finding or "no input was run")
