@@ -176,7 +176,8 @@ def write_run(folder: Path, log: Path, **said: str) -> None:
 def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked(tmp_path: Path, checkout: Path) -> None:
     for number, name in enumerate(NAMES):
         write_run(tmp_path / f"data/system-{number}", checkout / SAMPLE, system=name)
-    for number, name in enumerate(NAMES[::3]):
+    with_releases = tries(NAMES[::9], NAMES[::3])
+    for number, name in enumerate(with_releases):
         for release in ("1.0", name):
             write_run(tmp_path / f"data/release-{number}-{release == name}", checkout / SAMPLE, system=f"R{number}", release=release)
 
@@ -190,7 +191,7 @@ def test_whatever_a_system_or_a_release_is_called_its_pages_are_there_and_linked
     linked = {titles.get(str(link.get("href"))) for link in entries.iter("a")}
     assert [name for name in shown if f"{name} over udp" not in titles.values() or f"{name} over udp" not in linked] == []
     assert [name for name in shown if name not in titles.values()] == []
-    for number, name in enumerate(shown[::3]):
+    for number, name in enumerate(tries(shown[::9], shown[::3])):
         assert {f"R{number}: 1.0 \u2192 {name}", f"R{number}: {name} \u2192 1.0"} & set(titles.values())
     assert max(len(part) for page in titles for part in page.split("/")) < 150
 

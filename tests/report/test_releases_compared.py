@@ -43,10 +43,8 @@ def release(root: Path, checkout: Path, label: str, day: int, **changes: object)
     write(folder / "run.toml", msgspec.structs.replace(manifest, **(dated | changes)))
 
 
-@pytest.fixture
-def releases(tmp_path: Path, checkout: Path) -> Path:
-    """Three releases of one system; the third was measured on another machine."""
-    root = tmp_path / "data"
+def write_releases(root: Path, checkout: Path) -> Path:
+    """Write three releases of one system; the third was measured on another machine."""
     (root / "hosts").mkdir(parents=True)
     known = checkout / "data/hosts/host-087119.toml"
     shutil.copy2(known, root / "hosts")
@@ -56,6 +54,12 @@ def releases(tmp_path: Path, checkout: Path) -> Path:
     release(root, checkout, "1.10", 2)
     release(root, checkout, "1.11", 3, host="host-000000")
     return root
+
+
+@pytest.fixture
+def releases(tmp_path: Path, checkout: Path) -> Path:
+    """Three releases of one system; the third was measured on another machine."""
+    return write_releases(tmp_path / "data", checkout)
 
 
 def build(folder: Path, text: str, data: Path, suffix: str = "md") -> tuple[str, str]:
@@ -119,9 +123,14 @@ def test_the_version_of_a_control_is_not_said_to_be_measured_as_a_release(releas
     assert sum("9.9.9" in line for line in said) == 1
 
 
-def test_the_site_compares_neighbours_and_shows_the_newest_at_home(tmp_path: Path, releases: Path) -> None:
-    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
+@pytest.fixture(scope="module")
+def site(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of these releases."""
+    folder = tmp_path_factory.mktemp("releases")
+    return build_site([write_releases(folder / "data", checkout)], folder / "site", folder / "work").parent
 
+
+def test_the_site_compares_neighbours_and_shows_the_newest_at_home(site: Path) -> None:
     names = sorted(path.name for path in (site / "diffs").iterdir())
     assert names == ["tacholog-perftest-1.10-to-1.11.html", "tacholog-perftest-1.9-to-1.10.html", "tacholog-perftest-1.9-to-1.11.html"]
     ids = re.findall(r'<section id="([^"]+)"', (site / "releases.html").read_text())
@@ -169,10 +178,7 @@ def test_the_newest_release_of_each_system_is_compared_at_home_and_in_the_downlo
     assert heads == ["### Tacholog perftest: 1.10 → 1.11", "### Another system: 1.10 → 1.11"]
 
 
-@pytest.mark.site
-def test_a_release_on_another_machine_starts_a_new_line_and_says_so(tmp_path: Path, releases: Path) -> None:
-    site = build_site([releases], tmp_path / "site", tmp_path / "work").parent
-
+def test_a_release_on_another_machine_starts_a_new_line_and_says_so(site: Path) -> None:
     page = (site / "history/latency-p50.html").read_text()
     heads = re.findall(r'<th scope="col" class="n">(?:<a [^>]*>)?([^<]+)', page)
     assert heads == ["1.9", "1.10", "1.11"] * 2  # of the history, and of what only one release has
