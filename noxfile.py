@@ -378,7 +378,7 @@ def _install(session: nox.Session, *parts: str) -> None:
     missing = [part for part, stamp in stamps.items() if not stamp.exists() or stamp.read_text() != state]
     if not missing:
         return
-    wanted = []
+    wanted: list[str] = []
     for part in missing:
         wanted += ["--editable", ".[site]"] if part == "package" else nox.project.dependency_groups(PYPROJECT, part)
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.conftest import add_own_runs
-from tests.browser.patience import PATIENCE_S, patient
+from tests.browser.patience import patient
 from tests.browser.test_pages import scroll_through
 from tests.command import run_tacholog
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def test_figures_are_drawn_with_the_whole_plotly_too(browser: Browser, tmp_path: Path) -> None:
     site, data = tmp_path / "site", add_own_runs(tmp_path / "data")
-    done = run_tacholog("report", "--data", data, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=tmp_path, timeout=PATIENCE_S)
+    done = run_tacholog("report", "--data", data, "--output", site, environment={"TACHOLOG_PLOTLY": "full"}, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = patient(browser.new_context()).new_page()
     page.goto((site / "tacholog-perftest" / "udp.html").as_uri())
