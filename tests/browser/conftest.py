@@ -20,6 +20,9 @@ from tacholog.site.build import build_site
 ROOT = Path(__file__).resolve().parent.parent.parent
 NATIVE = ROOT / "tests" / "formats" / "native"
 SCREENS = {"light": (1400, 900), "dark": (1400, 900), "phone": (375, 800)}
+# What is wider than its screen: the page, or its article, which cuts what does not fit instead of scrolling.
+TOO_WIDE = """() => [document.documentElement, ...document.querySelectorAll('.bd-article-container')]
+    .filter((box) => box.scrollWidth > box.clientWidth).map((box) => `${box.className || 'page'}: ${box.scrollWidth} > ${box.clientWidth} px`)"""
 
 Opener = Callable[..., AbstractContextManager[Page]]
 

@@ -53,12 +53,12 @@ def test_a_page_is_painted_and_loaded_while_the_library_of_figures_is_not_there(
     held: list[Route] = []
     page.route("**/plotly.min.js*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright cannot hold a method of a list
 
-    page.goto((site / name).as_uri())
-
-    assert page.evaluate(PAINTED)
     figure = page.locator(".tl-figure").first
     with page.expect_request("**/plotly.min.js*"):
+        page.goto((site / name).as_uri())
         figure.scroll_into_view_if_needed()
+
+    assert page.evaluate(PAINTED)
     assert figure.locator(".tl-svg").is_visible()
     assert not page.locator(".tl-is-live").count()
     for route in held:

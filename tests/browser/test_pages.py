@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, expect
-from tests.browser.conftest import SCREENS, open_everything, open_folds
+from tests.browser.conftest import SCREENS, TOO_WIDE, open_everything, open_folds
 from tests.browser.measures import STOPS
 from tests.browser.pages import pages_for
 from tests.browser.patience import patient
@@ -96,8 +96,8 @@ def complaints_of(page: Page, screen: str) -> Iterator[str]:
         yield f"the layout shifts by {shift:.3f} when figures are drawn: {page.evaluate('window.moved')}"
     open_folds(page)
     scroll_through(page)
-    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-        yield "the page scrolls sideways"
+    if wide := page.evaluate(TOO_WIDE):
+        yield f"the page is wider than its screen: {wide}"
     if small := page.evaluate(TOO_SMALL):
         yield f"text is too small to read: {small}"
     if screen != "phone":
