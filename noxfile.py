@@ -322,7 +322,8 @@ def _ctest(session: nox.Session, preset: str, *words: str, env: dict[str, str] |
 
 def _pytest(session: nox.Session, *args: str, env: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
     named = {"TACHOLOG_PERFTEST": _perftest("release")} if Path(_perftest("release")).is_file() else {}
-    session.run(*before, _tool("pytest"), *args, env={**named, **(env or {})}, external=bool(before))
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # more of them wait for each other by spinning
+    session.run(*before, _tool("pytest"), *args, env={**threads, **named, **(env or {})}, external=bool(before))
 
 
 def _at_once() -> list[str]:
