@@ -15,7 +15,7 @@ import msgspec
 
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
-from tacholog.compare.result import Controls, DiffRow, Report, RowKey
+from tacholog.compare.result import Controls, Difference, DiffRow, Report, RowKey
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
@@ -43,7 +43,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(msgspec.Struct):
-    """A row over the releases in which it was measured in the same way.
+    """A row over the releases in which it was measured in the same way, on one machine.
 
     ``begun_by`` is the row whose difference from the release before made a new line begin; ``other_runs_of`` names the release of which the next
     comparison uses other runs. Both are null for a line that begins with the row's first release.
@@ -273,8 +273,17 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 
 
 def _goes_on(row: DiffRow) -> bool:
-    """Whether a row joins two releases."""
-    return row.old is not None and row.new is not None and row.verdict != "not_comparable"
+    """Whether a row joins two releases: they are comparable, and of one machine.
+
+    A comparison of two releases also takes two machines with the same stated hardware, and says so. A line would hide that: it looks like one
+    machine, and its trend would be the difference between two of them.
+    """
+    return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
+
+
+def other_machine(row: DiffRow) -> Difference | None:
+    """The machines of both sides, if they are two; their stated hardware may be the same."""
+    return next((one for one in row.differences if one.field == "host"), None)
 
 
 class _Lines(NamedTuple):
