@@ -286,9 +286,9 @@
       place.textContent = one.absent[metric().id]?.[bytes] ?? "not measured";
       return place;
     }
-    const linked = (value, [target, line]) => {
+    const linked = (value, [target, line, ordinal = ""]) => {
       const text = BOUNDS[cell[BOUND]] + inWords(value);
-      return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text });
+      return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}${ordinal}`, textContent: text });
     };
     const all = cell[LOW] === null ? "" : `${inWords(cell[LOW])} to ${inWords(cell[HIGH])}`;
     place.dataset.v = cell[VALUE];

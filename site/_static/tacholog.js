@@ -104,7 +104,10 @@
     if (!pages.length) return;
     target.on("plotly_click", (event) => {
       const point = event.points.find((candidate) => candidate.customdata);
-      if (point) location.assign(`${pages[point.customdata[0]]}#L${point.customdata[1]}${point.data.meta.number ?? ""}`);
+      if (!point) return;
+      const [page, line, ordinal = ""] = point.customdata; // the ordinal tells a number from others of its line
+      const { number } = point.data.meta;
+      location.assign(`${pages[page]}#L${line}${number ? number + ordinal : ""}`);
     });
     figure.querySelector(".tl-points")?.append(" Click a point to see its log line. With the keyboard, use the numbers in the table.");
   }

@@ -177,8 +177,8 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
         for run in text.file.runs:
             if text.needs(run):
                 of_run.setdefault(run, []).append(text)
-    for part in _parts(data.results, sorted(of_run)):
-        rows = _Rows(results_table(msgspec.structs.replace(data, results=part)), of_run, fields)
+    for table in results_tables(data.runs, _parts(data.results, sorted(of_run))):
+        rows = _Rows(table, of_run, fields)
         for run in rows.runs:
             for text in of_run[run]:
                 text.add(run, rows.text(run, text.file))

@@ -333,7 +333,7 @@ def _hosts_page(view: View) -> SitePage:
 
 
 def _about(view: View) -> SitePage:
-    result = next((result for result in view.summaries() if result.line), None)
+    result = next((result for result in view.summaries() if result.line and result.ordinal == 1), None)
     example = ("run", "sub.log", "3", "goodput", "mean")
     if result:
         example = (result.run.run, result.log, str(result.line), result.metric, result.statistic)

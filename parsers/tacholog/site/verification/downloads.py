@@ -180,7 +180,7 @@ def _rows(file: Path, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table by id. Several records of one line share an id, and are told apart by their order."""
+    """Return a table by id. Earlier versions gave one id to several numbers of a line, which are told apart by their order."""
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 

@@ -48,11 +48,12 @@ if TYPE_CHECKING:
 
 LOGS = "logs"
 _PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
-_ANCHOR = re.compile(r"L\d+:[\w.-]+")
+_ANCHOR = re.compile(r"L\d+:[\w.-]+(?:~\d+)?")
+_ORDINAL = re.compile(r"~\d+\Z")
 _RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
 _MOST_BYTES = 2**32  # of one log: what is compressed may be a thousand times as long
 _PIECE_BYTES = 2**20
-Values = dict[str, list[float | None]]  # the values behind each id; several records of one line share one
+Values = dict[str, list[float | None]]  # the values behind each id, of which earlier versions gave one to several numbers
 
 
 def is_site(folder: Path) -> bool:
@@ -72,6 +73,8 @@ def verify_site(site: Path) -> Receipt:
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
         table = as_offered(results_table(data), names)
+        if offered["id"].duplicated().any():  # An earlier version gave several numbers of a line one id.
+            table["id"] = table["id"].str.replace(_ORDINAL, "", regex=True)
         found: Values = {}
         for number, value in zip(table["id"], table["value"], strict=True):
             found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
