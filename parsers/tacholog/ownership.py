@@ -21,15 +21,14 @@ def not_ours_alone(folder: Path) -> str | None:
     The administrator can do anything, and counts as nobody else.
     """
     us = os.geteuid()
-    found = list(_on_the_way(os.path.abspath(folder), _MOST_LINKS))
-    for path, state in found:
+    for path, state in _on_the_way(folder.absolute(), _MOST_LINKS):
         if state.st_uid not in (us, 0):
             return f"{path} belongs to another user"
         # In a folder with the sticky bit, such as /tmp, nobody can exchange what is ours.
         if stat.S_ISDIR(state.st_mode) and not state.st_mode & stat.S_ISVTX and _others_write(state):
             return f"others can write to {path}"
     try:
-        last = os.stat(folder)
+        last = folder.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -39,16 +38,16 @@ def not_ours_alone(folder: Path) -> str | None:
     return f"others can write to {folder}" if _others_write(last) else None
 
 
-def _on_the_way(path: str, links: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield each folder and link on the way to a path, and the path itself, from the root down, as far as they exist; of a link the way that it goes."""
-    at = "/"
-    for name in ["", *filter(None, path.split("/"))]:
-        at = os.path.join(at, name) if name else at
+def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield each folder and link on the way to a path, and the path itself, as far as they exist, from the root down; of a link the way that it goes."""
+    at = Path("/")
+    for name in path.parts:
+        at = at / name
         try:
-            state = os.lstat(at)
+            state = at.lstat()
             yield at, state
             if stat.S_ISLNK(state.st_mode) and links:
-                yield from _on_the_way(os.path.join(os.path.dirname(at), os.readlink(at)), links - 1)
+                yield from _on_the_way(at.parent / at.readlink(), links - 1)
         except OSError:
             return
 

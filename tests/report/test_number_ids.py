@@ -16,7 +16,8 @@ from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
-from tacholog.site.verification.site import LOGS, verify_site
+from tacholog.site.verification.site import verify_site
+from tacholog.view.own_names import LOGS
 from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

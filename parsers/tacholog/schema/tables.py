@@ -190,8 +190,8 @@ OFFERED = _with_required(
     {
         "id": _text(
             "public",
-            "The number's permanent id: run, log, line, metric and statistic. Of the numbers of a line that share these, the second has `~2` behind it, "
-            "the third `~3`. Cite it; its line leads to it on this site.",
+            "The number's permanent id: run, log, line, metric and statistic. Of the numbers of a line that share these, the second has `~2` behind "
+            "it, the third `~3`. Cite it; its line leads to it on this site.",
         ),
         **RESULTS,
         "marks": _text("public", f"{_MARKS} Separated by blanks."),

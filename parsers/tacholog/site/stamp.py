@@ -24,6 +24,7 @@ import msgspec
 from tacholog.dataset.cache import Cache, open_cache
 from tacholog.dataset.file_digests import FileDigests, SeenFile, digests_in, read_sha256
 from tacholog.errors import UnreadableInput
+from tacholog.view.own_names import RAW
 
 STAMP = ".tacholog-built.json"
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
@@ -134,7 +135,7 @@ def begin_changes(work: Path, site: Path) -> None:
 
 def _forget_built(work: Path, site: Path) -> None:
     """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
-    for folder in (work / "doctrees", site / "raw"):
+    for folder in (work / "doctrees", site / RAW):
         shutil.rmtree(folder, ignore_errors=True)
     for name in ("log-pages.json", "downloads.json"):
         (work / name).unlink(missing_ok=True)

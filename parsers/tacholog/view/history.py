@@ -20,6 +20,7 @@ from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import by_version
+from tacholog.view.own_names import DIFFS, HISTORY
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import compared
 from tacholog.view.results import RunRow
@@ -132,13 +133,13 @@ def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
         first = slug(f"{system} {old} to {new}")
         name = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
         taken.add(name)
-        found[pair] = f"diffs/{name}"
+        found[pair] = f"{DIFFS}/{name}"
     return found
 
 
 def history_document(metric: str, statistic: str) -> str:
     """The name of the page of a metric's history."""
-    return f"history/{slug(f'{metric} {statistic}')}"
+    return f"{HISTORY}/{slug(f'{metric} {statistic}')}"
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:

@@ -22,9 +22,9 @@ from tacholog.privacy.free_text import MASK
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
 from tacholog.site.programs.latest import LATEST, latest_files
-from tacholog.site.publish import VERSIONS
 from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.receipt import Finding
+from tacholog.view.own_names import DATA, VERSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
     for ending, written, head in ((".csv.gz", csv_rows, csv_head(offered)), (".jsonl.gz", json_rows, b"")):
         wanted = Counter(b"".join(written(offered)).split(b"\n"))
         wanted.pop(b"", None)
-        for file in sorted((site / "data").rglob(f"*{ending}")):
+        for file in sorted((site / DATA).rglob(f"*{ending}")):
             name = file.relative_to(site).as_posix()
             if name in kept_from:
                 continue
@@ -154,7 +154,7 @@ def _kept_from_older(site: Path) -> tuple[set[str], list[Finding]]:
     newest = [version for version in versions if sha256_of(version / ALL) == sha256_of(site / ALL)]
     if not newest:
         return set(), [Finding(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
-    names = {path.relative_to(site).as_posix() for path in (site / "data").rglob("*.gz")}
+    names = {path.relative_to(site).as_posix() for path in (site / DATA).rglob("*.gz")}
     ours = {name for name in names if any((version / name).is_file() for version in newest)}
     return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []
 

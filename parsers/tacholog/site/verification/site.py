@@ -36,18 +36,18 @@ from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
-from tacholog.site.publish import VERSIONS, published
+from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
 from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.view.own_names import LOGS, RAW, SOURCES, STATIC, VERSIONS
 from tacholog.view.views import log_document
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOGS = "logs"
-_PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
+_PAGES_WITHOUT = (LOGS, RAW, VERSIONS, STATIC, SOURCES)
 _ANCHOR = re.compile(r"L\d+:[\w.-]+(?:~\d+)?")
 _ORDINAL = re.compile(r"~\d+\Z")
 _RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
@@ -58,7 +58,7 @@ Values = dict[str, list[float | None]]  # the values behind each id, of which ea
 
 def is_site(folder: Path) -> bool:
     """Whether a folder is a site: one that was built, whole or not, or one that was published."""
-    return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / "raw").is_dir())
+    return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / RAW).is_dir())
 
 
 def verify_site(site: Path) -> Receipt:
@@ -217,7 +217,7 @@ def _unpacked(site: Path, document: str, target: Path) -> str | None:
 def _place_of_raw_logs(site: Path) -> Path:
     """Return the folder that has the raw logs: of a version below a published site, it is that site, which has those of all versions."""
     above = site.resolve().parent
-    return above.parent if above.name == VERSIONS and (above.parent / "raw").is_dir() else site
+    return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
 
 def _compared(by_log: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
