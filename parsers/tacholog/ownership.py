@@ -39,7 +39,7 @@ def not_ours_alone(folder: Path) -> str | None:
 
 
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield each folder and link on the way to a path, and the path itself, as far as they exist, from the root down; of a link the way that it goes."""
+    """Yield each folder and link on the way to a path, and the path itself, as far as they exist, from the root down; of a link also its way."""
     at = Path("/")
     for name in path.parts:
         at = at / name

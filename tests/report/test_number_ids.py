@@ -117,7 +117,9 @@ def test_a_site_verifies_also_one_of_an_earlier_version_whose_numbers_share_ids(
     ids = [number.partition("~")[0] for number in table["id"].to_pylist()]
     pq.write_table(table.set_column(0, table.schema.field("id"), [ids]), older / ALL)
     for page in [path for ending in ("html", "js") for path in older.rglob(f"*.{ending}") if LOGS not in path.parts]:
-        page.unlink() if page.suffix == ".js" else page.write_text(re.sub(r"(#L\d+:[\w.-]+)~\d+", r"\1", page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.unlink() if page.suffix == ".js" else page.write_text(
+            re.sub(r"(#L\d+:[\w.-]+)~\d+", r"\1", page.read_text(encoding="utf-8")), encoding="utf-8"
+        )
 
     places = [finding.place for finding in verify_site(older).findings]
     assert not [place for place in places if "#L" in place]
