@@ -28,7 +28,13 @@ HOSTILE = (
     *("@octocat", "see (@octocat)", "me@evil.test", "mailto:me@evil.test", "a/b@d1af673c"),
     *("#1", "fixes #1", "a/b#2", "GH-3", "gh-3"),
     *("https://evil.test/x", "HTTPS://evil.test", "ftp://evil.test", "www.evil.test", "WWW.evil.test", "_www.evil.test", "(https://evil.test)"),
-    *("[x](https://evil.test)", "![x](https://evil.test/x.png)", "<https://evil.test>", "<a href='https://evil.test'>x</a>", "[x]: https://evil.test"),
+    *(
+        "[x](https://evil.test)",
+        "![x](https://evil.test/x.png)",
+        "<https://evil.test>",
+        "<a href='https://evil.test'>x</a>",
+        "[x]: https://evil.test",
+    ),
     *("&#64;octocat", "&commat;octocat", "@\u2060@octocat", "\\@octocat", "`@octocat", "``` @octocat", "|@octocat|"),
     *(":tada:", "a:tada:b", "$@octocat$", "~~@octocat~~", "**@octocat**", "<img src=x>", "<!-- @octocat", "</details> @octocat"),
 )
@@ -74,7 +80,9 @@ def active(page: Text) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("around", ["{}", "| a |\n|---|\n| {} |", "- {}", "> **Note** {}", "### {} → 1", "<details><summary>{}</summary>\n\nx\n</details>"])
+@pytest.mark.parametrize(
+    "around", ["{}", "| a |\n|---|\n| {} |", "- {}", "> **Note** {}", "### {} → 1", "<details><summary>{}</summary>\n\nx\n</details>"]
+)
 def test_no_text_of_a_stranger_becomes_a_link_or_a_mention(text: str, around: str) -> None:
     assert list(active(shown(around.format(escape(text))))) == []
 

@@ -8,8 +8,9 @@ from tacholog.render.html import unhidden
 
 _ACTIVE = re.compile(r"[\\|<>*_`\[\]~$&#]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "#": "&#35;"}
-# What GitHub makes links, mentions and pictures of, in text that is not code: https://, www., me@example.org, @name, #1, GH-1 and :tada:. It looks for
-# them in the text that a reader sees, so no escape prevents it. A mark without a width behind their first signs does (U+2060, which breaks no line).
+# What GitHub makes links, mentions and pictures of, in text that is not code: https://, www., me@example.org, @name, #1, GH-1 and :tada:. It looks
+# for them in the text that a reader sees, so no escape prevents it. A mark without a width behind their first signs does (U+2060: no line breaks
+# there).
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//|(?!\d\d:)[\w+-]{1,60}:)|www(?=\.)|\bgh-(?=\d)", re.IGNORECASE)
 _MARK = "\u2060"
 _MARK_ENTITY = "&#8288;"  # so that whoever reads the source sees it

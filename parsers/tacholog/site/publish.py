@@ -23,6 +23,7 @@ from urllib.parse import quote
 import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import is_there, read_small_evidence
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
@@ -118,8 +119,9 @@ def published(target: Path) -> dict[str, str]:
     """
     noted = target / VERSIONS / _NOTES
     try:
-        dates = msgspec.json.decode(noted.read_bytes(), type=dict[str, str]) if noted.is_file() else {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        name = f"{VERSIONS}/{_NOTES}"
+        dates = msgspec.json.decode(read_small_evidence(target, name), type=dict[str, str]) if is_there(target, name) else {}
+    except (UnreadableInput, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableInput(
             f"{noted}: this is no list of versions with their dates ({error}); restore it, or write {{}} into it to keep the versions without dates"
         ) from error
