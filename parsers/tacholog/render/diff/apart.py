@@ -45,11 +45,18 @@ def apart_words(report: Report) -> str:
 
 
 class _Sides:
-    """What each side has of a report: its transports, metrics, and rows without their sizes."""
+    """What each side has of a report: its transports, metrics, and rows without their sizes.
+
+    What is only shown, or compared as loss, is there too: a transport that lost everything has no row that could be tested.
+    """
 
     def __init__(self, report: Report) -> None:
         self.names = {"removed": report.old.name, "added": report.new.name}
-        there = {"removed": [row.new_key or row.key for row in report.rows if row.new], "added": [row.key for row in report.rows if row.old]}
+        found = (*report.rows, *report.losses, *report.untested)
+        there = {
+            "removed": [getattr(one, "new_key", None) or one.key for one in found if one.new is not None],
+            "added": [one.key for one in found if one.old is not None],
+        }
         self.values = {verdict: {field: {getattr(key, field) for key in keys} for field, _ in _ONLY} for verdict, keys in there.items()}
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 
