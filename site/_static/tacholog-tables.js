@@ -31,14 +31,10 @@
     return unit ? `${words(cell)} (${clean(unit.textContent)})` : words(cell);
   }
 
-  // Digits are grouped on the page, but not in a file. The apostrophe keeps a spreadsheet from reading text as a formula.
-  function field(text) {
-    const number = /^-?[\d ]*\d(\.\d+)?$/.test(text);
-    const plain = number ? text.replace(/ /g, "") : text.replace(/^(?=[=+\-@])/, "'");
-    return /[",\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
-  }
+  // Digits are grouped on the page, but not in a file.
+  const ungrouped = (text) => (/^-?[\d ]*\d(\.\d+)?$/.test(text) ? text.replace(/ /g, "") : text);
 
-  const line = (cells, read) => [...cells].map((cell) => field(read(cell))).join(",");
+  const line = (cells, read) => [...cells].map((cell) => window.tachologCsv.field(ungrouped(read(cell)))).join(",");
 
   async function copy(text) {
     try {

@@ -90,10 +90,16 @@
     window.tachologKeys?.start(figure);
   }
 
-  // The numbers of a figure as CSV, in the units of the schema. The apostrophe keeps a spreadsheet from reading a name as a formula.
+  // A text as a field of CSV. An apostrophe stands before what a spreadsheet would take for a formula: the same rule as `no_formula` in Python.
+  function field(text) {
+    const safe = /^[=+\-@\t\r]./s.test(text) && !/^-[\d.]+$/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  }
+  window.tachologCsv = { field };
+
+  // The numbers of a figure as CSV, in the units of the schema.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
-    const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
     const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }

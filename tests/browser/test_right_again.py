@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
 from playwright.sync_api import Page
+
+from tacholog.visible import no_formula
 
 Opener = Callable[..., AbstractContextManager[Page]]
 
@@ -106,3 +109,40 @@ def test_an_address_with_an_odd_sort_still_shows_the_page(opened: Opener, sort: 
 def test_a_choice_that_the_page_does_not_have_is_still_named(opened: Opener) -> None:
     with opened("compare.html?moon=full") as page:
         assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
+
+
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "+1 555": "'+1 555",
+    "-x": "'-x",
+    "@SUM(1)": "'@SUM(1)",
+    "\t=1": "'\t=1",
+    "\r=1": '"\'\r=1"',
+    '=HYPERLINK("a",1)': '"\'=HYPERLINK(""a"",1)"',
+    "-1.5": "-1.5",
+    "<": "<",
+    "-": "-",
+    "a=1": "a=1",
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_pages_and_files_guard_csv_against_formulas_by_one_rule(opened: Opener, text: str) -> None:
+    with opened("about.html") as page:
+        assert page.evaluate("(text) => tachologCsv.field(text)", text) == FORMULAS[text]
+    assert next(csv.reader([FORMULAS[text]])) == [no_formula(text)]
+
+
+@pytest.mark.parametrize("width", [960, 1024, 1152, 1280, 1366])
+def test_an_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
+    with opened("index.html") as page:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator(".bd-header .navbar-header-items__center .dropdown-toggle").click()
+        menu = page.locator(".bd-header .navbar-header-items__center .dropdown-menu")
+        menu.wait_for()
+        box = menu.bounding_box()
+
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -19,6 +19,7 @@ from tacholog.dataset.frames import FRAME_ROWS
 from tacholog.dataset.ordinals import Ordinals, as_words, line_starts, with_ordinal
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
+from tacholog.visible import no_formula
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +33,6 @@ Bins = Sequence[Sequence[int]]
 _HDR_DIGITS = 3
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
 _TO_BE_QUOTED = re.compile('[",\\n\\r]')
-# What a spreadsheet would take for a formula. It does not for one sign alone, such as that of a bound, nor for a negative number.
-_FORMULA = re.compile(r"(?=[=+\-@\t\r].)(?!-[\d.]+\Z)", re.DOTALL)
 _ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
 _DIFFERENT = ("id", "line", "last_line", "value", "samples")
 _ASCENDING = ("line", "last_line")  # within a log. Differences take a third of the time, and a fortieth of the bytes.
@@ -226,7 +225,7 @@ def _text_rows(results: pd.DataFrame, starts: Sequence[str], written: Callable[[
 
 def _csv_value(value: object) -> str:
     if isinstance(value, str):
-        return _quoted(f"'{value}" if _FORMULA.match(value) else value)
+        return _quoted(no_formula(value))
     return repr(value) if isinstance(value, float) else str(value)
 
 
