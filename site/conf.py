@@ -76,7 +76,7 @@ def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, 
 
 
 def _named(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Give the name of the site to the templates as text. Sphinx takes it for HTML, which some templates escape and others, as that of the search, do not."""
+    """Give the name of the site to the templates as text. Sphinx takes it for HTML: not all templates escape it."""
     context["docstitle"] = context["shorttitle"] = escape(_site["name"])
 
 

@@ -146,3 +146,22 @@ def test_an_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
         assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_nothing_of_a_script_is_out_of_sight(opened: Opener) -> None:
+    """A word of thousands of blanks, and one of thousands of letters, push nothing behind the edge of a script."""
+    with opened("rti-connext-dds/shmem.html", "phone") as page:
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        scripts = page.locator("div.highlight pre")
+        assert scripts.count() > 0
+        for word in (" " * 5000, "x" * 5000):
+            page.evaluate(
+                "(word) => document.querySelectorAll('div.highlight pre').forEach((one) => { one.textContent = `perftest ${word}; end`; })", word
+            )
+            beyond = """(all) => all.filter((one) => {
+                const range = document.createRange();
+                range.setStart(one.firstChild, one.textContent.length - 3);
+                range.setEnd(one.firstChild, one.textContent.length);
+                return range.getBoundingClientRect().right > one.getBoundingClientRect().right + 1;
+            }).length"""
+            assert scripts.evaluate_all(beyond) == 0
