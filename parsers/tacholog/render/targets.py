@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tacholog.dataset.ordinals import with_ordinal
 from tacholog.render.html import Html, tag
@@ -29,10 +29,9 @@ class Targets:
         ordinal = with_ordinal("", result.ordinal)
         return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]
 
-    def line(self, links: Links, result: ResultRow | None) -> list[object] | None:
+    def line(self, links: Links, result: ResultRow | None) -> Sequence[object] | None:
         """Return the same, or nothing if there is no such page."""
-        found = self.place(links, result) if result else [None]
-        return None if found[0] is None else found
+        return None if result is None or self.log(links, result) is None else self.place(links, result)
 
     def links(self) -> Iterator[Html]:
         """Yield one element for each link, in order."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import Difference, DiffRow, Report, RowKey, Verdict
+from tacholog.compare.result import Difference, DiffRow, Loss, Report, RowKey, Untested, Verdict
 from tacholog.render.diff.meanings import REASONS
 from tacholog.view.refusals import condition_title
 
@@ -52,10 +52,10 @@ class _Sides:
 
     def __init__(self, report: Report) -> None:
         self.names = {"removed": report.old.name, "added": report.new.name}
-        found = (*report.rows, *report.losses, *report.untested)
+        others: list[Loss | Untested] = [*report.losses, *report.untested]
         there = {
-            "removed": [getattr(one, "new_key", None) or one.key for one in found if one.new is not None],
-            "added": [one.key for one in found if one.old is not None],
+            "removed": [*(row.new_key or row.key for row in report.rows if row.new), *(one.key for one in others if one.new is not None)],
+            "added": [*(row.key for row in report.rows if row.old), *(one.key for one in others if one.old is not None)],
         }
         self.values = {verdict: {field: {getattr(key, field) for key in keys} for field, _ in _ONLY} for verdict, keys in there.items()}
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}

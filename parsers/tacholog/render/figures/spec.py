@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tacholog.render.figures.axes import Axis
 from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
@@ -16,7 +16,7 @@ _SMALL_PX, _LARGE_PX = 4, 7
 _CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
 
 
-Places = Callable[[ResultRow | None], list[object] | None]
+Places = Callable[[ResultRow | None], Sequence[object] | None]
 
 
 def spec(figure: Figure, place: Places) -> dict[str, object]:
