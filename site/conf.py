@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from markupsafe import escape
 from sphinx.application import Sphinx
 
 _site = json.loads(Path(__file__).with_name("site.json").read_text(encoding="utf-8"))  # the settings from site.toml
@@ -74,12 +75,18 @@ def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, 
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
 
 
+def _named(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Give the name of the site to the templates as text. Sphinx takes it for HTML: not all templates escape it."""
+    context["docstitle"] = context["shorttitle"] = escape(_site["name"])
+
+
 def _without_neighbours(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Name no page before or after this one: Sphinx does not write a page again whose neighbour came, went or changed its title."""
     context["prev"] = context["next"] = None
 
 
 def setup(app: Sphinx) -> None:
-    """Take the menus away before the theme collects them."""
+    """Change what pages get before the theme does."""
+    app.connect("html-page-context", _named, priority=400)
     app.connect("html-page-context", _without_menus, priority=400)
     app.connect("html-page-context", _without_neighbours, priority=400)

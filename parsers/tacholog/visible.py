@@ -33,3 +33,15 @@ def drawn(text: str) -> str:
 def drawn_in_line(text: str) -> str:
     """Return ``text`` as one line, with hidden characters and line ends made visible."""
     return HIDDEN_IN_LINE.sub(lambda found: sign(found[0]), text)
+
+
+# What a spreadsheet would take for a formula. It does not for one sign alone, such as that of a bound, nor for a negative number.
+_FORMULA = re.compile(r"(?=[=+\-@\t\r].)(?!-[\d.]+\Z)", re.DOTALL)
+
+
+def no_formula(text: str) -> str:
+    """Return a text for a file that spreadsheets open, as CSV: an apostrophe stands before what they would take for a formula, and run.
+
+    The scripts of the pages have the same rule: `tachologCsv` in ``tacholog.js``.
+    """
+    return f"'{text}" if _FORMULA.match(text) else text

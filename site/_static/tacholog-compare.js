@@ -268,7 +268,7 @@
     for (const name of Object.keys(LISTS)) (vain[name] ?? []).forEach((word) => ask(name, word));
     (vain.size ?? []).forEach((word) => ask("size of", /^\d+$/.test(word) ? `${word} B` : word));
     if (!vain.size?.length) (chosen.size ?? []).filter((value) => !allSizes().includes(Number(value))).forEach((value) => ask("size of", `${value} B`));
-    [...given.keys()].filter((name) => !(name in chosen)).forEach((name) => ask("choice named", name));
+    [...given.keys()].filter((name) => !(name in chosen) && !window.tachologTables?.isOurs(name)).forEach((name) => ask("choice named", name));
     const base = series.find((one) => one.id === chosen.base);
     const now = baseline() ? `the baseline is ${nameOf(baseline())}` : "there is no baseline";
     if (chosen.base !== null && !base) ask("baseline", chosen.base, now);
@@ -286,9 +286,9 @@
       place.textContent = one.absent[metric().id]?.[bytes] ?? "not measured";
       return place;
     }
-    const linked = (value, [target, line]) => {
+    const linked = (value, [target, line, ordinal = ""]) => {
       const text = BOUNDS[cell[BOUND]] + inWords(value);
-      return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}`, textContent: text });
+      return target === null ? text : make("a", { href: `${targets[target]}#L${line}:${metric().id}${ordinal}`, textContent: text });
     };
     const all = cell[LOW] === null ? "" : `${inWords(cell[LOW])} to ${inWords(cell[HIGH])}`;
     place.dataset.v = cell[VALUE];
@@ -358,16 +358,19 @@
     const value = ([one]) => { const cell = cellAt(one, sizes()[0]); return cell ? (metric().better === "lower" ? cell[VALUE] : -cell[VALUE]) : Infinity; };
     const inOrder = sizes().length === 1 ? [...all].sort((a, b) => (value(a) === value(b) ? 0 : value(a) - value(b))) : [...ranked, ...all.filter(([, why]) => why.length)];
     const laidOut = inOrder.filter(([one], place) => everything || one === base || place < mostRows());
-    const body = make("tbody", {}, ...laidOut.map(([one, why]) => row(one, base, why, reasonOf.get(one))));
+    const rowOf = ([one, why]) => row(one, base, why, reasonOf.get(one));
+    const body = make("tbody", {}, ...laidOut.map(rowOf));
     const label = `${metricWords(metric())}, compared`;
     const laid = make("table", { className: "tl-table tl-rows" }, make("thead", {}, make("tr", {}, ...heads)), body);
     laid.style.setProperty("--tl-columns", heads.length - 1); // on a phone, numbers stand in a grid below the name of their series
     const scroller = make("div", { className: "tl-scroll", tabIndex: 0, role: "region", ariaLabel: label }, laid);
+    const note = rest(all.length, laidOut.length);
+    if (note.length) laid.allRows = () => { everything = true; note.forEach((part) => part.remove()); return inOrder.map(rowOf); };
     const better = metric().better === "lower" ? "lower is better" : "higher is better";
     const summary = `${metricWords(metric())}: ${better}. ${all.length - refused.reduce((sum, reason) => sum + reason.series.length, 0)} of ${all.length} series can be compared with the baseline.`;
     const how = "Mean ratio: the geometric mean over the selected sizes, without lossy or undersampled ones. "
       + `A coloured ratio: both sides have ${TINTED_FROM} runs or more, and their ranges do not overlap${tintless() ? " (none here)" : ""}.`;
-    return [...missing(), make("p", { className: "tl-note", textContent: summary }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...rest(all.length, laidOut.length),
+    return [...missing(), make("p", { className: "tl-note", textContent: summary }), ...stronger(), make("div", { className: "tl-tools" }), scroller, ...note,
       make("p", { className: "tl-note", textContent: how }), ...listOfRefusals(refused, all.length), ...legend()];
   }
 

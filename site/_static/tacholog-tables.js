@@ -16,6 +16,9 @@
 
   const remembered = (key) => new URLSearchParams(location.search).get(key) ?? "";
 
+  // Whether a part of the address is one of these: other scripts keep theirs there too.
+  const isOurs = (key) => /\.(sort|filter)$/.test(key);
+
   // The main content of a cell: without mark signs, ranges and invisible digits.
   function words(cell) {
     const copy = cell.cloneNode(true);
@@ -28,14 +31,10 @@
     return unit ? `${words(cell)} (${clean(unit.textContent)})` : words(cell);
   }
 
-  // Digits are grouped on the page, but not in a file. The apostrophe keeps a spreadsheet from reading text as a formula.
-  function field(text) {
-    const number = /^-?[\d ]*\d(\.\d+)?$/.test(text);
-    const plain = number ? text.replace(/ /g, "") : text.replace(/^(?=[=+\-@])/, "'");
-    return /[",\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
-  }
+  // Digits are grouped on the page, but not in a file.
+  const ungrouped = (text) => (/^-?[\d ]*\d(\.\d+)?$/.test(text) ? text.replace(/ /g, "") : text);
 
-  const line = (cells, read) => [...cells].map((cell) => field(read(cell))).join(",");
+  const line = (cells, read) => [...cells].map((cell) => window.tachologCsv.field(ungrouped(read(cell)))).join(",");
 
   async function copy(text) {
     try {
@@ -72,7 +71,7 @@
     return false;
   }
 
-  // Adds a filter to `tools`. `groups` are lists of rows that belong together, each with words of its own; `changed` hears whether there is a filter.
+  // Adds a filter to `tools`. `groups` gives lists of rows that belong together, each with words of its own; `changed` hears whether there is a filter.
   // `rowsWord` is what the rows are called where the page has more of them than it lists.
   function addFilter(tools, key, groups, changed, title = "Filter", rowsWord = "rows") {
     const label = document.createElement("label");
@@ -85,14 +84,15 @@
     tools.append(label, count);
     const filter = () => {
       const wanted = clean(input.value).toLowerCase().match(WANTED) ?? [];
+      const all = groups(wanted.length > 0);
       let shown = 0;
-      for (const { rows, words: own } of groups) {
+      for (const { rows, words: own } of all) {
         const content = clean([...rows.map((row) => row.textContent), own].join(" ")).toLowerCase();
         const isShown = wanted.every((word) => finds(word, content));
         for (const row of rows) row.hidden = !isShown;
         shown += isShown;
       }
-      count.textContent = wanted.length ? `${shown} of ${groups.length} ${rowsWord}` : "";
+      count.textContent = wanted.length ? `${shown} of ${all.length} ${rowsWord}` : "";
       changed(wanted.length > 0);
     };
     input.addEventListener("input", () => { filter(); remember(key, input.value.trim()); });
@@ -105,14 +105,24 @@
       this.scroller = scroller;
       this.table = scroller.querySelector("table");
       this.body = this.table.tBodies[0];
-      this.given = [...this.body.rows];
+      this.given = [...this.body.rows]; // in this order
       this.heads = [...this.table.tHead.rows[0].cells];
       this.heads.forEach((head, column) => this.makeSortable(head, column));
       this.makeTools(tools);
-      this.sort(Number(remembered(`${key}.sort`)) || 0);
+      this.sort(parseInt(remembered(`${key}.sort`), 10) || 0);
       this.hint();
       scroller.addEventListener("scroll", () => this.hint(), { passive: true });
       new ResizeObserver(() => this.hint()).observe(scroller);
+    }
+
+    // A long table may begin with its first rows only, and then has the others at hand. Who sorts, filters or copies means all of them.
+    complete() {
+      const make = this.table.allRows;
+      if (!make) return;
+      delete this.table.allRows;
+      this.given = make();
+      this.body.replaceChildren(...this.given);
+      window.tachologKeys?.refresh(this.table);
     }
 
     makeSortable(head, column) {
@@ -131,6 +141,7 @@
     sort(by) {
       const column = Math.abs(by) - 1;
       if (column >= this.heads.length) return;
+      if (by) this.complete();
       this.heads.forEach((head, index) => { head.ariaSort = index !== column ? "none" : by < 0 ? "descending" : "ascending"; });
       const rows = [...this.given];
       if (by) {
@@ -147,7 +158,11 @@
     makeTools(tools) {
       const isOfSizes = words(this.heads[0]) === "size" && !this.heads[1]?.matches(".tl-text"); // nobody searches for a size
       if (this.given.length >= FILTERED_FROM && !isOfSizes) {
-        addFilter(tools, `${this.key}.filter`, this.given.map((row) => ({ rows: [row], words: "" })), () => window.tachologKeys?.refresh(this.table));
+        const groups = (isFiltered) => {
+          if (isFiltered) this.complete();
+          return this.given.map((row) => ({ rows: [row], words: "" }));
+        };
+        addFilter(tools, `${this.key}.filter`, groups, () => window.tachologKeys?.refresh(this.table));
       }
       const button = document.createElement("button");
       button.type = "button";
@@ -161,6 +176,7 @@
     }
 
     csv() {
+      this.complete();
       const rows = [...this.body.rows].filter((row) => !row.hidden);
       return [line(this.heads, heading), ...rows.map((row) => line(row.cells, words))].join("\n") + "\n";
     }
@@ -191,7 +207,7 @@
       head, given: head.textContent, rows: groups.filter((group) => group.rows[0].closest(".apart, section").querySelector(".h") === head),
     }));
     let before; // which of them were open
-    addFilter(report.querySelector(":scope > .tl-of-report"), `${report.id}.filter`, groups, (isFiltered) => {
+    addFilter(report.querySelector(":scope > .tl-of-report"), `${report.id}.filter`, () => groups, (isFiltered) => {
       if (isFiltered) before ??= folds.map((fold) => fold.open);
       folds.forEach((fold, place) => { fold.open = isFiltered ? fold.querySelector(".rows > tbody > tr:not([hidden])") !== null : before?.[place] ?? fold.open; });
       if (!isFiltered) before = undefined;
@@ -216,6 +232,6 @@
     }
   }
 
-  window.tachologTables = { start };
+  window.tachologTables = { start, isOurs };
   start(document); // the script is deferred, so the document is complete
 })();

@@ -90,10 +90,16 @@
     window.tachologKeys?.start(figure);
   }
 
-  // The numbers of a figure as CSV, in the units of the schema. The apostrophe keeps a spreadsheet from reading a name as a formula.
+  // A text as a field of CSV. An apostrophe stands before what a spreadsheet would take for a formula: the same rule as `no_formula` in Python.
+  function field(text) {
+    const safe = /^[=+\-@\t\r]./s.test(text) && !/^-[\d.]+$/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  }
+  window.tachologCsv = { field };
+
+  // The numbers of a figure as CSV, in the units of the schema.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
-    const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
     const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }
@@ -104,7 +110,10 @@
     if (!pages.length) return;
     target.on("plotly_click", (event) => {
       const point = event.points.find((candidate) => candidate.customdata);
-      if (point) location.assign(`${pages[point.customdata[0]]}#L${point.customdata[1]}${point.data.meta.number ?? ""}`);
+      if (!point) return;
+      const [page, line, ordinal = ""] = point.customdata; // the ordinal tells a number from others of its line
+      const { number } = point.data.meta;
+      location.assign(`${pages[page]}#L${line}${number ? number + ordinal : ""}`);
     });
     figure.querySelector(".tl-points")?.append(" Click a point to see its log line. With the keyboard, use the numbers in the table.");
   }

@@ -26,8 +26,8 @@ from perf_table import Effort, Goal, LeftOut, Row, show
 from tacholog.resources import site_dir
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
 from tacholog.site.bundle import plotly_bundle
-from tacholog.site.pages import LOGS
 from tacholog.sphinx.assets import PLOTLY
+from tacholog.view.own_names import LOGS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/native/throughput-udp.log")

@@ -112,14 +112,13 @@ def test_a_number_that_cannot_be_told_is_not_marked(text: str, value: float | No
     fact = ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic="mean", value=value, resolution=resolution)
 
     assert printed_at(text, fact) is None
-    assert with_anchors(text, {"L1:latency.mean": [fact]}) == f'<b id="L1:latency.mean"></b>{text}'
+    assert with_anchors(text, {"L1:latency.mean": fact}) == f'<b id="L1:latency.mean"></b>{text}'
 
 
-def test_a_line_is_escaped_around_its_numbers_and_those_of_one_name_or_place_share_it() -> None:
+def test_a_line_is_escaped_around_its_numbers_and_those_of_one_place_share_it() -> None:
     p50, mean = (ResultRow(run=RunRow(run="r"), log="a", line=1, metric="latency", statistic=name, value=5.0) for name in ("p50", "mean"))
 
-    assert with_anchors("<b> 5 & 6", {"a": [p50], "b": [mean]}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
-    assert with_anchors("5 6", {"a": [p50, mean]}) == '<b id="a"></b>5 6'
+    assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
 LOGS = Path(__file__).parent.parent / "formats" / "native"

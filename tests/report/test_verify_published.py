@@ -147,7 +147,7 @@ def test_a_number_whose_heading_privacy_masks_counts_if_its_line_prints_it(tmp_p
     for folder in (site, tmp_path / "public"):
         receipt = verify_site(folder)
         assert receipt.findings == ()
-        assert any(note.startswith("documented/sub.log: 16 numbers stand on the lines") for note in receipt.notes)
+        assert any(note.startswith("documented/sub.log: 64 numbers stand on the lines") for note in receipt.notes)
 
     table["value"] = table["value"].replace(5000.0, 6000.0)
     table.to_parquet(tmp_path / "public" / RESULTS)

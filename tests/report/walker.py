@@ -137,7 +137,7 @@ def target(site: Path, page: str, href: str) -> tuple[str, str] | None:
     if not re.match(r"L\d+:", anchor):
         return None
     text = lines_of(((site / page).parent / where).resolve()).get(anchor)
-    return text or "", re.split(r"\.(?=p\d|[a-z-]+$)", anchor.partition(":")[2])[0]
+    return text or "", re.split(r"\.(?=p\d|[a-z-]+$)", anchor.partition(":")[2].partition("~")[0])[0]
 
 
 def sizes_shown(metric: str, unit: str) -> list[float]:

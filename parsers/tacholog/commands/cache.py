@@ -17,11 +17,13 @@ from tacholog.errors import TachologError
 @click.option("--clear", is_flag=True, help="Empty the cache.")
 def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
-    from tacholog.dataset.cache import open_cache, others_file_words
+    from tacholog.dataset.cache import open_cache, others_file_words, refused_words
 
     found = open_cache()
     if found.path is None:
         raise TachologError("there is no folder for a cache: name one with TACHOLOG_CACHE")
+    if found.refused:
+        raise TachologError(refused_words(found.path, found.refused))
     if found.is_of_others():
         raise TachologError(others_file_words(found.path))
     if clear:

@@ -12,7 +12,9 @@ If no site can be built, as with a wrong site.toml, that of before stays as it i
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -24,6 +26,7 @@ from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, tally_words, work_of
 from tacholog.errors import UnreadableInput
 from tacholog.extras import require
+from tacholog.ownership import not_ours_alone
 
 
 @click.command(help=__doc__)
@@ -51,7 +54,8 @@ def report(
 
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
-    work = site.parent if output is None else site.with_name(f".{site.name}-build")
+    beside = site.parent if output is None else site.with_name(f".{site.name}-build")
+    work = click.get_current_context().with_resource(_ours_alone(beside))
     with former_site_named(site):
         data = _data(folders, roots)
         if config is None and not (folders or roots) and (home() / "site.toml").is_file():
@@ -77,6 +81,18 @@ def report(
     click.echo(f"The site is in {site}")
     click.echo(f"Open it with: xdg-open {index}   (or any browser: {index.as_uri()})")
     sys.exit(exit_code)
+
+
+@contextmanager
+def _ours_alone(work: Path) -> Iterator[Path]:
+    """Give a folder for what a build keeps: one of this build alone, if others could put something into the one that is wanted."""
+    reason = not_ours_alone(work)
+    if reason is None:
+        yield work
+        return
+    terminal.line(f"tacholog: {reason}, so nothing is kept for the next build, and nothing that is in {work} is used", err=True)
+    with tempfile.TemporaryDirectory(prefix="tacholog-") as alone:
+        yield Path(alone)
 
 
 def _data(folders: tuple[Path, ...], roots: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -2,8 +2,8 @@
 
 It is one SQLite file in the user's cache folder, safe to delete at any time. Several processes may use it at once. What it returns is what was put
 under that key: each value carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is
-damaged is made anew. Where nothing can be written, or a file of another program is in its place, the cache stays empty, and everything works without
-it.
+damaged is made anew. Where nothing can be written, where others could write too, or where a file of another program is in its place, the cache stays
+empty, and everything works without it.
 
 Large values have a row each. Small ones, of which there may be a million, come many in a pack, and a table of keys says in which pack a value is. A
 row for each of them would take longer to find, to check and to unpack than to use.
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tacholog.dataset.cache_file import APPLICATION, is_of_others
+from tacholog.ownership import not_ours_alone
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -94,6 +95,7 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         """Open the file in this folder, or make it."""
         self.path = folder / FILE if folder else None
+        self.refused: str | None = None  # why nothing is kept there, if others could put something into it
         self._is_busy = False
         self._connection = self._opened()
 
@@ -205,10 +207,15 @@ class Cache:
     def _connected(self) -> sqlite3.Connection | None:
         if self.path is None:
             return None
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = self.path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Beside the file, SQLite reads others: in one of them, somebody else could give the numbers that come out of it.
+        self.refused = not_ours_alone(folder)
+        if self.refused:
+            return None
         self.path.touch(mode=0o600)  # Logs may hold private data.
         if not self.path.is_file() or self.path.stat().st_uid != os.geteuid():
-            return None  # Somebody else could have put anything into it.
+            return None
         if is_of_others(self.path):
             raise _OthersFile
         connection = sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False)
@@ -429,6 +436,11 @@ def cache_folder() -> Path | None:
 def others_file_words(path: Path) -> str:
     """Return what to do about a file that is not known to be a cache."""
     return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
+
+
+def refused_words(path: Path, reason: str) -> str:
+    """Return what to do about a folder in which nothing is kept, because others could put something there."""
+    return f"{path.parent}: {reason}, so nothing is kept there: let only yourself write there, or name another folder with {VARIABLE}"
 
 
 def open_cache() -> Cache:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tacholog.dataset.frames import FRAME_ROWS
+from tacholog.dataset.ordinals import Ordinals, as_words, line_starts, with_ordinal
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
+from tacholog.visible import no_formula
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +33,6 @@ Bins = Sequence[Sequence[int]]
 _HDR_DIGITS = 3
 _BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
 _TO_BE_QUOTED = re.compile('[",\\n\\r]')
-# What a spreadsheet would take for a formula. It does not for one sign alone, such as that of a bound, nor for a negative number.
-_FORMULA = re.compile(r"(?=[=+\-@\t\r].)(?!-[\d.]+\Z)", re.DOTALL)
 _ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
 _DIFFERENT = ("id", "line", "last_line", "value", "samples")
 _ASCENDING = ("line", "last_line")  # within a log. Differences take a third of the time, and a fortieth of the bytes.
@@ -56,7 +56,7 @@ def results_tables(runs: pd.DataFrame, frames: Iterable[pd.DataFrame]) -> Iterat
 
     names, columns = pd.Index(runs["run"]), {name: runs[name] for name in OFFERED_OF_RUNS}
     facts = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
-    yield from map(partial(_table, runs=names, facts=facts), frames)  # A loop would keep each frame until the next is made.
+    yield from map(partial(_table, runs=names, facts=facts, ordinals=Ordinals()), frames)  # A loop would keep each frame until the next is made.
 
 
 def in_frames(results: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -64,21 +64,22 @@ def in_frames(results: pd.DataFrame) -> Iterator[pd.DataFrame]:
     return (results.iloc[start : start + FRAME_ROWS] for start in range(0, max(1, len(results)), FRAME_ROWS))
 
 
-def _table(results: pd.DataFrame, runs: pd.Index, facts: Mapping[str, Any]) -> pd.DataFrame:
+def _table(results: pd.DataFrame, runs: pd.Index, facts: Mapping[str, Any], ordinals: Ordinals) -> pd.DataFrame:
     """Return the table of these results. A frame is made at once: to put a dozen columns into one takes longer than to make them.
 
     Args:
         results: some results.
         runs: the names of runs.
         facts: what stands beside the results of a run: for each name an array with a value for each of the runs.
+        ordinals: has counted the numbers before these.
     """
     import pandas as pd
 
-    of_results = _as_words(results["run"])
+    of_results = as_words(results["run"])
     places = runs.get_indexer(pd.Index(of_results.categories.astype("str")))
     of_runs = {name: _only_used(array.take(places, allow_fill=True)).take(of_results.codes, allow_fill=True) for name, array in facts.items()}
     columns: dict[str, Any] = {str(name): column.array for name, column in results.items()}
-    table = {"id": _ids(results), **columns, "marks": _mark_words(results["marks"]), **of_runs}
+    table = {"id": _ids(results, ordinals.of(results)), **columns, "marks": _mark_words(results["marks"]), **of_runs}
     return pd.DataFrame(table, index=results.index, copy=False)
 
 
@@ -87,7 +88,7 @@ def _only_used(facts: Any) -> Any:  # noqa: ANN401 - an array of pandas
     return facts.remove_unused_categories() if hasattr(facts, "remove_unused_categories") else facts
 
 
-def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
+def _ids(results: pd.DataFrame, ordinals: Integers) -> Any:  # noqa: ANN401 - an array of pandas
     """Return the id of each number. Its first half is made once for each record, its second half once for each name.
 
     Arrays of pandas join them, and no number has a text of its own in Python: that took as long as to read the log.
@@ -95,29 +96,28 @@ def _ids(results: pd.DataFrame) -> Any:  # noqa: ANN401 - an array of pandas
     import numpy as np
     import pandas as pd
 
-    runs, logs = (_as_words(results[name]) for name in ("run", "log"))
+    runs, logs = (as_words(results[name]) for name in ("run", "log"))
     lines, run_codes, log_codes = results["line"].to_numpy(dtype=np.int64), runs.codes, logs.codes
-    starts = np.ones(len(results), dtype=bool)
-    starts[1:] = (lines[1:] != lines[:-1]) | (run_codes[1:] != run_codes[:-1]) | (log_codes[1:] != log_codes[:-1])
+    starts = line_starts(results)
     codes, different = pd.factorize(run_codes[starts].astype(np.int64) * max(1, len(logs.categories)) + log_codes[starts])
     names = [divmod(place, max(1, len(logs.categories))) for place in different.tolist()]
     run_names, log_names = runs.categories.tolist(), logs.categories.tolist()
     begins: Any = pd.array([number_id(run_names[run], log_names[log], "", "", "").removesuffix(":.") for run, log in names], dtype="str")
-    metrics, statistics = (_as_words(results[name]) for name in ("metric", "statistic"))
-    ends = pd.array([f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories], dtype="str")
+    metrics, statistics = (as_words(results[name]) for name in ("metric", "statistic"))
+    words = [f":{metric}.{statistic}" for metric in metrics.categories for statistic in statistics.categories]
+    others = np.flatnonzero(ordinals > 1)  # Few, or none: most lines give one number of a name.
+    of_others = metrics.codes[others].astype(np.int64) * len(statistics.categories) + statistics.codes[others]
+    of_others, named = pd.factorize(of_others + len(words) * ordinals[others])
+    of_others += len(words)
+    words += [with_ordinal(words[place % len(words)], place // len(words)) for place in named.tolist()]
+    ends = pd.array(words, dtype="str")
     least = np.min_scalar_type(-len(ends) - 1)  # Of few bytes, for the processor's caches.
     of_name = metrics.codes.astype(least) * least.type(len(statistics.categories)) + statistics.codes.astype(least)
+    of_name[others] = of_others
     if begins.dtype.storage == "pyarrow":
         return _joined_by_arrow(begins.take(codes), lines[starts], ends, starts, of_name)
     halves: Any = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
     return halves.take(np.cumsum(starts) - 1) + ends.take(of_name)
-
-
-def _as_words(column: pd.Series) -> pd.Categorical:
-    """Return a column of words as categories, which it mostly is already. pandas itself would make a copy and check it."""
-    import pandas as pd
-
-    return column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
 
 
 def _joined_by_arrow(begins: Any, lines: Integers, ends: Any, starts: NDArray[np.bool_], of_name: Integers) -> Any:  # noqa: ANN401 - arrays of pandas
@@ -165,7 +165,7 @@ def _mark_words(marks: pd.Series) -> pd.Categorical:
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
-    """Return the permanent id of a number."""
+    """Return the permanent id of a number, without the `with_ordinal` of one that is not the first of its name on the line."""
     return f"{run}/{log}#L{line}:{metric}.{statistic}"
 
 
@@ -225,7 +225,7 @@ def _text_rows(results: pd.DataFrame, starts: Sequence[str], written: Callable[[
 
 def _csv_value(value: object) -> str:
     if isinstance(value, str):
-        return _quoted(f"'{value}" if _FORMULA.match(value) else value)
+        return _quoted(no_formula(value))
     return repr(value) if isinstance(value, float) else str(value)
 
 

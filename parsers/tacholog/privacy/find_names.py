@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tacholog.privacy.free_text import is_public
-from tacholog.privacy.looks import DOMAIN_ENDINGS, IPV4, PATH_START, FoundName, names_by_look
+from tacholog.privacy.looks import ADDRESS_IN_NAME, DOMAIN_ENDINGS, IPV4, PATH_START, FoundName, names_by_look
 from tacholog.privacy.settings import Kind
 from tacholog.privacy.tokens import LONGEST_TOKEN, TOKEN, HarmlessTokens
 
@@ -216,6 +216,6 @@ def may_hold_name(shape: str) -> bool:
         return True
     if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "glpat")) or _LONG_RUN.search(lower) or lower in _BARE:
         return True
-    if _SECRET_KEY.search(lower):
+    if _SECRET_KEY.search(lower) or ADDRESS_IN_NAME.search(lower):
         return True
     return any(key["key"] in _IDENTITIES or _kind_of_key(key["key"]) for key in _KEYED.finditer(lower))

@@ -23,6 +23,10 @@ MAC = re.compile(
     r"|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{4}(?::[0-9A-Fa-f]{4}){3})(?![\w:-])"
 )
 _GUID = re.compile(r"(?<!\w)0x[0-9A-Fa-f]{16}(?!\w)")  # of InfiniBand; a pointer looks the same, and nobody misses it
+# The name that systemd or rdma-core gives to a network card after its address: enx00e04c680123, wlx..., rocex525400c0fe123455.
+ADDRESS_IN_NAME = re.compile(
+    r"(?<![^\W_])(?:en|ib|sl|wl|ww|roce|iw|opa|hfi|usnic)x(?P<address>[0-9a-f]{12}(?:[0-9a-f]{4})?)(?![^\W_])", re.IGNORECASE
+)
 _DOMAIN = re.compile(r"(?<![\w.@-])(?P<host>[^\W_][\w-]{0,62}(?:\.[\w-]{1,63}){1,8})(?![\w-])")
 _PUBLIC_ENDINGS = _words(
     """
@@ -66,7 +70,7 @@ def names_by_look(word: str, before: list[str], token: re.Match[str], line: str)
             yield FoundName(*found.span("host"), "host")
     if "/" in word or "\\" in word or "~" in word:
         yield from _paths(word)
-    for pattern in (MAC, _GUID):
+    for pattern in (MAC, _GUID, ADDRESS_IN_NAME):
         yield from (FoundName(*found.span(), "address") for found in pattern.finditer(word))
     if word.count(":") > 1:
         yield from (FoundName(*found.span(), "address") for found in _IPV6.finditer(word) if "::" in found[0] or found[0].count(":") == 7)  # noqa: PLR2004
@@ -128,6 +132,8 @@ def _is_domain(text: str) -> bool:
 
 def identifies(text: str) -> bool:
     """Whether an address identifies a machine. Loopback, broadcast, multicast and versions of four numbers do not."""
+    if named := ADDRESS_IN_NAME.fullmatch(text):
+        return bool(set(named["address"].lower()) - set("0")) and bool(set(named["address"].lower()) - set("f"))
     if MAC.fullmatch(text) or _GUID.fullmatch(text):
         return bool(set(text.lower()) - set("0x:-.")) and bool(set(text.lower()) - set("f:-."))
     try:

@@ -16,7 +16,7 @@ from typing import Literal
 from tacholog.privacy.find_names import find_names
 from tacholog.privacy.free_text import is_public, masked
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.looks import IPV4, MAC, FoundName, identifies, split_path
+from tacholog.privacy.looks import ADDRESS_IN_NAME, IPV4, MAC, FoundName, identifies, split_path
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.settings import Kind
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
@@ -113,7 +113,7 @@ class Redactor:
     def _identifier(self, text: str) -> str:
         shown = self._without_known(text)
         if self.privacy.hides("address"):
-            for pattern in (MAC, IPV4):
+            for pattern in (MAC, ADDRESS_IN_NAME, IPV4):
                 shown = pattern.sub(lambda found: self._address(found[0], ""), shown)
         return shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tacholog.render.marks import in_order, mark_of
 from tacholog.view.names import words
@@ -36,7 +36,17 @@ def more_of(cell: Cell, result: ResultRow | None = None) -> tuple[str, ...]:
     """Return the details of one point: its runs and samples, its marks, and its log line. ``result`` is given for a point of one group of runs."""
     result = result or cell.shown
     runs = f"{cell.run_count} run{'s' if cell.run_count != 1 else ''}"
-    samples = f"{grouped(result.samples)} samples{' each' if cell.run_count > 1 else ''}" if result.samples is not None else f"samples {NOT_STATED}"
+    samples = _samples([one.samples for one in cell.results] if cell.run_count > 1 else [result.samples])
     marks = [f"marked: {mark_of(name).title}" for name in in_order(cell.marks)]
     place = f"{result.run.run}/{result.log}" + (f", line {result.place}" if result.place else "")
     return (f"{runs}, {samples}", *marks, place)
+
+
+def _samples(counts: Sequence[int | None]) -> str:
+    """Return how many samples the runs have, from the fewest to the most."""
+    known = sorted({count for count in counts if count is not None})
+    if not known:
+        return f"samples {NOT_STATED}"
+    each = " each" if len(counts) > 1 and len(known) == 1 and None not in counts else ""
+    unknown = f", in {counts.count(None)} of them {NOT_STATED}" if None in counts else ""
+    return f"{' to '.join(grouped(count) for count in dict.fromkeys((known[0], known[-1])))} samples{each}{unknown}"

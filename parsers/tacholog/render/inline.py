@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from tacholog.dataset.ordinals import with_ordinal
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
 from tacholog.view.results import ResultRow
@@ -32,26 +33,24 @@ Span = tuple[int, int]
 
 def number_anchor(result: ResultRow) -> str | None:
     """Return the anchor of a number on the page of its log, which is the end of its permanent id; ``None`` for a number without a line."""
-    return None if result.line is None else f"L{result.line}:{result.metric}.{result.statistic}"
+    return None if result.line is None else with_ordinal(f"L{result.line}:{result.metric}.{result.statistic}", result.ordinal)
 
 
-def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, list[ResultRow]]]:
+def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
     """Return the numbers of each line by their anchors."""
-    found: dict[int, dict[str, list[ResultRow]]] = {}
+    found: dict[int, dict[str, ResultRow]] = {}
     for result in results:
         anchor = number_anchor(result)
         if anchor is not None and result.place is not None:
-            found.setdefault(result.place, {}).setdefault(anchor, []).append(result)
+            found.setdefault(result.place, {})[anchor] = result
     return found
 
 
-def with_anchors(text: str, numbers: Mapping[str, list[ResultRow]]) -> Html:
+def with_anchors(text: str, numbers: Mapping[str, ResultRow]) -> Html:
     """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
     places: dict[Span, list[str]] = {}
-    for anchor, results in numbers.items():
-        # Several records may share one row of a table. The anchor then means the row.
-        span = printed_at(text, results[0]) if len(results) == 1 else None
-        places.setdefault(span or (0, 0), []).append(anchor)
+    for anchor, result in numbers.items():
+        places.setdefault(printed_at(text, result) or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
 
 

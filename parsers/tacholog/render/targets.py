@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tacholog.dataset.ordinals import with_ordinal
 from tacholog.render.html import Html, tag
 from tacholog.render.tables.tables import Links
 from tacholog.view.results import ResultRow
@@ -23,10 +24,14 @@ class Targets:
         """Return the number of the log's page that a number leads to, if there is one."""
         return None if result.line is None else self.number(links.to_log(result.run.run, result.log))
 
-    def line(self, links: Links, result: ResultRow | None) -> tuple[int, int] | None:
-        """Return the number of the log's page and the first line of the record, if there is such a page."""
-        number = self.log(links, result) if result else None
-        return None if number is None or result is None or result.line is None else (number, result.line)
+    def place(self, links: Links, result: ResultRow) -> list[object]:
+        """Return where a number stands: the number of the log's page, if there is one, the line, and the end of the anchor if it is not the first."""
+        ordinal = with_ordinal("", result.ordinal)
+        return [self.log(links, result), result.line, *([ordinal] if ordinal else [])]
+
+    def line(self, links: Links, result: ResultRow | None) -> Sequence[object] | None:
+        """Return the same, or nothing if there is no such page."""
+        return None if result is None or self.log(links, result) is None else self.place(links, result)
 
     def links(self) -> Iterator[Html]:
         """Yield one element for each link, in order."""

@@ -188,7 +188,11 @@ OFFERED_OF_RUNS = tuple(name for name, column in RUNS.items() if column.offered)
 #: The columns of the files for other tools (CSV, JSON lines, Parquet), in order.
 OFFERED = _with_required(
     {
-        "id": _text("public", "The number's permanent id: run, log, line, metric and statistic. Cite it; its line leads to it on this site."),
+        "id": _text(
+            "public",
+            "The number's permanent id: run, log, line, metric and statistic. Of the numbers of a line that share these, the second has `~2` behind "
+            "it, the third `~3`. Cite it; its line leads to it on this site.",
+        ),
         **RESULTS,
         "marks": _text("public", f"{_MARKS} Separated by blanks."),
         **{name: RUNS[name] for name in OFFERED_OF_RUNS},

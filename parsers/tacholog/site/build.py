@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacholog.errors import TachologError
 from tacholog.garbage import keep_made
+from tacholog.ownership import not_ours_alone
 from tacholog.site.output.styles import styles_refreshed
 from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build
 from tacholog.site.settings import SiteSettings
@@ -38,13 +40,15 @@ def build_site(
         reading: who reads the logs; ``None``: this process.
 
     Raises:
-        TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, another process builds it, or Sphinx reported
-            a problem.
+        TachologError: there is no run in the folders, ``site`` holds files that Tacholog did not make, another process builds it, others can write to
+            ``work``, or Sphinx reported a problem.
     """
     settings = settings or SiteSettings()
     missing = not_there(site / MARKER, site, work)
     claim(site, roots)
     with only_one_build(work), only_one_build(site), nothing_left_of_refused(site, missing):
+        if reason := not_ours_alone(work):
+            raise TachologError(f"{work}: {reason}; what a build keeps is run by the next one, so it must be ours alone")
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs.text):
             return site / "index.html"

@@ -21,6 +21,7 @@ from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
 from tacholog.view.numerals import NOT_STATED, natural
+from tacholog.view.own_names import DATA
 from tacholog.view.run_digests import digest
 from tacholog.view.views import View
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     from tacholog.dataset.frames import Dataset
 
-ALL = "data/results.parquet"
-_RELEASES = "data/releases"
+ALL = f"{DATA}/results.parquet"
+_RELEASES = f"{DATA}/releases"
 # So many runs, and of these so many numbers, are in memory as text at a time, and that several times: 60,000 numbers took 370 MB.
 _RUNS_AT_ONCE = 50
 _NUMBERS_AT_ONCE = 20_000
@@ -177,8 +178,8 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
         for run in text.file.runs:
             if text.needs(run):
                 of_run.setdefault(run, []).append(text)
-    for part in _parts(data.results, sorted(of_run)):
-        rows = _Rows(results_table(msgspec.structs.replace(data, results=part)), of_run, fields)
+    for table in results_tables(data.runs, _parts(data.results, sorted(of_run))):
+        rows = _Rows(table, of_run, fields)
         for run in rows.runs:
             for text in of_run[run]:
                 text.add(run, rows.text(run, text.file))

@@ -123,7 +123,7 @@ class _Additions(NamedTuple):
     """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed."""
 
     labels: Mapping[int, str]
-    numbers: Mapping[int, Mapping[str, list[ResultRow]]]
+    numbers: Mapping[int, Mapping[str, ResultRow]]
     formulas: Mapping[tuple[str, str], Sequence[str]]
 
 
@@ -169,9 +169,9 @@ def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html
     return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
 
 
-def _computed(text: str, numbers: Mapping[str, list[ResultRow]], formulas: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
+def _computed(text: str, numbers: Mapping[str, ResultRow], formulas: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
     """Yield how each number was computed that a link leads to and the line does not print. A line that lacks a field says nothing of its formula."""
-    for result in (results[0] for results in numbers.values() if len(results) == 1):
+    for result in numbers.values():
         found = formulas.get((result.metric, result.statistic), ())
         formula = next((formula for formula in found if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
         if formula is not None and result.value and printed_at(text, result) is None:  # of a share of 0, the line says that 0 were lost
@@ -179,9 +179,9 @@ def _computed(text: str, numbers: Mapping[str, list[ResultRow]], formulas: Mappi
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
-def _characters(text: str, numbers: Mapping[str, list[ResultRow]]) -> int:
+def _characters(text: str, numbers: Mapping[str, ResultRow]) -> int:
     """Return how many characters of a long line are shown: up to the last number that a link leads to."""
-    ends = [span[1] for results in numbers.values() if len(results) == 1 and (span := printed_at(text, results[0]))]
+    ends = [span[1] for result in numbers.values() if (span := printed_at(text, result))]
     return max([SHOWN_CHARACTERS, *ends])
 
 

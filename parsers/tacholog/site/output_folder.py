@@ -48,7 +48,7 @@ def only_one_build(work: Path) -> Iterator[None]:
     Raises:
         TachologError: another process builds the same site now. Each would delete what the other one has written.
     """
-    work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(mode=0o755, parents=True, exist_ok=True)
     with held(work, "another process builds this site now; wait until it has ended"):
         yield
 

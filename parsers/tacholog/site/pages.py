@@ -29,6 +29,7 @@ from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.own_names import LOGS
 from tacholog.view.page_index import PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
@@ -37,7 +38,6 @@ from tacholog.view.series import LOSS
 from tacholog.view.views import TESTS, Selection, View
 from tacholog.visible import drawn
 
-LOGS = "logs"
 # Pages without content, from which the pages of logs and of parts are made. Those of logs are hundreds, and have no menus.
 FRAME, PART_FRAME = f"{LOGS}/frame", f"{LOGS}/part-frame"
 _BESIDE = "side-by-side"
@@ -333,7 +333,7 @@ def _hosts_page(view: View) -> SitePage:
 
 
 def _about(view: View) -> SitePage:
-    result = next((result for result in view.summaries() if result.line), None)
+    result = next((result for result in view.summaries() if result.line and result.ordinal == 1), None)
     example = ("run", "sub.log", "3", "goodput", "mean")
     if result:
         example = (result.run.run, result.log, str(result.line), result.metric, result.statistic)

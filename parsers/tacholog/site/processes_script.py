@@ -52,13 +52,16 @@ def needs_order(commands: Sequence[Command]) -> bool:
     return bool(commands) and all(command.name for command in commands) and not alone
 
 
-def processes_script(commands: Sequence[Command], words: Words, comment: Callable[[str], str]) -> Iterator[str]:
+def processes_script(
+    commands: Sequence[Command], words: Words, comment: Callable[[str], str], warning: Callable[[Sequence[str]], list[str]]
+) -> Iterator[str]:
     """Yield the lines of the script, without its first comments.
 
     Args:
         commands: in the order in which they are started.
         words: quotes a command line.
         comment: makes a comment of a text from a manifest.
+        warning: makes comments that stand above a command, of its words.
     """
     hosts = {host: f"HOST_{number}" for number, host in enumerate(dict.fromkeys(command.host for command in commands if command.host), 1)}
     yield "set -eu"
@@ -72,6 +75,7 @@ def processes_script(commands: Sequence[Command], words: Words, comment: Callabl
     for number, command in enumerate(commands, 1):
         yield ""
         yield comment(f"{command.name} ({command.role}){f' on {command.host}' if command.host else ''}")
+        yield from warning([*command.prefix, *command.argv])
         yield from _start(number, command, hosts, words)
     yield ""
     yield "# What has to end by itself. At the end of the script, or if one of these fails, all others are ended."

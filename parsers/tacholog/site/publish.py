@@ -23,14 +23,15 @@ from urllib.parse import quote
 import msgspec
 
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import is_there, read_small_evidence
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.runs.manifest import RUN_FILE, check_release_name
 from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
 from tacholog.site.switch import locked, replaced
 from tacholog.view.numerals import by_version
+from tacholog.view.own_names import DATA, RAW, VERSIONS
 
-VERSIONS = "versions"
 _NOTES = "versions.json"
 _INDEX = "index.html"
 _OWNERS = (".git", "CNAME")  # these belong to the owner of the folder and stay in it
@@ -118,8 +119,9 @@ def published(target: Path) -> dict[str, str]:
     """
     noted = target / VERSIONS / _NOTES
     try:
-        dates = msgspec.json.decode(noted.read_bytes(), type=dict[str, str]) if noted.is_file() else {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        name = f"{VERSIONS}/{_NOTES}"
+        dates = msgspec.json.decode(read_small_evidence(target, name), type=dict[str, str]) if is_there(target, name) else {}
+    except (UnreadableInput, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableInput(
             f"{noted}: this is no list of versions with their dates ({error}); restore it, or write {{}} into it to keep the versions without dates"
         ) from error
@@ -157,7 +159,7 @@ def _refuse_links(target: Path) -> None:
     Raises:
         UnreadableInput: there is one.
     """
-    for path in (target / VERSIONS, target / VERSIONS / _NOTES, target / "raw", *(target / "raw").glob("??")):
+    for path in (target / VERSIONS, target / VERSIONS / _NOTES, target / RAW, *(target / RAW).glob("??")):
         if path.is_symlink():
             raise UnreadableInput(f"{path}: this is a link, and links are not followed; put what it leads to in its place")
 
@@ -216,7 +218,7 @@ def _keep_address(page: Path, label: str, target: Path) -> None:
 def _pages(version: Path) -> Iterator[Path]:
     """Yield the files that others may have linked to: pages, raw logs and tables."""
     for path in sorted(version.rglob("*")):
-        if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in ("raw", "data")):
+        if path.is_file() and not path.is_symlink() and (path.suffix == ".html" or path.relative_to(version).parts[0] in (RAW, DATA)):
             yield path.relative_to(version)
 
 

@@ -17,6 +17,7 @@ from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.slugs import slug
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, natural
+from tacholog.view.own_names import DATA, FILE_ENDINGS, FOLDERS
 from tacholog.view.page_index import PagePart
 from tacholog.view.results import RunRow
 from tacholog.view.selection_numbers import SelectionNumbers
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
 FIELDS = ("system", "transport", "host", "release")
 DEFAULT = ("system", "transport")
-# Folders of a site that are not for results. A system of this name gets another folder.
-_OTHER_FOLDERS = ("data", "diffs", "downloads", "history", "logs", "raw", "versions")
-_PAGE_ENDINGS = (".html", ".inv", ".js")  # of files beside those folders: `about.html` is a page of every site
-_CSV_FOLDER = "data"
 _TITLES = {"system": "Systems", "transport": "Transports", "host": "Machines", "release": "Releases measured"}
 
 Values = tuple[str, ...]  # of the fields of a page
@@ -128,12 +125,12 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
     files = csv_names(runs_of_pages(view, fields))
     found: dict[str, list[ResultPage]] = {}
     folders: dict[str, str] = {}
-    taken, taken_folders = set[str](), set(_OTHER_FOLDERS)
+    taken, taken_folders = set[str](), set(FOLDERS)
     for values in sorted(parts, key=lambda values: _order(fields, values)):
         first, *rest = values
         if first not in folders:
             folder = slug(first)
-            folders[first] = _free(f"{folder}-system" if folder.endswith(_PAGE_ENDINGS) else folder, taken_folders)
+            folders[first] = _free(f"{folder}-system" if folder.endswith(FILE_ENDINGS) else folder, taken_folders)
             taken.add(f"{folders[first]}/index")
         document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
@@ -198,12 +195,12 @@ def _free(document: str, taken: set[str]) -> str:
 
 def csv_name(*values: str) -> str:
     """Return the address of the CSV file with the numbers of a page."""
-    return f"{_CSV_FOLDER}/{slug(' '.join(values))}.csv.gz"
+    return f"{DATA}/{slug(' '.join(values))}.csv.gz"
 
 
 def csv_names(pages: Collection[Values]) -> dict[Values, str]:
     """Return the address of the CSV file of each page. `X` and `x` are two systems, so their files are numbered."""
-    return {values: f"{_CSV_FOLDER}/{name}.csv.gz" for values, name in numbered(pages).items()}
+    return {values: f"{DATA}/{name}.csv.gz" for values, name in numbered(pages).items()}
 
 
 def numbered(names: Collection[tuple[str, ...]]) -> dict[Values, str]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
+from tacholog.campaign.wrappers import behind_wrappers
 from tacholog.privacy.pseudonyms import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import FLOOR, Command, Manifest
 from tacholog.site.processes_script import needs_order, processes_script
@@ -18,6 +19,11 @@ _PLACEHOLDER = "{payload_bytes}"
 _PERFTEST = ("# perftest must be on the PATH: in a checkout of Tacholog, nox -s core builds build/bench/release/perftest.",)
 # The duration is the only thing that a reader may change, for a short first try.
 _SHORTER = ("# Set DURATION_S to another time per size, in seconds, for a first try. The measurement of this page took the time below.",)
+# The programs whose output has a format here. Another one in a script may be anything: its line says so.
+_KNOWN = re.compile(
+    r"perftest(?:-floor|_cpp|_java|_cs)?|(?:Throughput|Latency|Video)Test|ecal_(?:sample_)?latency_\w+|tips-ping-pong|perf_test|ddsperf|iperf3|qperf|sockperf"
+    r"|iceperf-[a-z-]+|benchmark-[a-z-]+"
+)
 _ROLES = {"pub": "Publisher", "sub": "Subscriber", "both": "Publisher and subscriber"}
 
 
@@ -34,7 +40,7 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
     head = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ())]
     if needs_order(manifest.commands):
-        return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment)]) + "\n"
+        return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment, _warning)]) + "\n"
     wanted = sorted({size for size in sizes if size is not None})
     lines = [*head, "set -eu"]
     several = len({command.role for command in manifest.commands}) > 1
@@ -57,6 +63,16 @@ def is_perftest(argv: Sequence[str]) -> bool:
     return bool(argv) and PurePath(argv[0]).name in {"perftest", FLOOR}
 
 
+def _warning(words: Sequence[str]) -> list[str]:
+    """Return a comment above a command whose program is not known: a manifest comes from a stranger, and says what a reader is to run."""
+    found = behind_wrappers(words)
+    name = PurePath(words[found.position]).name
+    if found.doubt is None and _KNOWN.fullmatch(name):
+        return []
+    what = f"Tacholog does not know the program {name}" if found.doubt is None else f"Tacholog does not know which program this runs: {found.doubt}"
+    return [_comment(f"CAUTION: {what}. Read the whole command before you run it.")]
+
+
 def _duration_at(argv: Sequence[str]) -> int | None:
     """Return the index of the word that is the duration, if it is a plain number."""
     found = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
@@ -69,14 +85,15 @@ def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[s
     of = f" of result {command.result}" if command.result else ""
     machine = f" on machine {command.machine}" if command.machine else ""
     head = _comment(f"{role}{of}{machine}{where}")
+    warned = _warning(command.argv)
     if command.each:
-        return [head, *(words_of([_with_values(word, values) for word in command.argv]) for values in command.each)]
+        return [head, *warned, *(words_of([_with_values(word, values) for word in command.argv]) for values in command.each)]
     line = words_of(command.argv)
     if not any(_PLACEHOLDER in word for word in command.argv):
-        return [head, line]
+        return [head, *warned, line]
     loop = " ".join(str(size) for size in sizes) or "32"
     unknown = () if sizes else ("# The sizes are not stated.",)
-    return [head, *unknown, f"for payload_bytes in {loop}; do", f"  {line}", "done"]
+    return [head, *warned, *unknown, f"for payload_bytes in {loop}; do", f"  {line}", "done"]
 
 
 def _with_values(word: str, values: Mapping[str, int]) -> str:

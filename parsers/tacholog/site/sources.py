@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.site.walk import walk
+from tacholog.view.own_names import SOURCES, STATIC
 
-KEPT_IN_OUTPUT = ("_static", "_sources")
+KEPT_IN_OUTPUT = (STATIC, SOURCES)
 _PAGE_ENDINGS = ("html", "js")
 _PART = ".part"  # of a file that is being written
 

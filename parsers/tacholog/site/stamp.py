@@ -24,6 +24,8 @@ import msgspec
 from tacholog.dataset.cache import Cache, open_cache
 from tacholog.dataset.file_digests import FileDigests, SeenFile, digests_in, read_sha256
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import read_evidence
+from tacholog.view.own_names import RAW
 
 STAMP = ".tacholog-built.json"
 _NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
@@ -134,7 +136,7 @@ def begin_changes(work: Path, site: Path) -> None:
 
 def _forget_built(work: Path, site: Path) -> None:
     """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
-    for folder in (work / "doctrees", site / "raw"):
+    for folder in (work / "doctrees", site / RAW):
         shutil.rmtree(folder, ignore_errors=True)
     for name in ("log-pages.json", "downloads.json"):
         (work / name).unlink(missing_ok=True)
@@ -231,8 +233,8 @@ def read_stamp(site: Path) -> Stamp:
         UnreadableInput: there is none, or this version did not write it.
     """
     try:
-        stamp, is_whole = _stamp_in((site / STAMP).read_bytes())
-    except (OSError, msgspec.DecodeError):
+        stamp, is_whole = _stamp_in(read_evidence(site, STAMP))
+    except (UnreadableInput, msgspec.DecodeError):
         raise UnreadableInput(f"{site}: the site is not finished: its last build failed or was stopped; build it again (tacholog report)") from None
     if not is_whole:
         raise UnreadableInput(f"{site / STAMP}: this version of Tacholog did not write this stamp; build the site again (tacholog report)")

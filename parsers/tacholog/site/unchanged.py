@@ -17,9 +17,9 @@ from tacholog.formats.registry import GROUP
 from tacholog.resources import site_dir, templates_dir
 from tacholog.site.settings import SiteSettings
 from tacholog.site.walk import walk
+from tacholog.view.own_names import STATIC
 
 _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
-STATIC = "_static"
 
 
 class Inputs(msgspec.Struct, frozen=True):

@@ -33,7 +33,7 @@ from tacholog.site.output.page_frame import PageFrame
 from tacholog.site.output.parts import forget_damaged, note_parts, part_names, write_parts
 from tacholog.site.output.raw_logs import write_raw
 from tacholog.site.output.styles import renew_addresses
-from tacholog.site.pages import FRAME, LOGS, PART_FRAME, KeptPages, SitePage, parents_of_runs, plan
+from tacholog.site.pages import FRAME, PART_FRAME, KeptPages, SitePage, parents_of_runs, plan
 from tacholog.site.prepare import prepared
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, feeds_of_site, newest_change, write_feeds
@@ -44,8 +44,9 @@ from tacholog.site.settings import Link, SiteSettings
 from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans, forget_trees
 from tacholog.site.stamp import begin_changes, write_stamp
-from tacholog.site.unchanged import STATIC, Inputs
+from tacholog.site.unchanged import Inputs
 from tacholog.view.history import latest
+from tacholog.view.own_names import DATA, DOWNLOADS, LOGS, RAW, STATIC
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View, view_of
 from tacholog.visible import drawn
@@ -54,10 +55,10 @@ _OTHER_PAGES, _KEPT_PAGES, _KEPT_SERIES, _PARTS, _KNOWN_PARTS = "other-pages.jso
 _COMPILED = "compiled-templates"
 _SEARCH_INDEX = "searchindex.js"
 _TOCTREE = re.compile(r"^```\{toctree\}$.*?^```$", re.DOTALL | re.MULTILINE)
-_WRITTEN_HERE = (LOGS, "raw", "data", "downloads")  # folders of a site; in none of their folders does Sphinx write anything
+_WRITTEN_HERE = (LOGS, RAW, DATA, DOWNLOADS)  # folders of a site; in none of their folders does Sphinx write anything
 CHECKS = ("every page was built without a warning", "every reference leads somewhere")
-LATEST_DIFF = "downloads/latest-diff.md"
-SCHEMA_FILE = f"downloads/{SCHEMA.replace('/', '-')}.schema.json"
+LATEST_DIFF = f"{DOWNLOADS}/latest-diff.md"
+SCHEMA_FILE = f"{DOWNLOADS}/{SCHEMA.replace('/', '-')}.schema.json"
 
 
 def build_whole(
@@ -120,11 +121,11 @@ def _write_files(site: Path, work: Path, shown: _Shown, logs: Sequence[LogPage],
     write_log_pages(maker, folders[LOGS], logs, shown.view, runs, documents)
     maker.frame = PageFrame(site / f"{PART_FRAME}.html")
     write_parts(maker, Sources(site), work / _PARTS, sorted(documents), documents, shown.code)
-    write_raw(maker, folders["raw"], shown.view, runs)
+    write_raw(maker, folders[RAW], shown.view, runs)
     maker.save()
-    write_downloads(folders["data"], work / "downloads.json", shown.data, shown.view, runs, shown.settings.pages)
-    _write_latest(folders["downloads"], work / "dataset", shown.view)
-    folders["downloads"].write(SCHEMA_FILE.removeprefix("downloads/"), json.dumps(json_schema(), indent=2))
+    write_downloads(folders[DATA], work / "downloads.json", shown.data, shown.view, runs, shown.settings.pages)
+    _write_latest(folders[DOWNLOADS], work / "dataset", shown.view)
+    folders[DOWNLOADS].write(SCHEMA_FILE.removeprefix(f"{DOWNLOADS}/"), json.dumps(json_schema(), indent=2))
     for folder in folders.values():
         folder.tidy()
     write_for_programs(site, work / "dataset", shown.data, shown.view, shown.settings)
@@ -171,7 +172,7 @@ def _write_latest(into: Sources, dataset: Path, view: View) -> None:
     """Write a summary of the newest comparisons of two releases, one for each system. `tacholog publish` prints their headings."""
     reports = {pair[0]: comparison(dataset.resolve(), state_of(dataset), pair, Policy()) for pair in latest(list(view.runs.values()))}
     if reports:
-        into.write(LATEST_DIFF.removeprefix("downloads/"), github_of_systems(reports))
+        into.write(LATEST_DIFF.removeprefix(f"{DOWNLOADS}/"), github_of_systems(reports))
 
 
 def _templates_of_directives() -> list[bytes]:

@@ -15,11 +15,12 @@ import msgspec
 
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
-from tacholog.compare.result import Controls, DiffRow, Report, RowKey
+from tacholog.compare.result import Controls, Difference, DiffRow, Report, RowKey
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import by_version
+from tacholog.view.own_names import DIFFS, HISTORY
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import compared
 from tacholog.view.results import RunRow
@@ -43,7 +44,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(msgspec.Struct):
-    """A row over the releases in which it was measured in the same way.
+    """A row over the releases in which it was measured in the same way, on one machine.
 
     ``begun_by`` is the row whose difference from the release before made a new line begin; ``other_runs_of`` names the release of which the next
     comparison uses other runs. Both are null for a line that begins with the row's first release.
@@ -132,13 +133,13 @@ def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
         first = slug(f"{system} {old} to {new}")
         name = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
         taken.add(name)
-        found[pair] = f"diffs/{name}"
+        found[pair] = f"{DIFFS}/{name}"
     return found
 
 
 def history_document(metric: str, statistic: str) -> str:
     """The name of the page of a metric's history."""
-    return f"history/{slug(f'{metric} {statistic}')}"
+    return f"{HISTORY}/{slug(f'{metric} {statistic}')}"
 
 
 def metrics_in(view: View) -> Sequence[tuple[str, str]]:
@@ -273,8 +274,17 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
 
 
 def _goes_on(row: DiffRow) -> bool:
-    """Whether a row joins two releases."""
-    return row.old is not None and row.new is not None and row.verdict != "not_comparable"
+    """Whether a row joins two releases: they are comparable, and of one machine.
+
+    A comparison of two releases also takes two machines with the same stated hardware, and says so. A line would hide that: it looks like one
+    machine, and its trend would be the difference between two of them.
+    """
+    return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
+
+
+def other_machine(row: DiffRow) -> Difference | None:
+    """The machines of both sides, if they are two; their stated hardware may be the same."""
+    return next((one for one in row.differences if one.field == "host"), None)
 
 
 class _Lines(NamedTuple):

@@ -12,6 +12,7 @@ import msgspec
 
 from tacholog.dataset.columns import NOT_STATED
 from tacholog.dataset.distributions import Distribution
+from tacholog.dataset.ordinals import Ordinals
 from tacholog.dataset.shared_objects import objects_of
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.tables import TABLES
@@ -101,6 +102,8 @@ class HistogramRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class ResultRow(msgspec.Struct, frozen=True, gc=False):
     """One number: a row of ``results`` with its run. ``value`` is in the metric's unit (`tacholog.schema.records.METRICS`).
 
+    ``ordinal`` says which it is of those with its metric and statistic that its line gives.
+
     A site has millions of them, and none refers back to another: ``gc=False`` keeps the garbage collector from searching them. Its fields may be
     given by place, because `results` makes them of whole columns: by name took three times as long.
     """
@@ -125,6 +128,7 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
     samples: int | None = None
     marks: tuple[str, ...] = ()
     value_line: int | None = None
+    ordinal: int = 1
 
     @property
     def place(self) -> int | None:
@@ -170,7 +174,8 @@ def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[Re
     """
     known = runs(data) if known is None else known
     parts = (data.results.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(data.results), _ROWS_AT_ONCE))
-    return [result for part in parts for result in _results(part, known)]
+    ordinals = Ordinals()
+    return [result for part in parts for result in _results(part, known, ordinals)]
 
 
 def number_digests(data: Dataset) -> dict[str, str]:
@@ -208,11 +213,12 @@ def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
 
 
-def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
+def _results(frame: pd.DataFrame, known: Mapping[str, RunRow], ordinals: Ordinals) -> Iterator[ResultRow]:
     columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
     columns["marks"] = _marks(frame["marks"])
     columns["run"] = _runs_of(frame["run"], known)
     columns["conditions"] = _conditions(frame)
+    columns["ordinal"] = ordinals.of(frame).tolist()
     in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
     return map(ResultRow, *in_order)
 

@@ -21,7 +21,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Facts, Number, Record
 from tacholog.view.names import row_names
-from tacholog.visible import HIDDEN, drawn_in_line
+from tacholog.visible import HIDDEN, drawn_in_line, no_formula
 
 SHOWN_CHARACTERS = 160
 _HELD_RECORDS = 5000
@@ -91,7 +91,7 @@ class CsvListing(_Immediate):
 
     def _print(self, cells: list[Any]) -> None:
         row = io.StringIO()
-        csv.writer(row, lineterminator="\n").writerow(cells)
+        csv.writer(row, lineterminator="\n").writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
         terminal.data(row.getvalue())
 
 

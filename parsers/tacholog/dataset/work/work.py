@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tacholog.dataset.cache import Cache, open_cache, others_file_words
+from tacholog.dataset.cache import Cache, open_cache, others_file_words, refused_words
 from tacholog.dataset.file_digests import digests_in
 from tacholog.dataset.logs import Limits, Progress
 from tacholog.dataset.work.fetch import Fetching, LogCount
@@ -40,7 +40,9 @@ class Work:
         self.cache = open_cache() if cache is None else cache
         self._jobs, self._cluster, self._told, self._warned = jobs, cluster, told, warned
         self._readers: Readers | None = None
-        if self.cache.path and self.cache.is_of_others():
+        if self.cache.path and self.cache.refused:
+            warned(refused_words(self.cache.path, self.cache.refused))
+        elif self.cache.path and self.cache.is_of_others():
             warned(others_file_words(self.cache.path))
 
     def tell(self, done: int, total: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import Difference, DiffRow, Report, RowKey, Verdict
+from tacholog.compare.result import Difference, DiffRow, Loss, Report, RowKey, Untested, Verdict
 from tacholog.render.diff.meanings import REASONS
 from tacholog.view.refusals import condition_title
 
@@ -45,11 +45,18 @@ def apart_words(report: Report) -> str:
 
 
 class _Sides:
-    """What each side has of a report: its transports, metrics, and rows without their sizes."""
+    """What each side has of a report: its transports, metrics, and rows without their sizes.
+
+    What is only shown, or compared as loss, is there too: a transport that lost everything has no row that could be tested.
+    """
 
     def __init__(self, report: Report) -> None:
         self.names = {"removed": report.old.name, "added": report.new.name}
-        there = {"removed": [row.new_key or row.key for row in report.rows if row.new], "added": [row.key for row in report.rows if row.old]}
+        others: list[Loss | Untested] = [*report.losses, *report.untested]
+        there = {
+            "removed": [*(row.new_key or row.key for row in report.rows if row.new), *(one.key for one in others if one.new is not None)],
+            "added": [*(row.key for row in report.rows if row.old), *(one.key for one in others if one.old is not None)],
+        }
         self.values = {verdict: {field: {getattr(key, field) for key in keys} for field, _ in _ONLY} for verdict, keys in there.items()}
         self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
 

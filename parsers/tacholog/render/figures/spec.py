@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tacholog.render.figures.axes import Axis
 from tacholog.render.figures.figures import MOST_SHADED, Figure, Trace
@@ -16,13 +16,13 @@ _SMALL_PX, _LARGE_PX = 4, 7
 _CROSS = "x-thin"  # for too few samples; visible in both themes, which a pale point was not
 
 
-Places = Callable[[ResultRow | None], tuple[int, int] | None]
+Places = Callable[[ResultRow | None], Sequence[object] | None]
 
 
 def spec(figure: Figure, place: Places) -> dict[str, object]:
     """Return ``data`` and ``layout`` for Plotly. The ``meta`` of a trace holds its colour, its series, its details, and whether it is a shade.
 
-    ``place`` returns the log page, by its number in the data of the script, and the line of a result.
+    ``place`` returns the log page, by its number in the data of the script, and the line of a result (`Targets.line`).
     """
     return {
         "title": figure.title,

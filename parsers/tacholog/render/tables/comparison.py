@@ -118,9 +118,9 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
         cell.high if repeated else None,
         cell.run_count,
         cell.shown.bound,
-        [targets.log(links, cell.shown), cell.shown.line],
+        targets.place(links, cell.shown),
         list(cell.marks),
-        [[group.value, group.runs, [targets.log(links, group.result), group.result.line]] for group in cell.groups],
+        [[group.value, group.runs, targets.place(links, group.result)] for group in cell.groups],
         use_of(cell, name.partition(".")[0]),
     ]
 

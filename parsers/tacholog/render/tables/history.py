@@ -17,7 +17,7 @@ from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
-from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories
+from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories, other_machine
 from tacholog.view.numerals import NOT_STATED, quantity
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import compared
@@ -123,8 +123,9 @@ _LEGEND = (
     "the median of the runs that this comparison used (of the paired ones, if it used pairs). The ratio is estimated over all pairs "
     "(Hodges-Lehmann), so it may differ from the quotient of two values. In a trend, a thin vertical line is the range of a release's runs. A rise "
     "or fall is significant only where the value is worse or better. "
-    "A new line begins where two releases are not comparable, such as on another machine, and where the next comparison uses other runs of a "
-    "release, such as those of another campaign or build. Such lines stand together, "
+    "A line is of one machine: another one begins a new line, also if its stated hardware is the same. A new line begins too where two releases "
+    "are not comparable, and where the next comparison uses other runs of a release, such as those of another campaign or build. Such lines stand "
+    "together, "
     "with the reason above them. Each trend has a scale of its own. In lines of five releases or more, Tacholog looks for "
     "steps and drifts over all releases, corrected for all lines of the page; a dashed line shows the levels."
 )
@@ -313,6 +314,11 @@ def why_it_begins(line: HistoryLine) -> str | None:
     row = line.begun_by
     if row is None:
         return None
+    machine = other_machine(row)
+    if machine is not None and row.old and row.new and row.verdict != "not_comparable":
+        known = machine.old is not None and machine.new is not None
+        what = "another machine with the same stated hardware" if known else "whether it is the same machine is not known"
+        return f"{what}: {machine.old or NOT_STATED} -> {machine.new or NOT_STATED}"
     codes = row.reasons if row.verdict == "not_comparable" else tuple(one.field for one in row.differences if one.field != "host")
     reasons = "; ".join(words.reason(row, code) for code in codes)
     return f"another machine: {reasons}" if _HARDWARE & set(codes) else reasons or None

@@ -17,6 +17,7 @@ from tacholog.slugs import path_slug
 from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, size
+from tacholog.view.own_names import RAW
 from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 
@@ -88,12 +89,12 @@ def _manifest_link(run: str, links: Links) -> Html:
 
 def raw_name(run: str, file: str) -> str:
     """Return the address of a manifest. It always ends in .txt, so that no browser displays a file from outside as a page."""
-    return f"raw/{path_slug(f'{run}/{file}')}.txt"
+    return f"{RAW}/{path_slug(f'{run}/{file}')}.txt"
 
 
 def raw_log_name(sha256: str) -> str:
     """Return the address of a compressed raw log. It is the same in all sites that offer the same text."""
-    return f"raw/{sha256[:2]}/{sha256}.gz"
+    return f"{RAW}/{sha256[:2]}/{sha256}.gz"
 
 
 def log_facts(view: View, run: str, log: str, offer: Offer, documents: Collection[str] = ()) -> Html:

@@ -11,7 +11,8 @@ from zlib import crc32
 from tacholog.errors import UnreadableInput
 from tacholog.resources import site_dir
 from tacholog.site.stamp import changed_since, read_stamp, remove_stamp, restamp
-from tacholog.site.unchanged import STATIC, Inputs, inputs_in
+from tacholog.site.unchanged import Inputs, inputs_in
+from tacholog.view.own_names import STATIC
 
 _LINKED = re.compile(r'(_static/([\w.-]+)\?v=)[0-9a-f]{8}"')
 

@@ -13,12 +13,12 @@ from tacholog.compare.row_values import RowValue, row_values
 from tacholog.dataset.frames import Dataset
 from tacholog.render.requirements.badge import badges
 from tacholog.site.requirements import releases_of_site
+from tacholog.view.own_names import BADGES, RESULTS
 from tacholog.view.requirements import newest
 from tacholog.view.row_names import row_name
 from tacholog.visible import drawn
 
-LATEST = "results/latest.json"
-BADGES = "badges"
+LATEST = f"{RESULTS}/latest.json"
 
 
 class LatestRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

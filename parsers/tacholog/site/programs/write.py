@@ -7,10 +7,11 @@ from pathlib import Path
 from tacholog.compare.renames import find_renames, renamed
 from tacholog.dataset.frames import Dataset
 from tacholog.site.programs.citation import citation_files
-from tacholog.site.programs.latest import BADGES, LATEST, latest_files
+from tacholog.site.programs.latest import latest_files
 from tacholog.site.requirements import kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.sources import Sources
+from tacholog.view.own_names import BADGES, RESULTS
 from tacholog.view.views import View
 
 
@@ -28,7 +29,7 @@ def write_for_programs(site: Path, dataset: Path, data: Dataset, view: View, set
         **latest_files(renamed(data, find_renames([dataset])), kept_requirements(dataset)),
         **citation_files(view.runs.values(), settings),
     }
-    folders = {name: Sources(site / name) for name in (LATEST.partition("/")[0], BADGES)}
+    folders = {name: Sources(site / name) for name in (RESULTS, BADGES)}
     top = Sources(site)
     for name, content in files.items():
         first, _, rest = name.partition("/")

@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tacholog.dataset.export import csv_head, csv_rows, json_rows
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, open_evidence
 from tacholog.privacy.free_text import MASK
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
 from tacholog.site.programs.latest import LATEST, latest_files
-from tacholog.site.publish import VERSIONS
 from tacholog.site.stamp import sha256_of
+from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
+from tacholog.view.own_names import DATA, VERSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
-_MOST_BYTES = 2**32  # of one file: what is compressed may be a thousand times as long
+_LEAST_ROWS = 100_000  # that a table of any size may have; each further byte may be another row
 _SHOWN_CHARACTERS = 120
 
 
@@ -51,11 +52,23 @@ def offered_table(site: Path) -> pd.DataFrame:
     # Else an integer that is missing somewhere would become a float, and would not be written as it was.
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     try:
-        with pq.ParquetFile(site / ALL) as file:
+        with open_evidence(site, ALL) as stream, pq.ParquetFile(stream) as file:
+            _refuse_bomb(file.metadata, os.fstat(stream.fileno()).st_size)
             table: pd.DataFrame = file.read().to_pandas(types_mapper=types.get)
         return table.astype({"id": "str", "run": "str", "log": "str", "value": "float64"})
-    except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+    except (UnreadableInput, OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
         raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
+
+
+def _refuse_bomb(said: Any, size_bytes: int) -> None:  # noqa: ANN401 - pyarrow comes without types
+    """Refuse a table that becomes much longer than its file: a value that all rows have takes no room in it, and each row does in memory.
+
+    Raises:
+        UnreadableInput: it has more rows or bytes than its size allows.
+    """
+    rows, unpacked = said.num_rows, sum(said.row_group(place).total_byte_size for place in range(said.num_row_groups))
+    if rows > _LEAST_ROWS + size_bytes or unpacked > most_unpacked(size_bytes):
+        raise UnreadableInput(f"it has {rows} rows and {unpacked >> 20} MiB, too much for its size")
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
@@ -100,12 +113,12 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
     for ending, written, head in ((".csv.gz", csv_rows, csv_head(offered)), (".jsonl.gz", json_rows, b"")):
         wanted = Counter(b"".join(written(offered)).split(b"\n"))
         wanted.pop(b"", None)
-        for file in sorted((site / "data").rglob(f"*{ending}")):
+        for file in sorted((site / DATA).rglob(f"*{ending}")):
             name = file.relative_to(site).as_posix()
             if name in kept_from:
                 continue
             try:
-                rows = _rows(file, head)
+                rows = _rows(site, name, head)
             except UnreadableInput as error:
                 yield Finding(place=name, reason=str(error))
                 continue
@@ -120,11 +133,11 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
 
 def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Finding]:
     """Yield the rows of ``results/latest.json`` that are not what the logs give. Those of systems that are ``left_out`` are not compared."""
-    try:
-        shown = msgspec.json.decode((site / LATEST).read_bytes(), type=_Rows)
-    except FileNotFoundError:
+    if not is_there(site, LATEST):
         return  # of a site that an earlier version built, or no release has numbers
-    except (OSError, msgspec.DecodeError) as error:
+    try:
+        shown = msgspec.json.decode(read_foreign(site, LATEST), type=_Rows)
+    except (UnreadableInput, msgspec.DecodeError) as error:
         yield Finding(place=LATEST, reason=f"it cannot be read: {error}")
         return
     logged = msgspec.json.decode(latest_files(again, None)[LATEST], type=_Rows)
@@ -154,24 +167,18 @@ def _kept_from_older(site: Path) -> tuple[set[str], list[Finding]]:
     newest = [version for version in versions if sha256_of(version / ALL) == sha256_of(site / ALL)]
     if not newest:
         return set(), [Finding(place=ALL, reason=f"it is that of no version in {VERSIONS}/")]
-    names = {path.relative_to(site).as_posix() for path in (site / "data").rglob("*.gz")}
+    names = {path.relative_to(site).as_posix() for path in (site / DATA).rglob("*.gz")}
     ours = {name for name in names if any((version / name).is_file() for version in newest)}
     return {name for name in names - ours if any(sha256_of(version / name) == sha256_of(site / name) for version in versions)}, []
 
 
-def _rows(file: Path, head: bytes) -> Counter[bytes]:
+def _rows(site: Path, name: str, head: bytes) -> Counter[bytes]:
     """Return the rows of a compressed file, and how often each is there.
 
     Raises:
         UnreadableInput: the file cannot be read, or its first line is not the ``head``.
     """
-    try:
-        with gzip.open(file) as packed:
-            text = packed.read(_MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UnreadableInput(f"it cannot be read: {error}") from error
-    if len(text) > _MOST_BYTES:
-        raise UnreadableInput(f"it holds more than {_MOST_BYTES >> 30} GiB")
+    text = b"".join(unpacked_pieces(site, name))
     if text and not text.startswith(head):
         raise UnreadableInput("its first line does not name the columns")
     rows = Counter(text.removeprefix(head).split(b"\n"))
@@ -180,7 +187,7 @@ def _rows(file: Path, head: bytes) -> Counter[bytes]:
 
 
 def _by_id(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table by id. Several records of one line share an id, and are told apart by their order."""
+    """Return a table by id. Earlier versions gave one id to several numbers of a line, which are told apart by their order."""
     return table.set_index([table["id"].astype(str).rename("number"), table.groupby("id", observed=True).cumcount().rename("place")])
 
 

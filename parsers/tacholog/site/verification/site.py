@@ -10,13 +10,10 @@ Three steps, each independent of the program that built the site:
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
 import re
-import shutil
 import tempfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
@@ -30,34 +27,35 @@ from tacholog.dataset.export import results_table
 from tacholog.dataset.frames import Dataset
 from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there, open_evidence
 from tacholog.render.tables.logs import raw_log_name, raw_name
-from tacholog.runs.manifest import RUN_FILE, Manifest, read_toml
+from tacholog.runs.manifest import RUN_FILE, Manifest, read_evidence_toml
 from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
-from tacholog.site.publish import VERSIONS, published
+from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
 from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
+from tacholog.site.verification.foreign import read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.view.own_names import LOGS, RAW, SOURCES, STATIC, VERSIONS
 from tacholog.view.views import log_document
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOGS = "logs"
-_PAGES_WITHOUT = (LOGS, "raw", "versions", "_static", "_sources")
-_ANCHOR = re.compile(r"L\d+:[\w.-]+")
+_PAGES_WITHOUT = (LOGS, RAW, VERSIONS, STATIC, SOURCES)
+_ANCHOR = re.compile(r"L\d+:[\w.-]+(?:~\d+)?")
+_ORDINAL = re.compile(r"~\d+\Z")
 _RAW_LOG = re.compile(r'href="(?:\.\./)*raw/[0-9a-f]{2}/([0-9a-f]{64})\.gz"')
-_MOST_BYTES = 2**32  # of one log: what is compressed may be a thousand times as long
-_PIECE_BYTES = 2**20
-Values = dict[str, list[float | None]]  # the values behind each id; several records of one line share one
+Values = dict[str, list[float | None]]  # the values behind each id, of which earlier versions gave one to several numbers
 
 
 def is_site(folder: Path) -> bool:
     """Whether a folder is a site: one that was built, whole or not, or one that was published."""
-    return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / "raw").is_dir())
+    return (folder / MARKER).is_file() or ((folder / ALL).is_file() and (folder / RAW).is_dir())
 
 
 def verify_site(site: Path) -> Receipt:
@@ -72,6 +70,8 @@ def verify_site(site: Path) -> Receipt:
     with tempfile.TemporaryDirectory() as work:
         data, names, missing = _read_again(site, sorted({run for run, _ in by_log}), Path(work))
         table = as_offered(results_table(data), names)
+        if offered["id"].duplicated().any():  # An earlier version gave several numbers of a line one id.
+            table["id"] = table["id"].str.replace(_ORDINAL, "", regex=True)
         found: Values = {}
         for number, value in zip(table["id"], table["value"], strict=True):
             found.setdefault(str(number), []).append(None if _is_missing(value) else float(value))
@@ -90,7 +90,7 @@ def verify_site(site: Path) -> Receipt:
         if path.parts[0] in _PAGES_WITHOUT or path.parts[0].startswith("."):
             continue
         try:
-            numbers = list(_numbers_on(page, path, addresses))
+            numbers = list(_numbers_on(site, path, addresses))
         except UnreadableInput as error:
             findings.append(Finding(place=path.as_posix(), reason=str(error)))
             continue
@@ -131,7 +131,7 @@ def _altered(site: Path) -> Iterator[Finding]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(site / ALL) as file:
+    with open_evidence(site, ALL) as stream, pq.ParquetFile(stream) as file:
         if "marks" not in file.schema_arrow.names:
             return
         counts: Counter[tuple[str, str]] = Counter()
@@ -173,13 +173,12 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
     for number, run in enumerate(runs):
         folder = work / str(number)
         folder.mkdir()
-        offered = site / raw_name(run, RUN_FILE)
         try:
-            manifest = read_toml(offered, Manifest)
+            (folder / RUN_FILE).write_bytes(read_foreign(site, raw_name(run, RUN_FILE)))
+            manifest = read_evidence_toml(folder / RUN_FILE, Manifest)
         except UnreadableInput as error:
-            missing.append(Finding(place=raw_name(run, RUN_FILE), reason=str(error).removeprefix(f"{offered}: ")))
+            missing.append(Finding(place=raw_name(run, RUN_FILE), reason=str(error).removeprefix(f"{folder / RUN_FILE}: ")))
             continue
-        shutil.copyfile(offered, folder / RUN_FILE)
         names[str(number)] = run
         for entry in manifest.logs:
             reason = _unpacked(site, log_document(LOGS, run, entry.file), folder / entry.file)
@@ -191,30 +190,32 @@ def _read_again(site: Path, runs: list[str], work: Path) -> tuple[Dataset, dict[
 
 def _unpacked(site: Path, document: str, target: Path) -> str | None:
     """Write the text of a log, to which its page leads, and return what is wrong with it."""
-    page = site / f"{document}.html"
-    named = _RAW_LOG.search(page.read_text(encoding="utf-8", errors="replace")) if page.is_file() else None
-    if named is None:
-        return "the page of this log, which leads to its text, is not there" if not page.is_file() else "its page leads to no text"
-    raw, sha256, size = _place_of_raw_logs(site) / raw_log_name(named[1]), hashlib.sha256(), 0
-    if not raw.is_file() or raw.is_symlink():
-        return f"{raw_log_name(named[1])} is not there"
+    page = f"{document}.html"
+    if not is_there(site, page):
+        return "the page of this log, which leads to its text, is not there"
     try:
-        with gzip.open(raw) as packed, target.open("wb") as text:
-            while piece := packed.read(_PIECE_BYTES):
-                size += len(piece)
-                if size > _MOST_BYTES:
-                    return f"{raw_log_name(named[1])} holds more than {_MOST_BYTES >> 30} GiB"
+        named = _RAW_LOG.search(read_foreign(site, page).decode(errors="replace"))
+    except UnreadableInput as error:
+        return f"its page: {error}"
+    if named is None:
+        return "its page leads to no text"
+    place, raw, sha256 = _place_of_raw_logs(site), raw_log_name(named[1]), hashlib.sha256()
+    if not is_there(place, raw):
+        return f"{raw} is not there"
+    try:
+        with target.open("wb") as text:
+            for piece in unpacked_pieces(place, raw):
                 sha256.update(piece)
                 text.write(piece)
-    except (OSError, EOFError, zlib.error) as error:
-        return f"{raw_log_name(named[1])} cannot be read: {error}"
-    return None if sha256.hexdigest() == named[1] else f"{raw_log_name(named[1])} is not the text that it is named after"
+    except UnreadableInput as error:
+        return f"{raw}: {error}"
+    return None if sha256.hexdigest() == named[1] else f"{raw} is not the text that it is named after"
 
 
 def _place_of_raw_logs(site: Path) -> Path:
     """Return the folder that has the raw logs: of a version below a published site, it is that site, which has those of all versions."""
     above = site.resolve().parent
-    return above.parent if above.name == VERSIONS and (above.parent / "raw").is_dir() else site
+    return above.parent if above.name == VERSIONS and (above.parent / RAW).is_dir() else site
 
 
 def _compared(by_log: Mapping[tuple[str, str], Values], found: Values) -> Iterator[Finding]:
@@ -255,11 +256,11 @@ class _Shown(NamedTuple):
     exact: float | None
 
 
-def _numbers_on(page: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_Shown]:
+def _numbers_on(site: Path, path: Path, addresses: Mapping[str, str]) -> Iterator[_Shown]:
     """Yield the numbers of a page, or of a part that a page loads, that lead to a line of a log."""
     parser = _Links()
-    text = page.read_text(encoding="utf-8", errors="replace")
-    for piece in pieces_of(text).values() if page.suffix == ".js" else (text,):
+    text = read_foreign(site, path.as_posix()).decode(errors="replace")
+    for piece in pieces_of(text).values() if path.suffix == ".js" else (text,):
         parser.feed(piece)
     for cell in parser.cells:
         for href, words in cell.links:

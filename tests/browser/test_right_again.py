@@ -1,0 +1,167 @@
+"""What readers see is right: a table takes all its rows, and an address shows again what it showed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from playwright.sync_api import Page
+
+from tacholog.visible import no_formula
+
+Opener = Callable[..., AbstractContextManager[Page]]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="session")
+def many(opened: Opener) -> str:
+    """The address of a comparison of so many series that the table begins with some of them."""
+    with opened("compare.html?host=any") as page:
+        page.locator(".tl-more-choices > summary").click()
+        for choice in ("Versions: all", "Campaigns (time each, runs): all"):
+            page.get_by_role("button", name=choice).click()
+        assert page.locator(".tl-rest").count() == 1
+        return f"compare.html?{page.url.partition('?')[2]}"
+
+
+ROWS = ".tl-result tbody tr"
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(f"{ROWS}:visible th").all_inner_texts()
+
+
+def all_names(opened: Opener, address: str) -> list[str]:
+    with opened(address) as page:
+        page.locator(".tl-rest button").click()
+        return names(page)
+
+
+def test_sorting_takes_all_series_and_not_only_those_that_are_laid_out(opened: Opener, many: str) -> None:
+    everything = all_names(opened, many)
+    with opened(many) as page:
+        first = len(names(page))
+        page.locator(".tl-result thead th button").nth(2).click()
+        numbers = page.locator(ROWS).evaluate_all("(rows) => rows.map((row) => row.cells[2].dataset.v).filter(Boolean).map(Number)")
+
+        assert first < len(everything) == len(names(page))
+        assert sorted(names(page)) == sorted(everything)
+        assert numbers == sorted(numbers)
+        assert page.locator(".tl-rest").count() == 0
+
+
+def test_the_filter_finds_a_series_that_is_not_laid_out(opened: Opener, many: str) -> None:
+    everything = all_names(opened, many)
+    with opened(many) as page:
+        hidden = next(name for name in reversed(everything) if name not in names(page))
+        page.get_by_label("Filter").fill(hidden.split(":")[0])
+
+        assert hidden in names(page)
+        assert page.locator(".tl-result [role=status]").inner_text().endswith(f" of {len(everything)} rows")
+        page.get_by_label("Filter").fill("")
+        assert names(page) == everything
+
+
+def test_a_copy_has_all_series(opened: Opener, many: str) -> None:
+    everything = all_names(opened, many)
+    with opened(many) as page:
+        page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+        page.get_by_role("button", name="Copy as CSV").click()
+
+        assert len(str(page.evaluate("window.copied")).splitlines()) == 1 + len(everything)
+
+
+@pytest.mark.parametrize("act", ["sort", "filter"])
+def test_an_address_of_compare_shows_again_what_it_showed(opened: Opener, act: str) -> None:
+    with opened("compare.html") as page:
+        if act == "sort":
+            page.locator(".tl-result thead th button").nth(2).click()
+        else:
+            page.get_by_label("Filter").fill("shm")
+        shown, address = names(page), page.url
+        page.goto("about:blank")
+        page.goto(address)
+
+        assert f".{act}=" in address
+        assert names(page) == shown
+        assert page.locator(".tl-missing").all_inner_texts() == []
+
+
+@pytest.mark.parametrize("sort", ["1.5", "99", "-", "x"])
+def test_an_address_with_an_odd_sort_still_shows_the_page(opened: Opener, sort: str) -> None:
+    with opened(f"compare.html?compare.sort={sort}") as page:
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.reload()
+
+        assert errors == []
+        assert names(page)
+        assert page.get_by_role("button", name="Copy as CSV").count() == 1
+
+
+def test_a_choice_that_the_page_does_not_have_is_still_named(opened: Opener) -> None:
+    with opened("compare.html?moon=full") as page:
+        assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
+
+
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "+1 555": "'+1 555",
+    "-x": "'-x",
+    "@SUM(1)": "'@SUM(1)",
+    "\t=1": "'\t=1",
+    "\r=1": '"\'\r=1"',
+    '=HYPERLINK("a",1)': '"\'=HYPERLINK(""a"",1)"',
+    "-1.5": "-1.5",
+    "<": "<",
+    "-": "-",
+    "a=1": "a=1",
+}
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_pages_and_files_guard_csv_against_formulas_by_one_rule(opened: Opener, text: str) -> None:
+    with opened("about.html") as page:
+        assert page.evaluate("(text) => tachologCsv.field(text)", text) == FORMULAS[text]
+    assert next(csv.reader([FORMULAS[text]])) == [no_formula(text)]
+
+
+@pytest.mark.parametrize("width", [960, 1024, 1152, 1280, 1366])
+def test_an_unfolded_menu_fits_the_window(opened: Opener, width: int) -> None:
+    with opened("index.html") as page:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.locator(".bd-header .navbar-header-items__center .dropdown-toggle").click()
+        menu = page.locator(".bd-header .navbar-header-items__center .dropdown-menu")
+        menu.wait_for()
+        box = menu.bounding_box()
+
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_nothing_of_a_script_is_out_of_sight(opened: Opener) -> None:
+    """A word of thousands of blanks, and one of thousands of letters, push nothing behind the edge of a script."""
+    with opened("rti-connext-dds/shmem.html", "phone") as page:
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        scripts = page.locator("div.highlight pre")
+        assert scripts.count() > 0
+        for word in (" " * 5000, "x" * 5000):
+            page.evaluate(
+                "(word) => document.querySelectorAll('div.highlight pre').forEach((one) => { one.textContent = `perftest ${word}; end`; })", word
+            )
+            beyond = """(all) => all.filter((one) => {
+                const range = document.createRange();
+                range.setStart(one.firstChild, one.textContent.length - 3);
+                range.setEnd(one.firstChild, one.textContent.length);
+                return range.getBoundingClientRect().right > one.getBoundingClientRect().right + 1;
+            }).length"""
+            assert scripts.evaluate_all(beyond) == 0

@@ -1,0 +1,125 @@
+"""Each number has an id, and so a link, of its own: of numbers of a line with the same metric and statistic, all but the first have an ordinal."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from tacholog.dataset.export import results_table, results_tables
+from tacholog.dataset.frames import Dataset
+from tacholog.dataset.load import load
+from tacholog.site.build import build_site
+from tacholog.site.downloads import ALL
+from tacholog.site.verification.site import verify_site
+from tacholog.view.own_names import LOGS
+from tacholog.view.views import view_of
+
+pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+# ||         1 kB ||          10 ||           9 ||              8 ||              9 |
+LINE = "ecal/5.11/table.rst#L6:latency.mean"
+OF_LINE = {LINE: 10_000.0, f"{LINE}~2": 9_000.0, f"{LINE}~3": 8_000.0, f"{LINE}~4": 9_000.0}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
+    """The runs of eCAL, whose tables have four numbers of a name in a row, and those of RTI, which have no such rows."""
+    root = tmp_path_factory.mktemp("data")
+    shutil.copytree(checkout / "data/ecal", root / "ecal")
+    shutil.copytree(checkout / "data/rti/custom-type", root / "rti")
+    shutil.copytree(checkout / "data/hosts", root / "hosts")
+    return root
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> Dataset:
+    """The same as a dataset."""
+    return load([folder])
+
+
+@pytest.fixture(scope="module")
+def built(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of them."""
+    place = tmp_path_factory.mktemp("site")
+    return build_site([folder], place / "site", place / "work").parent
+
+
+def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(data: Dataset) -> None:
+    table = results_table(data)
+    first = table["id"].str.replace(r"~\d+$", "", regex=True)
+
+    assert table["id"].is_unique
+    assert first.duplicated().sum() == table["id"].str.contains("~").sum() > 100
+    assert not table.loc[table["run"].str.startswith("rti"), "id"].str.contains("~").any()
+    of_line = table[first == LINE]
+    assert dict(zip(of_line["id"], of_line["value"], strict=True)) == OF_LINE
+    assert of_line["participant"].tolist() == ["Win10 AMD64"] * 2 + ["Ubuntu22 AMD64"] * 2
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 1000])
+def test_the_ids_are_the_same_wherever_a_part_of_the_numbers_ends(data: Dataset, rows: int) -> None:
+    whole = results_table(data)["id"].tolist()
+    parts = (data.results.iloc[start : start + rows] for start in range(0, len(data.results), rows))
+
+    assert [number for table in results_tables(data.runs, parts) for number in table["id"]] == whole
+
+
+def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:
+    whole = dict(zip(data.results.index, results_table(data)["id"], strict=True))
+    turned = data.results.sort_values("run", ascending=False, kind="stable")
+
+    again = results_table(msgspec.structs.replace(data, results=turned))
+
+    assert dict(zip(again.index, again["id"], strict=True)) == whole
+
+
+def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -> None:
+    rows = [result.ordinal for results in view_of(data).by_run.values() for result in results]
+    ids = [int(number.partition("~")[2] or 1) for number in results_table(data)["id"]]
+
+    assert sorted(rows) == sorted(ids)
+    assert max(rows) > 1
+
+
+@pytest.mark.site
+def test_every_id_of_a_download_is_one_place_on_the_page_of_its_log(built: Path) -> None:
+    table = pq.read_table(built / ALL, columns=["id", "run", "log"]).to_pydict()
+    assert len(set(table["id"])) == len(table["id"])
+    for number, run, log in zip(table["id"], table["run"], table["log"], strict=True):
+        text = (built / f"logs/{run}/{log}.html").read_text(encoding="utf-8")
+        assert text.count(f'id="{html.escape(number.partition("#")[2])}"') == 1, number
+
+
+@pytest.mark.site
+def test_every_link_to_a_number_shows_the_value_of_its_id(built: Path) -> None:
+    table = pq.read_table(built / ALL, columns=["id", "value"]).to_pydict()
+    values = dict(zip(table["id"], table["value"], strict=True))
+    text = (built / "ecal/shm.html").read_text(encoding="utf-8")
+    shown = re.findall(r'<td[^>]*data-v="([^"]+)"[^>]*>\s*<a href="\.\./logs/([^"]+)\.html#(L\d+:latency\.mean[^"]*)"', text)
+
+    assert {anchor.partition("~")[2] for _, _, anchor in shown} >= {"", "2", "3", "4"}
+    assert [(values[f"{log}#{anchor}"], log, anchor) for _, log, anchor in shown] == [(float(value), log, anchor) for value, log, anchor in shown]
+
+
+@pytest.mark.site
+def test_a_site_verifies_also_one_of_an_earlier_version_whose_numbers_share_ids(built: Path, tmp_path: Path) -> None:
+    assert verify_site(built).findings == ()
+
+    older = tmp_path / "older"
+    shutil.copytree(built, older)
+    table = pq.read_table(older / ALL)
+    ids = [number.partition("~")[0] for number in table["id"].to_pylist()]
+    pq.write_table(table.set_column(0, table.schema.field("id"), [ids]), older / ALL)
+    for page in [path for ending in ("html", "js") for path in older.rglob(f"*.{ending}") if LOGS not in path.parts]:
+        page.unlink() if page.suffix == ".js" else page.write_text(
+            re.sub(r"(#L\d+:[\w.-]+)~\d+", r"\1", page.read_text(encoding="utf-8")), encoding="utf-8"
+        )
+
+    places = [finding.place for finding in verify_site(older).findings]
+    assert not [place for place in places if "#L" in place]

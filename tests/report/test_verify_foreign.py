@@ -1,0 +1,115 @@
+"""`tacholog verify` of a site that somebody else has made reads nothing outside of it, and unpacks nothing without bound."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.command import run_tacholog
+
+from tacholog.site.build import build_site
+from tacholog.site.publish import publish
+from tacholog.site.verification.foreign import most_unpacked
+from tacholog.site.verification.site import verify_site
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.site,
+]
+MIB = 1 << 20
+#: One file of each kind that a site offers.
+KINDS = (
+    *("raw/*/*.gz", "raw/**/run.toml.txt", "data/results.parquet", "data/*.csv.gz", "data/releases/*.jsonl.gz"),
+    *("results/latest.json", "rti-connext-dds/*.html", "logs/rti/*/*.html", "versions/versions.json"),
+)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
+    """A published site, which has no list of its files. It agrees with its logs."""
+    folder = tmp_path_factory.mktemp("published")
+    shutil.copytree(checkout / "data/rti/custom-type", folder / "data/rti")
+    publish(build_site([folder / "data"], folder / "site", folder / "work").parent, folder / "public", "1")
+    assert verify_site(folder / "public").findings == ()
+    return folder / "public"
+
+
+@pytest.fixture
+def site(published: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(published, tmp_path / "site")
+
+
+def verified(site: Path) -> tuple[int, str]:
+    """The exit code of the command, and all that it says."""
+    done = run_tacholog("verify", site, "--limit", "0")
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+def files(site: Path, kind: str) -> list[Path]:
+    found = [path for path in site.glob(kind) if path.is_file() and not path.name.startswith("index.")]
+    assert found, kind
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_link_in_a_site_is_not_followed(site: Path, tmp_path: Path, kind: str) -> None:
+    """What it leads to is what was there, so that whoever follows it finds nothing wrong."""
+    for number, file in enumerate(files(site, kind)):
+        outside = tmp_path / f"outside-{number}"
+        file.rename(outside)
+        file.symlink_to(outside)
+
+    code, said = verified(site)
+
+    assert code != 0
+    assert "link" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_is_not_waited_for(site: Path, kind: str) -> None:
+    for file in files(site, kind):
+        file.unlink()
+        os.mkfifo(file)
+
+    code, said = verified(site)
+
+    assert code != 0
+    assert "a named pipe" in said
+
+
+@pytest.mark.parametrize("kind", ["raw/*/*.gz", "data/*.csv.gz", "data/releases/*.jsonl.gz"])
+def test_a_file_that_unpacks_to_much_more_than_its_size_is_refused(site: Path, kind: str) -> None:
+    bomb = gzip.compress(bytes(100 * MIB), 9)
+    assert most_unpacked(len(bomb)) < 100 * MIB
+    for file in files(site, kind):
+        file.write_bytes(bomb)
+
+    code, said = verified(site)
+
+    assert code != 0
+    assert "too much for its size" in said
+
+
+def test_a_table_with_many_more_rows_than_bytes_is_refused(site: Path) -> None:
+    names = pq.read_schema(site / "data/results.parquet").names
+    table = pa.table({name: pa.array(["x"] * 400_000) for name in names})
+    pq.write_table(table, site / "data/results.parquet", compression="zstd")
+    assert (site / "data/results.parquet").stat().st_size < 200_000
+
+    code, said = verified(site)
+
+    assert code == 2
+    assert "400000 rows" in said
+    assert "too much for its size" in said
+
+
+def test_the_limit_grows_with_the_file_and_lets_usual_texts_through() -> None:
+    assert most_unpacked(0) == 64 * MIB
+    assert most_unpacked(10 * MIB) > 100 * 10 * MIB
+    assert most_unpacked(1 << 40) == 1 << 32
