@@ -53,6 +53,9 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     """Print what becomes of the files of a folder."""
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
+    prefixed = ((log.survey.prefix, log.path) for run in plan.runs for log in run.logs if log.survey.prefix)
+    for words, paths in _grouped(prefixed):
+        terminal.line(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
     _show_there(plan)
     for name in plan.unused:
         terminal.line(f"--set {name} is used by no log: their paths or rules state it")
