@@ -31,6 +31,7 @@ _LONGEST_TEXT = 200
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?P<unit>[A-Za-z]*)")
 _SIZE_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20}
 _AMBIGUOUS = re.compile(r"[kKmMgG][bB]?")
+_PADDED = re.compile(r"\A0+(?=[0-9])")
 _NUMBERS = ((re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), int), (re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float))
 
 #: The values of a log's fields, by their full names: ``label.plugin``, ``conditions.transport``.
@@ -92,6 +93,7 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     """Return the value of a field as the manifest holds it, however large."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
+        value = _without_zeros(value) if kind is int else value
         try:
             number = msgspec.convert(value, kind, strict=not isinstance(value, str))
         except msgspec.ValidationError:
@@ -117,11 +119,18 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     return value
 
 
+def _without_zeros(value: object) -> object:
+    """Return a text that is a number without the zeros that only make it as long as others, as in ``run03``."""
+    return _PADDED.sub("", value) if isinstance(value, str) else value
+
+
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     """Return a condition as the schema types it. Words of the schema are found in upper case too."""
     column = STATED_CONDITIONS[name]
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
+    if column.kind in ("integer", "number"):
+        value = _without_zeros(value)
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
