@@ -17,6 +17,7 @@ from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan
 from tacholog.runs.importing.survey import KindOfRecord
 from tacholog.runs.importing.writing import run_folder
+from tacholog.runs.moments import has_zone
 from tacholog.runs.stated import attributed, stated
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
@@ -215,6 +216,12 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
     """Say which repetitions give no verdict, because nobody knows when they were made."""
+    times = [
+        (run, run.manifest.start_time or next((log.survey.facts.start_time for log in run.logs if log.survey.facts.start_time), None)) for run in runs
+    ]
+    if without_zone := [run_folder(run) for run, time in times if time and not has_zone(time)]:
+        words = "a start time without a zone, which is taken as UTC; write one with its zone, as 2026-01-31T12:00:00+01:00, into run.toml if it is another"
+        terminal.line(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
     undated = [run for run in repeated if not (run.manifest.start_time or any(log.survey.facts.start_time for log in run.logs))]
     if undated:

@@ -35,7 +35,7 @@ _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: 
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-_UTF16 = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
+UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
 _TAR_HEADER = 512
 _TAR_SUM = slice(148, 156)
 
@@ -213,7 +213,7 @@ def _without_prefix(prefix: Prefix, number: int, raw: bytes, whole: bool) -> Lin
 def _no_text(head: bytes) -> str | None:
     """Say why bytes are not the text of one log, and the way out; ``None`` if they may be."""
     if encoding := utf16_of(head):
-        return _UTF16.format(encoding)
+        return UTF16_REFUSED.format(encoding)
     if _is_tar(head):
         return "an archive (tar), not the text of one log: unpack it first (tar -xf)"
     return None

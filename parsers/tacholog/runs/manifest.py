@@ -18,7 +18,7 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_small_evidence
-from tacholog.formats.source import would_wait
+from tacholog.formats.source import UTF8_MARK, UTF16_REFUSED, utf16_of, would_wait
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
@@ -364,6 +364,9 @@ def evidence_bytes(folder: Path, name: str) -> bytes:
 
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
+    if encoding := utf16_of(content):
+        raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
+    content = content.removeprefix(UTF8_MARK)
     # A folder has thousands of manifests: to count dots takes a hundredth of what the expression takes.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):

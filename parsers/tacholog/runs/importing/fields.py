@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.patterns import DIGITS, ROLE
+from tacholog.runs.importing.patterns import DIGITS, ROLE, START
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
 from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
@@ -21,7 +21,6 @@ TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", 
 #: Fields that say which log of a run it is. They do not set runs apart.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
-START = "start_time"
 #: Fields that set repetitions of a run apart, and not runs of different things.
 OF_REPETITION = (REPETITION, START)
 LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
@@ -113,7 +112,8 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     if not value.strip() or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     if name == START and not is_moment(value):
-        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"')
+        other = f"{{{START}:%d-%m-%Y_%H-%M-%S}} in a pattern reads another form"
+        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"; {other}')
     if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
     return value
