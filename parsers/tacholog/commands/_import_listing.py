@@ -216,14 +216,12 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
     """Say which repetitions give no verdict, because nobody knows when they were made."""
-    times = [
-        (run, run.manifest.start_time or next((log.survey.facts.start_time for log in run.logs if log.survey.facts.start_time), None)) for run in runs
-    ]
-    if without_zone := [run_folder(run) for run, time in times if time and not has_zone(time)]:
-        words = "a start time without a zone, which is taken as UTC; write one with its zone, as 2026-01-31T12:00:00+01:00, into run.toml if it is another"
+    without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
+    if without_zone:
+        words = "a start time without a zone, which is taken as UTC; if it is of another, write it with its zone into run.toml"
         terminal.line(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
-    undated = [run for run in repeated if not (run.manifest.start_time or any(log.survey.facts.start_time for log in run.logs))]
+    undated = [run for run in repeated if not _start_of(run)]
     if undated:
         terminal.line(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
@@ -232,6 +230,10 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)
         terminal.line(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
+
+
+def _start_of(run: ImportedRun) -> str | None:
+    return run.manifest.start_time or next((log.survey.facts.start_time for log in run.logs if log.survey.facts.start_time), None)
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tacholog.formats.source import UTF8_MARK, UTF16_REFUSED, utf16_of, would_wa
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
+from tacholog.visible import is_blank
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
@@ -202,10 +203,20 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     manifest = msgspec.structs.replace(manifest, options={name: _in_json(value) for name, value in manifest.options.items()})
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
+    if unseen := next((field for field, text in _names_in(manifest) if text and is_blank(text)), None):
+        raise UnreadableInput(f"{path}: {unseen} is blank: it has no character that can be seen")
     names = [log.file for log in manifest.logs]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")
     return manifest
+
+
+def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
+    """Yield what pages and comparisons call a run by, each with its field."""
+    for field in ("system", "release", "tool", "host", "session", "campaign"):
+        yield field, getattr(manifest, field)
+    yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
+    yield from ((f"logs[{place}].{field}", getattr(log, field)) for place, log in enumerate(manifest.logs) for field in ("file", "participant"))
 
 
 def _in_json(value: object) -> object:

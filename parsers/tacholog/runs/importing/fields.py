@@ -15,6 +15,7 @@ from tacholog.runs.importing.patterns import DIGITS, ROLE, START
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
 from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
+from tacholog.visible import is_blank
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
@@ -106,10 +107,10 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
         raise ValueError(f"{name} = {value!r} is not a text; put it in quotes")  # noqa: TRY004 - the caller reports all of them alike
     if name.startswith(LABEL):
         try:
-            return msgspec.convert(value, LabelValue)
+            msgspec.convert(value, LabelValue)
         except msgspec.ValidationError:
             raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters") from None
-    if not value.strip() or len(value) > _LONGEST_TEXT:
+    if is_blank(value) or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     if name == START and not is_moment(value):
         other = f"{{{START}:%d-%m-%Y_%H-%M-%S}} in a pattern reads another form"
@@ -137,7 +138,7 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
         found = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
     except msgspec.ValidationError:
         raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
-    if isinstance(found, str) and (not found.strip() or len(found) > _LONGEST_TEXT):
+    if isinstance(found, str) and (is_blank(found) or len(found) > _LONGEST_TEXT):
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     return found
 

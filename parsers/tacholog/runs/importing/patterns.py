@@ -49,7 +49,7 @@ def uncompressed(path: str) -> str:
 
 
 class Field(NamedTuple):
-    """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``. ``form`` is that of a time: ``{start_time:%Y%m%d}``."""
+    """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``. ``form`` is that of a time."""
 
     name: str
     form: str = ""
