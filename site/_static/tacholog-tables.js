@@ -31,8 +31,8 @@
   // Digits are grouped on the page, but not in a file. The apostrophe keeps a spreadsheet from reading text as a formula.
   function field(text) {
     const number = /^-?[\d ]*\d(\.\d+)?$/.test(text);
-    const plain = number ? text.replace(/ /g, "") : text.replace(/^(?=[=+\-@])/, "'");
-    return /[",\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
+    const plain = number ? text.replace(/ /g, "") : text.replace(/^(?=[=+\-@\t\r])/, "'");
+    return /[",\r\n]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
   }
 
   const line = (cells, read) => [...cells].map((cell) => field(read(cell))).join(",");

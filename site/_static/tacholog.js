@@ -93,7 +93,7 @@
   // The numbers of a figure as CSV, in the units of the schema. The apostrophe keeps a spreadsheet from reading a name as a formula.
   function csv(spec) {
     const plain = (html) => new DOMParser().parseFromString(html, "text/html").documentElement.textContent;
-    const field = (text) => { const safe = text.replace(/^(?=[=+\-@])/, "'"); return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
+    const field = (text) => { const safe = text.replace(/^(?=[=+\-@\t\r])/, "'"); return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe; };
     const rows = spec.data.filter((trace) => !trace.meta.shade).flatMap((trace) => trace.x.map((x, index) => [field(plain(trace.name)), x, trace.y[index]]));
     return [["series", ...spec.columns.map(field)], ...rows].map((row) => `${row.join(",")}\n`).join("");
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,24 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     if labels:
         found |= _releases(list(labels), roots, work)
     return [found[name] for name in names]
+
+
+def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Return the names that are a release too, although `find_all` takes each for a path, with the folder that the release is in.
+
+    Only manifests are read, and none if no name is both a word and a path.
+    """
+    words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
+    found: dict[str, Path] = {}
+
+    def noted(manifest: Manifest, root: Path) -> bool:
+        if manifest.release in words:
+            found.setdefault(str(manifest.release), root)
+        return False
+
+    for root in roots if words else ():
+        load([root], wanted=partial(noted, root=root))
+    return sorted(found.items())
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
