@@ -7,6 +7,7 @@ reverse a line, and an invisible letter can make two names look the same.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Control characters except tab and line ends (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, noncharacters.
 INVISIBLE = (
@@ -27,6 +28,11 @@ _PICTURES = 0x2400  # Unicode has a picture for each C0 control character, in th
 def is_blank(text: str) -> bool:
     """Return whether nothing of a text can be seen: it is blank, or only tells a terminal something."""
     return not ACCENTS.sub("", UNSEEN.sub("", text)).strip()
+
+
+def one_form(text: str) -> str:
+    """Return a name with each letter in one form (NFC): names that look the same are the same. macOS takes an accent apart from its letter."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def sign(char: str) -> str:

@@ -16,6 +16,7 @@ from tacholog.formats.source import not_a_file
 from tacholog.runs.labels import CONTROL, has_labels, label_name, labels_of
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
+from tacholog.visible import one_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +50,10 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     if "" in names:  # as an unset variable of a script gives it; a path without a name is the current folder
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     found = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
-    labels = dict.fromkeys(name for name in names if name not in found)
+    labels = {name: one_form(name) for name in names if name not in found}
     if labels:
-        found |= _releases(list(labels), roots, work)
+        releases = _releases(list(dict.fromkeys(labels.values())), roots, work)
+        found |= {name: releases[label] for name, label in labels.items()}
     return [found[name] for name in names]
 
 

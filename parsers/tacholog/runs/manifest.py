@@ -22,7 +22,7 @@ from tacholog.formats.source import UTF8_MARK, UTF16_REFUSED, utf16_of, would_wa
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
-from tacholog.visible import is_blank
+from tacholog.visible import is_blank, one_form
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
@@ -200,7 +200,12 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
         UnreadableInput: they are no TOML, or not of this schema; the message names file and key.
     """
     manifest = _decoded(path, content, Manifest)
-    manifest = msgspec.structs.replace(manifest, options={name: _in_json(value) for name, value in manifest.options.items()})
+    manifest = msgspec.structs.replace(
+        manifest,
+        options={name: _in_json(value) for name, value in manifest.options.items()},
+        labels={name: one_form(value) for name, value in manifest.labels.items()},
+        **{name: one_form(text) for name in _NAMES if (text := getattr(manifest, name))},
+    )
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
     if unseen := next((field for field, text in _names_in(manifest) if text and is_blank(text)), None):
@@ -211,10 +216,12 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
     return manifest
 
 
+_NAMES = ("system", "release", "tool", "session", "campaign")  # A host has a file that is called like it, in whatever form.
+
+
 def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
     """Yield what pages and comparisons call a run by, each with its field."""
-    for field in ("system", "release", "tool", "host", "session", "campaign"):
-        yield field, getattr(manifest, field)
+    yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
     yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
     yield from ((f"logs[{place}].{field}", getattr(log, field)) for place, log in enumerate(manifest.logs) for field in ("file", "participant"))
 

@@ -15,7 +15,7 @@ from tacholog.runs.importing.patterns import DIGITS, ROLE, START
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
 from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
-from tacholog.visible import is_blank
+from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
@@ -81,7 +81,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     Raises:
         ValueError: the field cannot hold it; the message says what it can hold.
     """
-    found = _typed(name, value)
+    found = _typed(name, one_form(value) if isinstance(value, str) else value)
     if isinstance(found, int) and not -(2**63) <= found < 2**63:
         raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
     if name == REPETITION and found < 0:
