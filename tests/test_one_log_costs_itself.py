@@ -11,16 +11,17 @@ from tests.depth import tries
 from tests.samples import FORMATS
 
 SAMPLES = tries(
-    ("native/latency-udp.log", "performance_test/57791ae-two-hosts.log", "iperf3/udp.json", "sockperf/no-server.log"),
+    ("performance_test/layout-subscriber-only.log", "native/latency-udp.log", "iperf3/udp.json", "sockperf/no-server.log"),
     tuple(
         f"{path.parent.name}/{path.name}"
         for name in ("native", "performance_test", "iperf3", "ddsperf")
         for path in sorted((FORMATS / name).glob("*.*"))
     ),
 )
-LARGE = (2**63 - 1, 2**63, 2**64, 10**30)
+LARGE = tries((2**63 - 1, 10**30), (2**63 - 1, 2**63, 2**64, 10**30))
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?![\w.])")
-_PLACES = 5
+_COUNT_IN_A_ROW = re.compile(r"(\n[0-9.]+,\s+[0-9.]+,\s+)[0-9]+,")
+_PLACES = tries(20, 100)
 
 
 def written(folder: Path, text: str) -> None:
@@ -36,8 +37,9 @@ def test_a_number_out_of_every_range_costs_its_own_log_at_most(tmp_path: Path) -
         text = (FORMATS / name).read_text(encoding="utf-8", errors="replace")
         for number in LARGE:
             written(tmp_path / "data" / f"all-{at}-{number}", _NUMBER.sub(str(number), text))
+            written(tmp_path / "data" / f"row-{at}-{number}", _COUNT_IN_A_ROW.sub(rf"\g<1>{number},", text, count=1))
             places = [*_NUMBER.finditer(text)]
-            for place in places[:: max(1, len(places) // _PLACES)]:
+            for place in places[:: max(1, len(places) // _PLACES)][: 2 * _PLACES]:
                 changed = f"{text[: place.start()]}{number}{text[place.end() :]}"
                 written(tmp_path / "data" / f"one-{at}-{number}-{place.start()}", changed)
 
