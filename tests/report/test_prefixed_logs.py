@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.formats.reading import read_text
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import Original, ShownLines, publish, save_shown
 from tacholog.privacy.redactor import Redactor
@@ -45,6 +46,8 @@ def test_of_a_prefix_a_site_shows_what_can_name_nobody(tmp_path: Path, prefix: s
     assert f"{shown}{ROW}" in lines
     assert "acme" not in "\n".join(lines)
     assert known.kinds["record"] == [(4, 6), (9, 10)]
+    # Who verifies the site reads the lines as they are shown.
+    assert [record.numbers for record in read_text("\n".join([*lines, ""])).records] == [record.numbers for record in read_text(TEXT).records]
 
 
 def test_an_owner_who_shows_unknown_lines_shows_a_prefix_without_the_names_in_it(tmp_path: Path) -> None:

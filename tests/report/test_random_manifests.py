@@ -107,7 +107,7 @@ def test_ten_thousand_manifests_are_refused_or_shown(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     shown = 0
     for number in range(tries(500, 10_000)):
-        names = KnownNames(Privacy(hide=chance.sample(("publisher", "ok", "node1", "bob", "a"), 2)), {})
+        names = KnownNames(Privacy(hide=tuple(chance.sample(("publisher", "ok", "node1", "bob", "a"), 2))), {})
         path.write_text(tomli_w.dumps(manifest(chance)), encoding="utf-8")
         try:
             found = read_manifest(path)

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.fields import START
-from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern, uncompressed
+from tacholog.runs.importing.patterns import START, UNIT, Disagreement, read_pattern, uncompressed
 from tacholog.runs.moments import is_moment
 
 _TOKEN = re.compile(
