@@ -19,7 +19,7 @@ from tacholog.formats.kit.times import DAYS, MONTHS
 Surety = Literal["certain", "likely", "possible"]
 
 _LOOKED_AT = 4096  # Characters, for the first lines.
-_FIRST_LINES = 20
+_FIRST_LINES = 12
 _SEEN_LINES = 2000  # Of more lines, these say what stands before each.
 _JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters, and lines, that formats are asked about.
 _MOST_PARTS = 8
@@ -83,11 +83,13 @@ _PARTS = (
     Part("the names of a host and a program", rf"{_WORD} {_WORD}(?:\[[0-9]{{1,10}}+\])?:{_END}", public=False, only_behind=(_TIME, "a priority")),
     Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", public=False),
     Part("the name of a service", rf"[A-Za-z][\w./-]{{0,200}}+ {{0,60}}+\|{_END}", public=False),
-    Part("a name", rf"\w[\w.-]{{0,200}}+(?:/[\w.:-]{{1,200}}+){{1,5}}+{_END}", public=False),
+    Part("a name", rf"\w[\w.-]{{0,200}}+(?:/[\w.:-]{{1,200}}+){{1,5}}{_END}", public=False),
     Part("a dash", rf"[-|]{_END}", only_behind=(_TIME, "a level", "a name in brackets")),
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
+# What a first part can be: for lines that begin with none, which are most, one look instead of one for each.
+_ANY = re.compile("|".join(part.pattern.replace("?P<time>", "?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
 _FIRST_WORD = re.compile(r"(?P<word>\S{1,200}+)(?P<blanks>[ \t]{0,60}+)")
@@ -98,7 +100,7 @@ class Prefix:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         """Take the parts in their order."""
-        self._parts = tuple(parts)
+        self.parts = tuple(parts)
         # Only the first time is the line's: a later one may be of the program that it was handed by.
         patterns = [part.pattern if at == self._timed else part.pattern.replace("?P<time>", "?:") for at, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
@@ -107,12 +109,12 @@ class Prefix:
 
     @property
     def _timed(self) -> int | None:
-        return next((at for at, part in enumerate(self._parts) if "?P<time>" in part.pattern), None)
+        return next((at for at, part in enumerate(self.parts) if "?P<time>" in part.pattern), None)
 
     @property
     def words(self) -> str:
         """What it is, without any text of the log."""
-        *others, last = dict.fromkeys(part.words for part in self._parts)
+        *others, last = dict.fromkeys(part.words for part in self.parts)
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
@@ -137,7 +139,7 @@ class Prefix:
     def without_names(self, text: str, instead: str) -> str:
         """Return the prefix of a line with a text instead of each part that can name a person or a machine."""
         shown, at = [], 0
-        for part in self._parts:
+        for part in self.parts:
             found = re.compile(part.pattern, re.ASCII).match(text, at)
             if found is None:
                 return instead
@@ -147,18 +149,30 @@ class Prefix:
         return "".join(shown)
 
 
-def prefix_of(head: str, claimed: Callable[[Sequence[str]], int]) -> Prefix | None:
+class Judges(NamedTuple):
+    """What the formats say of the first lines of a log.
+
+    Attributes:
+        fit: says whether any format fits them.
+        claimed: says how many of them the formats know that fit; -1: none fits.
+    """
+
+    fit: Callable[[Sequence[str]], bool]
+    claimed: Callable[[Sequence[str]], int]
+
+
+def prefix_of(head: str, judges: Judges) -> Prefix | None:
     """Return what stands before each line of a log; ``None`` if it is nothing, or nothing that is sure.
 
-    A log without a prefix costs a look at its first lines, or the question what is known of them.
+    A log without a prefix costs a look at its first lines, or the question whether a format fits them without their first words.
 
     Args:
         head: the start of the log, in whole lines.
-        claimed: says how many of some lines the formats know that fit them; -1: none fits.
+        judges: know the formats.
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], claimed)
+    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], judges)
     if found is not None:
         found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
     return found
@@ -189,25 +203,27 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
     return len(first) >= _LITERAL_LINES and bool(words) and max(words.values()) >= enough
 
 
-def _chosen(lines: Sequence[str], first: Sequence[str], claimed: Callable[[Sequence[str]], int]) -> Prefix | None:
+def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
     """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
     parts, _ = _common(lines, _SHARE)
     sure = max((at for at, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
     certain = max((at for at, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
+    found = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
+    if not sure and not any(judges.fit([*_rests(prefix.parts, first)]) for prefix in found.values() if prefix.parts):
+        return None
     enough = _SHARE * sum(1 for line in first if line and not line.isspace())
     best, most = Prefix(parts[:certain]) if certain else None, -1
-    tried: set[str] = set()
-    for candidate in _candidates(parts, sure, lines):
-        found = Prefix(candidate)
-        if found.pattern.pattern in tried:
-            continue
-        tried.add(found.pattern.pattern)
-        known = claimed([line[match.end() :] if (match := found.of(line)) else line for line in first])
+    for prefix in found.values():
+        known = judges.claimed(_without(prefix, first))
         if known > most:
-            best, most = found if candidate else None, known
+            best, most = prefix if prefix.parts else None, known
         if known >= enough:
             break
     return best
+
+
+def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
+    return [line[match.end() :] if (match := prefix.of(line)) else line for line in lines]
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
@@ -276,6 +292,8 @@ def _chain(line: str) -> tuple[int, ...]:
     """Return which parts a line begins with, by their places in the list of all."""
     found: list[int] = []
     at = 0
+    if not _ANY.match(line):
+        return ()
     while len(found) < _MOST_PARTS and at < len(line):
         before = _PARTS[found[-1]].words if found else ""
         for place, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):

@@ -183,6 +183,12 @@ def _near(name: str) -> str:
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
 
+def any_fits(lines: Sequence[str]) -> bool:
+    """Return whether any format fits the first lines of a log."""
+    head = "\n".join(lines)
+    return any(_ask(module, head).fits for module in formats().values())
+
+
 def lines_known(lines: Sequence[str]) -> int:
     """Return how many of the first lines of a log the formats claim that fit them; -1 if no format fits."""
     head = "\n".join(lines)

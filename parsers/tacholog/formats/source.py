@@ -18,8 +18,8 @@ from tacholog.formats.bulk import RunCutter
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.lines import Line, PrefixedLine
-from tacholog.formats.prefixes import Prefix, lacking_prefix, prefix_of
-from tacholog.formats.registry import lines_known
+from tacholog.formats.prefixes import Judges, Prefix, lacking_prefix, prefix_of
+from tacholog.formats.registry import any_fits, lines_known
 
 HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
@@ -36,6 +36,7 @@ _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
+_JUDGES = Judges(any_fits, lines_known)
 _TAR_HEADER = 512
 _TAR_SUM = slice(148, 156)
 
@@ -86,7 +87,7 @@ class LogText:
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
         if refusal := _no_text(self._head):
             raise UnreadableInput(refusal)
-        self.prefix = prefix_of(self._whole_lines(), lines_known)
+        self.prefix = prefix_of(self._whole_lines(), _JUDGES)
         self._line = partial(_without_prefix, self.prefix) if self.prefix else _line
 
     @property
