@@ -66,6 +66,8 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, and refuse values that are empty. A command that does not exist is refused with the one that is meant."""
+        if ctx.resilient_parsing:  # A shell asks what may follow: a value that is not typed yet is no error.
+            return super().resolve_command(ctx, args)
         if args[0] not in COMMANDS:
             from difflib import get_close_matches
 

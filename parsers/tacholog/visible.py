@@ -7,16 +7,32 @@ reverse a line, and an invisible letter can make two names look the same.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Control characters except tab and line ends (C0, DEL, C1), soft hyphen, line separators, invisible and direction marks, noncharacters.
 INVISIBLE = (
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     r"\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
 )
+# What terminals are told, and what nobody sees: within a name, it must not hide the name from who looks for it.
+UNSEEN = re.compile(
+    rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
+)
+ACCENTS = re.compile(r"[\u0300-\u036f]+")  # as characters of their own
 _HIDDEN = rf"{INVISIBLE}\r\ud800-\udfff"
 HIDDEN = re.compile(f"[{_HIDDEN}]")
 HIDDEN_IN_LINE = re.compile(f"[\n{_HIDDEN}]")
 _PICTURES = 0x2400  # Unicode has a picture for each C0 control character, in the same order
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen: it is blank, or only tells a terminal something."""
+    return not ACCENTS.sub("", UNSEEN.sub("", text)).strip()
+
+
+def one_form(text: str) -> str:
+    """Return a name with each letter in one form (NFC): names that look the same are the same. macOS takes an accent apart from its letter."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def sign(char: str) -> str:

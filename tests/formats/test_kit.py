@@ -21,6 +21,7 @@ READING = {
     "bulk",
     "expand",
     "held",
+    "prefixes",
     "reading",
     "registry",
     "source",

@@ -44,7 +44,8 @@ def test_every_format_of_this_project_has_sample_logs_and_says_where_they_are_fr
 
 @pytest.mark.parametrize(("name", "path"), LOGS)
 def test_a_log_is_known_by_its_content_to_its_own_format_alone(name: str, path: Path) -> None:
-    head = path.read_text(errors="replace")
+    with open_log(path) as text:
+        head = text.head
 
     assert [other for other, module in formats().items() if module.detect(head).fits] == [name]
 

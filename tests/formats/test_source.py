@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import sys
+import tarfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,34 @@ def test_an_empty_file_is_no_log(tmp_path: Path) -> None:
 def test_utf_16_is_refused_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(UnreadableInput, match="UTF-16; convert it to UTF-8"):
         read(written(tmp_path, LINE.encode("utf-16")))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path: Path, encoding: str) -> None:
+    with pytest.raises(UnreadableInput, match=rf"UTF-16; convert it to UTF-8 first \(iconv -f {encoding.upper().replace('-16-', '-16')} -t UTF-8\)"):
+        read(written(tmp_path, f"{LINE}\n".encode(encoding)))
+
+
+@pytest.mark.parametrize("kind", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, zstd.compress])
+def test_an_archive_of_logs_is_not_read_as_one_log(tmp_path: Path, kind: int, pack: Callable[[bytes], bytes]) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=kind) as files:
+        for name in ("1.log", "2.log"):
+            member = tarfile.TarInfo(name)
+            member.size = len(LINE) + 1
+            files.addfile(member, io.BytesIO(f"{LINE}\n".encode()))
+
+    with pytest.raises(UnreadableInput, match=r"an archive \(tar\), not the text of one log: unpack it first"):
+        read(written(tmp_path, pack(archive.getvalue())))
+
+
+def test_an_archive_of_before_posix_is_known_by_the_sum_of_its_header(tmp_path: Path) -> None:
+    header = bytearray(b"1.log".ljust(100, b"\0") + b"0000644\0" * 3 + b"00000000145\0" + b"00000000000\0" + b" " * 8 + b"0").ljust(512, b"\0")
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+
+    with pytest.raises(UnreadableInput, match=r"an archive \(tar\)"):
+        read(written(tmp_path, bytes(header) + f"{LINE}\n".encode()))
 
 
 def test_a_last_line_without_its_end_is_not_whole() -> None:
@@ -217,9 +246,9 @@ def test_what_is_said_of_a_quoted_line_quotes_it_as_it_stands_in_the_log(tmp_pat
     assert [record.payload_bytes for record in log.records] == [32]
 
 
-def test_a_prefix_that_one_line_in_twenty_lacks_is_a_quote_all_the_same() -> None:
-    assert quoted("> x\n" * 19, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
-    assert quoted("> x\n" * 18, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
+def test_a_prefix_that_one_line_in_ten_lacks_is_a_quote_all_the_same() -> None:
+    assert quoted("> x\n" * 9, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "x"]
+    assert quoted("> x\n" * 8, above="On Monday somebody wrote:\n")[:2] == ["On Monday somebody wrote:", "> x"]
 
 
 def test_a_command_with_a_prompt_before_its_output_is_no_quote() -> None:

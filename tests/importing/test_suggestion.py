@@ -143,7 +143,8 @@ def test_diff_of_bare_logs_warns_where_several_state_no_message_size(tmp_path: P
     for form in ("text", "markdown"):
         printed = " ".join(run_tacholog_text("diff", folder, tmp_path / "new", "--format", form).stdout.split()).replace("\\", "")
         assert sentence in printed
-        assert f"tacholog import {folder} suggests a command" in printed
+        words = f"tacholog import {folder} suggests a pattern, in which {{payload_bytes}} must stand where the size stands"
+        assert words in printed.replace("payload\\_bytes", "payload_bytes")
     report = json.loads(run_tacholog_text("diff", folder, tmp_path / "new", "--format", "json").stdout)
     assert f"sizes_unstated:2:{folder}" in report["warnings"]
 

@@ -6,7 +6,7 @@ import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +22,8 @@ from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
+
+_LONGEST_NAME = 200  # Bytes: 255 is what file systems allow, and temporary names are longer.
 
 
 class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -250,7 +252,20 @@ def schedule_runs(campaign: Campaign, seed: int, cpus: tuple[str, str], listed: 
         raise UnreadableInput(
             f"two runs are called {duplicates[0]}: put what varies into the name of the block, as in name = 'latency-{{transport}}'"
         )
+    _check_lengths(runs)
     return tuple(runs)
+
+
+def _check_lengths(runs: Iterable[PlannedRun]) -> None:
+    """Refuse names that no folder can have, before anything is run. Names of processes have a limit of their own.
+
+    Raises:
+        UnreadableInput: the name of a run is too long.
+    """
+    for run in runs:
+        for name in run.folder.split("/"):
+            if len(name.encode()) > _LONGEST_NAME:
+                raise UnreadableInput(f"the name of a run has more than {_LONGEST_NAME} bytes, so no folder can have it: {name[:60]}...")
 
 
 def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,10 @@ from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.placeholders import fill
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, left_out, schedule_runs
 from tacholog.campaign.runs import default_cpus
-from tacholog.campaign.tools import Listed, listed, sha256, tool_version
+from tacholog.campaign.tools import Listed, listed, sha256
 from tacholog.campaign.wrappers import MeasuredProgram, behind_wrappers
-from tacholog.errors import TachologError
+
+_OWN_LIST = ("perftest", "--list-transports")
 
 
 class FoundProgram(NamedTuple):
@@ -61,6 +63,7 @@ class Preview(NamedTuple):
         programs: each measured program on each host.
         foresight: what comparisons of the results will lack.
         left_out: what variants need and the program of ``only_if_listed`` does not list, with what it says of it; empty: it says nothing.
+        lists: the command that says at the start which variants are run, if it is not asked before.
         unused: options that no command has.
     """
 
@@ -70,11 +73,12 @@ class Preview(NamedTuple):
     programs: tuple[FoundProgram, ...]
     foresight: Foresight
     left_out: Mapping[str, str] = {}
+    lists: str | None = None
     unused: tuple[UnusedOption, ...] = ()
 
 
 def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview:
-    """Return what a campaign will do. Nothing is started but the command that prints the version of the tool.
+    """Return what a campaign will do. Nothing of the campaign is started: it may be a stranger's.
 
     Args:
         campaign: as the file states it.
@@ -94,13 +98,14 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         session="",
         host="",
         format=campaign.format,
-        tool_version=_version(campaign, tools),
+        tool_version=campaign.tool_version or (f"what `{shlex.join(asked)}` prints at the start" if (asked := campaign.version_command) else None),
         hosts=campaign.hosts,
         runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), found.names if found else None),
         limits=campaign.limits,
     )
+    lists = shlex.join(campaign.only_if_listed.by) if campaign.only_if_listed and not found else None
     left_out_names, unused = what_is_left_out(campaign, found), tuple(_unused(campaign))
-    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, unused)
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, lists, unused)
 
 
 def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
@@ -114,8 +119,8 @@ def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
 
 
 def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:
-    """Return what the program of ``only_if_listed`` lists; ``None`` if there is none, or if it is missing: the preview then names it."""
-    if campaign.only_if_listed is None or not (tools.get(campaign.only_if_listed.by[0]) or shutil.which(campaign.only_if_listed.by[0])):
+    """Return what perftest lists; ``None`` if it is not asked, or missing. Any other program is the campaign's, and is asked at the start only."""
+    if campaign.only_if_listed is None or campaign.only_if_listed.by != _OWN_LIST or _OWN_LIST[0] not in tools:
         return None
     return listed(campaign.only_if_listed.by, tools)
 
@@ -128,16 +133,6 @@ def what_is_left_out(campaign: Campaign, found: Listed | None) -> dict[str, str]
     if found is None:
         return {}
     return {name: found.others.get(name) or found.others.get(name.partition("-")[0], "") for name in left_out(campaign, found.names)}
-
-
-def _version(campaign: Campaign, tools: Mapping[str, Path]) -> str | None:
-    """Return the version of the tool. If its program is not on this machine, the version will be asked for where it is."""
-    if campaign.tool_version is not None:
-        return campaign.tool_version
-    try:
-        return tool_version(campaign.version_command, tools)
-    except TachologError:
-        return "asked for at the start"
 
 
 def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:

@@ -138,7 +138,9 @@ def check_processes(processes: Sequence[Process], hosts: Mapping[str, HostEntry]
 
 def _check_process(process: Process, hosts: Mapping[str, HostEntry]) -> None:
     if not _NAME.fullmatch(process.name):
-        raise UnreadableInput(f"process {process.name!r}: a name needs letters, digits and . _ + - only, because the log is called after it")
+        raise UnreadableInput(
+            f"process {process.name[:80]!r}: a name needs letters, digits and . _ + - only, 64 at most, because the log is called after it"
+        )
     if process.host is not None and process.host not in hosts:
         known = f"the hosts are {', '.join(hosts)}" if hosts else "the campaign has no hosts"
         raise UnreadableInput(f"process {process.name!r}: host = {process.host!r} is unknown; {known}")

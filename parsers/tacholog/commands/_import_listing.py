@@ -17,6 +17,7 @@ from tacholog.runs.importing.grouping import ImportedRun, by_variant
 from tacholog.runs.importing.plan import ImportPlan
 from tacholog.runs.importing.survey import KindOfRecord
 from tacholog.runs.importing.writing import run_folder
+from tacholog.runs.moments import has_zone
 from tacholog.runs.stated import attributed, stated
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
@@ -53,6 +54,9 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     """Print what becomes of the files of a folder."""
     _show_runs(plan, verbose=verbose)
     _show_order(plan)
+    prefixed = ((log.survey.prefix, log.path) for run in plan.runs for log in run.logs if log.survey.prefix)
+    for words, paths in _grouped(prefixed):
+        terminal.line(f"{counted(len(paths), 'log')}: each line begins with {words}, which was taken off: {_some(paths, verbose)}")
     _show_there(plan)
     for name in plan.unused:
         terminal.line(f"--set {name} is used by no log: their paths or rules state it")
@@ -212,8 +216,12 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
 
 def _show_undated(runs: Sequence[ImportedRun]) -> None:
     """Say which repetitions give no verdict, because nobody knows when they were made."""
+    without_zone = [run_folder(run) for run in runs if (time := _start_of(run)) and not has_zone(time)]
+    if without_zone:
+        words = "a start time without a zone, which is taken as UTC; if it is of another, write it with its zone into run.toml"
+        terminal.line(f"{counted(len(without_zone), 'run')} with {words}: {_some(without_zone, verbose=False)}")
     repeated = [run for members in by_variant(runs).values() if len(members) > 1 for run in members]
-    undated = [run for run in repeated if not (run.manifest.start_time or any(log.survey.facts.start_time for log in run.logs))]
+    undated = [run for run in repeated if not _start_of(run)]
     if undated:
         terminal.line(
             f"{counted(len(undated), 'repeated run')} state no start time, so tacholog diff will not call any change better or worse: "
@@ -222,6 +230,10 @@ def _show_undated(runs: Sequence[ImportedRun]) -> None:
     elif any(run.manifest.session is None for run in repeated):
         count = sum(run.manifest.session is None for run in repeated)
         terminal.line(f"session by {counted(count, 'repeated run')}: --set session=NAME if they were made in one go, or {{session}} in the pattern")
+
+
+def _start_of(run: ImportedRun) -> str | None:
+    return run.manifest.start_time or next((log.survey.facts.start_time for log in run.logs if log.survey.facts.start_time), None)
 
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:

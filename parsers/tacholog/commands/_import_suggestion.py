@@ -36,13 +36,16 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
     click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
     click.echo("Nothing was imported: --map must say what the paths mean.")
     found = suggest(logs)[:_PATTERNS_SHOWN]
+    if not found:
+        click.echo("No pattern was found that fits their paths. Write one: tacholog import --help names the fields.")
+        return
     fitting = sum(len(one.paths) for one in found)
     words = "this pattern fits" if len(found) == 1 else "these patterns fit"
     click.echo(f"From the paths alone, {words} {fitting} of {counted(len(logs), 'log')}:\n")
     terminal.line("  " + command(folder, data, found, settings, ignore))
     click.echo()
     for one in found:
-        terminal.line(f"{one.pattern} fits {counted(len(one.paths), 'log')}, such as {one.paths[0] if one.paths else 'none'}")
+        terminal.line(f"{one.pattern} fits {counted(len(one.paths), 'log')}, such as {one.paths[0]}")
     labels: dict[str, list[str]] = {}
     for name, value in ((name, value) for one in found for name, values in one.labels.items() for value in values):
         labels[name] = list(dict.fromkeys([*labels.get(name, []), value]))
@@ -52,14 +55,15 @@ def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (
 
 
 def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:
-    """Return the command that imports a folder of logs, with patterns made from the paths; ``None`` if there are no logs.
+    """Return the command that imports a folder of logs, with patterns made from the paths; ``None`` if there are no logs, or no pattern fits.
 
     Args:
         folder: the folder.
         logs: the paths of its logs below it; if not given, they are looked for.
     """
     found = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)] if logs is None else logs
-    return command(folder, None, suggest(found)[:_PATTERNS_SHOWN]) if found else None
+    patterns = suggest(found)[:_PATTERNS_SHOWN]
+    return command(folder, None, patterns) if patterns else None
 
 
 def command(folder: Path, data: Path | None, found: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:

@@ -64,6 +64,8 @@ def bench(
         tools = floor_tools(tools, tools.get("perftest"))
     if not resume:
         _refuse_folders(campaigns)
+    if release:
+        _check_release(campaigns, data, release)
     if only_plan:
         if resume:
             raise click.UsageError("--plan prints the plan of a new campaign; --resume continues one that has its plan")
@@ -71,8 +73,6 @@ def bench(
         return
     failures = 0
     for path in campaigns:
-        if release:
-            campaign.release_folder(data, campaign.read_campaign(path).tool, release)  # check this now, not after hours of measuring
         folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
         foresight = foresee(plan)
         if not resume:
@@ -116,6 +116,20 @@ def _refuse_folders(paths: Sequence[Path]) -> None:
                 f"{path} is the folder of a campaign that was started; --resume continues it, and its plan is in {path / campaign.PLAN_FILE}"
             )
         raise TachologError(f"{path} is a folder: name the file of a campaign in it, such as {next(iter(sorted(path.glob('*.toml'))), 'mine.toml')}")
+
+
+def _check_release(paths: Sequence[Path], data: Path, release: str) -> None:
+    """Check now, not after hours of measuring, that the runs of all campaigns can be copied to the data.
+
+    Raises:
+        TachologError: the folder of a release exists already, or two campaigns would be copied to one.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        target = campaign.release_folder(data, campaign.read_campaign(path).tool, release)
+        if target in found:
+            raise TachologError(f"{found[target]} and {path} have one tool, so both would be copied to {target}; nothing was run: name one at a time")
+        found[target] = path
 
 
 def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:

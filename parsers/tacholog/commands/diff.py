@@ -145,6 +145,7 @@ def diff(
     names = read_renames(renames) if renames else find_renames(roots or known_roots())
     asked, work = labels_asked(labels, "--label"), work_of(jobs, cluster)
     sides = [of_labels(renamed(side, names), asked) for side in find_all((old, new), roots or known_roots(), work)]
+    mention_releases((old, new), roots or known_roots())
     for name, side in zip((old, new), sides, strict=True):
         _mention_import(Path(name), side)
     bare = any(map(is_bare, (old, new)))
@@ -173,6 +174,16 @@ def is_bare(name: str) -> bool:
 
     path = Path(name)
     return path.is_file() or (path.is_dir() and not is_saved(path) and next(run_folders(path), None) is None)
+
+
+def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
+    """Say of each name that is a path and a release that the path is read."""
+    from tacholog.compare.sides import hidden_releases
+
+    for name, root in hidden_releases(names, roots):
+        kind = "folder" if Path(name).is_dir() else "file"
+        way_out = f"write ./{name} for the {kind}, or call the command from another folder for the release"
+        terminal.line(f"{name}: this is read as the {kind} ./{name}, not as the release {name} in {root}; {way_out}", err=True)
 
 
 def _mention_import(path: Path, side: Dataset) -> None:

@@ -78,8 +78,8 @@ def import_(
     complete = plan.is_complete
     if data and not dry_run:
         complete &= _write(folder, data, plan.decided.new, link=link)
-    if plan.unmatched and not plan.runs:
-        terminal.line(f"a pattern that fits their paths: {import_command(folder, plan.unmatched)}", err=True)
+    if plan.unmatched and not plan.runs and (command := import_command(folder, plan.unmatched)):
+        terminal.line(f"a pattern that fits their paths: {command}", err=True)
     if not plan.runs and complete:
         raise UnreadableInput(f"{folder}: no log was found whose path fits a pattern")
     if not complete:

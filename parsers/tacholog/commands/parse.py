@@ -127,6 +127,8 @@ def _parse_one(path: str, log_format: str | None, listing: Listing | None, total
             listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, Path(path).name))
         listing.close()
     complaints.close(scan.account if listing else None)
+    if (text.prefix or complaints.count) and (note := text.note):
+        terminal.line(f"{path}: {note}", err=True)
     if asked and not scan.account.records:
         _hint(path, asked, text.head)
     totals.add(path, scan.format_name, scan.account, kinds)

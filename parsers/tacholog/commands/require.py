@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands.diff import is_bare, known_roots
+from tacholog.commands.diff import is_bare, known_roots, mention_releases
 from tacholog.commands.shared.complaints import tell
 from tacholog.commands.shared.paths import Folder, write_output
 from tacholog.compare.requirements.result import VERDICTS
@@ -80,6 +80,7 @@ def require(
     requirements = read_requirements(file or _default_file(roots))
     check_bases(requirements, than)
     places = roots or known_roots()
+    mention_releases([runs], places)
     everything = find(runs, places)
     lost = tell([complaints(with_copies(everything))], bare=is_bare(runs))
     bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}

@@ -139,7 +139,7 @@ def read(path: Path, *, named_by_user: bool = False) -> list[Calibration]:
     """
     try:
         with path.open("rb") if named_by_user else open_evidence(path.parent, path.name) as file:
-            lines = list(csv.DictReader(io.StringIO(file.read().decode("utf-8"), newline="")))
+            lines = list(csv.DictReader(io.StringIO(file.read().decode("utf-8-sig"), newline="")))
     except UnreadableInput as error:
         raise UnreadableInput(f"{path}: {error}") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tacholog.formats.source import not_a_file
 from tacholog.runs.labels import CONTROL, has_labels, label_name, labels_of
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
+from tacholog.visible import one_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +50,29 @@ def find_all(names: Sequence[str], roots: Sequence[Path], work: Work | None = No
     if "" in names:  # as an unset variable of a script gives it; a path without a name is the current folder
         raise UnreadableInput("a side has no name: give a release, a log or a folder (. is the current one)")
     found = {name: open_path(Path(name), _UNUSED, work=work) for name in dict.fromkeys(names) if not_a_file(Path(name)) or Path(name).exists()}
-    labels = dict.fromkeys(name for name in names if name not in found)
+    labels = {name: one_form(name) for name in names if name not in found}
     if labels:
-        found |= _releases(list(labels), roots, work)
+        releases = _releases(list(dict.fromkeys(labels.values())), roots, work)
+        found |= {name: releases[label] for name, label in labels.items()}
     return [found[name] for name in names]
+
+
+def hidden_releases(names: Sequence[str], roots: Sequence[Path]) -> list[tuple[str, Path]]:
+    """Return the names that are a release too, although `find_all` takes each for a path, with the folder that the release is in.
+
+    Only manifests are read, and none if no name is both a word and a path.
+    """
+    words = {name for name in names if "/" not in name and name.strip(".") and Path(name).exists()}
+    found: dict[str, Path] = {}
+
+    def noted(manifest: Manifest, root: Path) -> bool:
+        if manifest.release in words:
+            found.setdefault(str(manifest.release), root)
+        return False
+
+    for root in roots if words else ():
+        load([root], wanted=partial(noted, root=root))
+    return sorted(found.items())
 
 
 def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:

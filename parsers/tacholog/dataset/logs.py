@@ -15,6 +15,7 @@ from tacholog.evidence import open_evidence
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Account, Event, Scan
+from tacholog.formats.registry import describe_error
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, text_shown, utf8
@@ -79,6 +80,11 @@ def read_log(
         return reader.read(stream)
     except UnreadableInput as error:
         return lost_log(entry, reader.kind_if_lost, str(error), reader.format, reader.text_bytes)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
+        reason = f"Tacholog failed behind line {reader.last_line}: {describe_error(error)}"
+        return lost_log(entry, UNREADABLE, reason, reader.format, reader.text_bytes)
 
 
 def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogEntry:
@@ -107,6 +113,11 @@ class _Reader:
         self._problems: list[LogProblem] = []
         self._histograms: list[HistogramHead] = []
         self._bins: list[list[Integers]] = []  # the parts of each
+
+    @property
+    def last_line(self) -> int:
+        """The last line of which there is a result."""
+        return self._columns.last_line_read
 
     def read(self, stream: BinaryIO) -> LogEntry:
         """Return what the log gives.

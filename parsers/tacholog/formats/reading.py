@@ -18,7 +18,7 @@ from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
-from tacholog.formats.kit.lines import Broken, Line
+from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
 from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, impossible_number
@@ -124,6 +124,7 @@ class Scan:
         self._found_blocks: list[RecordBlock] = []
         self._latest: Found | None = None
         self._records_before = 0  # In the log, where the present run began.
+        self._began: str | None = None  # The time before the first line of the present run.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
@@ -173,7 +174,7 @@ class Scan:
             self._learn(Facts(status="truncated", reason=self._text.trouble))
         self._waiting.expire()
         yield from self._expired()
-        self.account.runs.append(self.account.facts)
+        self._close_run()
         self.account.facts = _common(self.account.runs)
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
@@ -276,7 +277,17 @@ class Scan:
         given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
         if len(given) == len(lines):
             lines = given  # The text of a line is that of the log, even if the format changed it.
+        if self._text.prefix:
+            found = self._of_prefixed(found, given)
         return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+
+    def _of_prefixed(self, found: Found, given: Sequence[Line]) -> Found:
+        """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
+        self._began = self._began or next((time for line in given if (time := line.time)), None)
+        prefix = self._text.prefix
+        if prefix and isinstance(found.what, Record | Histogram) and not all(isinstance(line, PrefixedLine) for line in given if line.text.strip()):
+            self._latest = found = found._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
+        return found
 
     def _claimed_many(self, found: FoundMany) -> Event | RecordBlock:
         """Claim lines that were given at once."""
@@ -315,10 +326,15 @@ class Scan:
             return Event(0, 0, (), "", kind, what, run)
         return Event(lines[0].number, lines[-1].number, claimed, lines[0].shown, kind, what, run)
 
+    def _close_run(self) -> None:
+        """Keep the facts of the present run. Where the log does not say when it began, it is the time before its first line."""
+        facts, began, self._began = self.account.facts, self._began, None
+        self.account.runs.append(msgspec.structs.replace(facts, start_time=began) if began and not facts.start_time else facts)
+
     def _learn(self, facts: Facts) -> None:
         """Put newer facts over older ones. A second version after results means that the tool was run again."""
         if facts.tool_version and self.account.facts.tool_version and self.account.records > self._records_before:
-            self.account.runs.append(self.account.facts)
+            self._close_run()
             self.account.facts, self._records_before = Facts(), self.account.records
         old = self.account.facts
         known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
@@ -339,6 +355,8 @@ def _detected(text: LogText) -> str:
         return detect(text.head)
     except UnreadableInput as error:
         if not text.trouble:
+            if note := text.note:
+                raise UnreadableInput(f"{error}; {note}") from None
             raise
         left = f"; in what came before, {error}" if text.head else ""
         raise UnreadableInput(f"{text.trouble}{left}") from None

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, cast
 from tacholog.errors import UnreadableInput
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany
-from tacholog.formats.kit.lines import Detected, Dialect, Line, States
+from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, States
 
 GROUP = "tacholog.formats"
 _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
@@ -181,6 +181,31 @@ def _near(name: str) -> str:
     """Name the formats that were probably meant."""
     near = difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
+
+
+def any_fits(lines: Sequence[str]) -> bool:
+    """Return whether any format fits the first lines of a log."""
+    head = "\n".join(lines)
+    return any(_ask(module, head).fits for module in formats().values())
+
+
+def lines_known(lines: Sequence[str]) -> int:
+    """Return how many of the first lines of a log the formats claim that fit them; -1 if no format fits."""
+    head = "\n".join(lines)
+    return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
+
+
+def _claimed_by(module: Format, lines: Sequence[str]) -> int:
+    claimed: set[int] = set()
+    try:
+        for found in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
+            if isinstance(found, Found) and not isinstance(found.what, Broken):
+                claimed.update(line.number for line in (found.line, *found.also) if isinstance(line, Line) and line.text.strip())
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - it may be anybody's code, and is asked again, and named, when the log is read
+        return 0
+    return len(claimed)
 
 
 def detect(head: str) -> str:

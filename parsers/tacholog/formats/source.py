@@ -17,11 +17,14 @@ from tacholog.evidence import open_evidence
 from tacholog.formats.bulk import RunCutter
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, Packing, expanded, packing_of
 from tacholog.formats.kit.bulk import Lines
-from tacholog.formats.kit.lines import Line, QuotedLine
+from tacholog.formats.kit.lines import Line, PrefixedLine
+from tacholog.formats.prefixes import Judges, Prefix, lacking_prefix, prefix_of
+from tacholog.formats.registry import any_fits, lines_known
 
 HEAD_BYTES = 1 << 20
 LINE_BYTES = 1 << 16  # The longest line that most tools print is a histogram of a few KiB; a format may have a constant of its own.
-_LOOKED_AT = 4096  # Characters, for the first lines.
+_LOOKED_AT = 4096  # Bytes, for the kind of text.
+_MOSTLY = 0.9
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Standard input, and what a shell passes for <(...): these are pipes too, but opening them does not block.
@@ -32,10 +35,10 @@ _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: 
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
-# What quoting puts before each line: mail and issues, and launchers that say which stream a line came from.
-_QUOTE = re.compile(r"\[STD(?:OUT|ERR)\](?: |$)|(?:> ?)+")
-_FIRST_LINES = 5  # If none of these is quoted, the log is not. The first lines of a mail name its author and are not quoted.
-_UNQUOTED_SHARE = 20  # One line in so many may lack the prefix, in a log of as many lines at least.
+UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
+_JUDGES = Judges(any_fits, lines_known)
+_TAR_HEADER = 512
+_TAR_SUM = slice(148, 156)
 
 
 class Digest:
@@ -82,16 +85,35 @@ class LogText:
         packing = packing_of(start)
         self._chunks = self._expanded(packing, start) if packing else self._plain(start)
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
-        if self._head.startswith(UTF16_MARKS):
-            raise UnreadableInput("the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)")
-        self._quote = _quote_of(_text(self._head[:HEAD_BYTES]))
-        self._line = partial(_unquoted, self._quote) if self._quote else _line
+        if refusal := _no_text(self._head):
+            raise UnreadableInput(refusal)
+        self.prefix = prefix_of(self._whole_lines(), _JUDGES)
+        self._line = partial(_without_prefix, self.prefix) if self.prefix else _line
 
     @property
     def head(self) -> str:
-        """The start of the text, at most 1 MiB, without control sequences and what quotes every line; lines end as on Unix."""
-        text = _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
-        return "\n".join(self._quote.sub("", line, count=1) for line in text.split("\n")) if self._quote else text
+        """The start of the text, at most 1 MiB, without control sequences and what stands before each line; lines end as on Unix."""
+        text, found = self._raw_head(), self.prefix
+        return "\n".join(line[match.end() :] if (match := found.of(line)) else line for line in text.split("\n")) if found else text
+
+    @property
+    def note(self) -> str | None:
+        """What users are told of the prefix of the lines; ``None`` if there is none."""
+        if self.prefix:
+            return f"each line begins with {self.prefix.said}, which was taken off"
+        lacking = lacking_prefix(self._whole_lines())
+        if lacking is None:
+            return None
+        found, count, lines = lacking
+        return f"{count} of {lines} lines begin with {found.said} and the others do not, so it was not taken off: cut it off with {found.command}"
+
+    def _raw_head(self) -> str:
+        return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
+
+    def _whole_lines(self) -> str:
+        """The lines of the head; the last one may be cut, so it says nothing of a log that is longer."""
+        head = self._raw_head()
+        return head[: head.rfind("\n") + 1] if len(self._head) > HEAD_BYTES else head
 
     def identity(self) -> tuple[int, str, str]:
         """Size in bytes and SHA-256 of the log as it is stored, and SHA-256 of its text, once it has been read to its end."""
@@ -101,7 +123,7 @@ class LogText:
         return self._digest.size_bytes, stored, self._expanded_hash.hexdigest() if self._expanded_hash else stored
 
     def lines(self) -> Iterator[Line]:
-        """Yield each line without its end, without what only controls a terminal, and without a prefix that quotes every line of the log.
+        """Yield each line without its end, without what only controls a terminal, and without what stands before each line of the log.
 
         Invalid UTF-8 becomes U+FFFD; a line over 64 KiB is cut there and not whole.
         """
@@ -113,6 +135,8 @@ class LogText:
         A line over ``limit`` bytes is cut there.
         """
         number, rest, whole, _line = 1, b"", True, self._line
+        if self.prefix:
+            runs = RunCutter((), 1)  # They are shapes of whole lines.
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
@@ -175,31 +199,49 @@ def _line(number: int, raw: bytes, whole: bool) -> Line:
     return Line(number, _text(raw.removesuffix(b"\r")), whole)
 
 
-def _unquoted(quote: re.Pattern[str], number: int, raw: bytes, whole: bool) -> Line:
+def _without_prefix(prefix: Prefix, number: int, raw: bytes, whole: bool) -> Line:
     text = _text(raw.removesuffix(b"\r"))
-    found = quote.match(text)
+    found = prefix.of(text)
     if found is None:
         return Line(number, text, whole)
-    line = QuotedLine(number, text[found.end() :], whole)
+    line = PrefixedLine(number, text[found.end() :], whole)
     line.prefix = found[0]
+    if prefix.has_time:
+        line.stamp = found["time"]
     return line
 
 
-def _quote_of(head: str) -> re.Pattern[str] | None:
-    """What matches the prefix that quotes every line that is not blank, or all but a few of many; ``None`` if there is none.
+def _no_text(head: bytes) -> str | None:
+    """Say why bytes are not the text of one log, and the way out; ``None`` if they may be."""
+    if encoding := utf16_of(head):
+        return UTF16_REFUSED.format(encoding)
+    if _is_tar(head):
+        return "an archive (tar), not the text of one log: unpack it first (tar -xf)"
+    return None
 
-    A log that is not quoted costs a look at its first lines.
-    """
-    lines = (line for line in head[:_LOOKED_AT].split("\n") if line.strip())
-    if not any(_QUOTE.match(line) for line, _ in zip(lines, range(_FIRST_LINES), strict=False)):
-        return None
-    *whole, last = [line.rstrip("\r") for line in head.split("\n")]
-    known = [line for line in (*whole, *([last] if len(head) < HEAD_BYTES else [])) if line.strip()]
-    # A mail within the mail, or a prompt that is part of the log, makes some lines look more deeply quoted than all are.
-    depth = min((found[0].count(">") for line in known if (found := _QUOTE.match(line))), default=0)
-    quote = re.compile(rf"^(?:> ?){{{depth}}}" if depth else r"^\[STD(?:OUT|ERR)\](?: |$)")
-    missing = sum(quote.match(line) is None for line in known)
-    return quote if known and missing * _UNQUOTED_SHARE <= len(known) else None
+
+def utf16_of(head: bytes) -> str | None:
+    """Return what ``iconv`` calls the UTF-16 that bytes are; ``None`` if they are none. Without a mark, every second byte of a log is NUL."""
+    if head.startswith(UTF16_MARKS):
+        return "UTF-16"
+    seen = head[:_LOOKED_AT]
+    first, second = seen[0::2], seen[1::2]
+    for encoding, zero, other in (("UTF-16LE", second, first), ("UTF-16BE", first, second)):
+        if len(zero) > 1 and zero.count(0) >= _MOSTLY * len(zero) and other.count(0) <= (1 - _MOSTLY) * len(other):
+            return encoding
+    return None
+
+
+def _is_tar(head: bytes) -> bool:
+    """Whether bytes begin as an archive does: with a header that holds the sum of its bytes, each of the sum's own counted as a blank."""
+    header = head[:_TAR_HEADER]
+    said = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not said.isdigit() or not header[0]:
+        return False
+    try:
+        return int(said, 8) == sum(header) - sum(header[_TAR_SUM]) + 8 * ord(" ")
+    except ValueError:
+        return False
 
 
 def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:

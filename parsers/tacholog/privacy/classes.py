@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -25,7 +26,7 @@ from tacholog.privacy.native_log import PUBLIC_SETTINGS
 from tacholog.privacy.redactor import Redactor
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import Command, Host, LogFile, Manifest, Readiness, Source
+from tacholog.runs.manifest import Command, Host, LabelName, LabelValue, LogFile, Manifest, Readiness, Source
 from tacholog.runs.problems import is_altered_reason
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
@@ -71,6 +72,7 @@ IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
+REPLACED = "replaced"  # where what is shown instead of a text cannot stand
 _LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
 _LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # where a number may follow
 
@@ -172,11 +174,11 @@ def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     found: dict[str, str] = {}
     numbered = _Numbered()
     for name, value in labels.items():
-        known = redactor.identifier(name)[:_LABEL_NAME]
+        known = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
         shown = redactor.text(value)
         shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
         key = known if known not in found else numbered.free(f"{known[:_LABEL_NAME_KEPT]}-", found)
-        found[key] = redactor.apart(shown, value)[:_LABEL_VALUE]
+        found[key] = _valid(redactor.apart(shown, value)[:_LABEL_VALUE], value, LabelValue)
     return found
 
 
@@ -194,8 +196,33 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
         elif name in ("argv", "prefix"):
             found[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
-            found[name] = _value(value, name, class_, redactor)
+            shown = _value(value, name, class_, redactor)
+            found[name] = shown if name not in _limited(kind) else _valid(shown, value, _limited(kind)[name])
     return found
+
+
+@lru_cache
+def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the fields of a struct that cannot hold every text, and what they can hold."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
+
+
+def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    yield hint
+    yield from getattr(hint, "__metadata__", ())
+    for part in get_args(hint):
+        if not isinstance(part, str):
+            yield from _parts(part)
+
+
+def _valid(shown: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
+    """Return what is shown instead of a value, if the field can hold it: what was redacted is no input, and must not be refused as one is."""
+    try:
+        return msgspec.convert(shown, hint)
+    except msgspec.ValidationError:
+        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # of the schema: it names nobody
+        return value if is_word else REPLACED
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:

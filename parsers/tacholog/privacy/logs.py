@@ -16,9 +16,10 @@ from tacholog.dataset.file_digests import digests_in
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
+from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, UTF16_MARKS, LogText, without_sequences
+from tacholog.formats.source import LINE_BYTES, LogText, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
@@ -47,7 +48,7 @@ class Original(NamedTuple):
 class ShownLines(msgspec.Struct, frozen=True):
     """The lines of a redacted log: by class, as ranges of line numbers, and those that are withheld.
 
-    ``cut`` is the number of lines of which only the start is shown.
+    ``cut`` is the number of lines of which only the start is shown, and ``prefix`` says what was taken off each line before it was read.
     """
 
     lines: int
@@ -55,6 +56,7 @@ class ShownLines(msgspec.Struct, frozen=True):
     withheld: Ranges = []
     cut: int = 0
     trouble: str | None = None
+    prefix: str | None = None
 
 
 def learn_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
@@ -73,13 +75,13 @@ def publish(log: Original, redactor: Redactor, target: BinaryIO, on_bytes: OnByt
         UnreadableInput: the log cannot be read, or is not a regular file in its folder.
     """
     with open_evidence(log.root, log.name) as stream:
-        if stream.read(2) in UTF16_MARKS:
+        if utf16_of(next(_chunks(stream, None), b"")):
             target.write(_NOT_SHOWN.encode())
             return ShownLines(lines=1, withheld=[(1, 1)], trouble="the log is UTF-16")
         stream.seek(0)
-        kinds = _kinds(stream, log.format_name)
+        kinds, prefix = _kinds(stream, log.format_name)
         stream.seek(0)
-        made = _Published(redactor, log.format_name, kinds)
+        made = _Published(redactor, log.format_name, kinds, prefix)
         target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), on_bytes))
     target.write(made.closing())
     return made.shown()
@@ -88,8 +90,9 @@ def publish(log: Original, redactor: Redactor, target: BinaryIO, on_bytes: OnByt
 class _Published:
     """Redacts the lines of one log, one after the other, and keeps their classes."""
 
-    def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray) -> None:
+    def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray, prefix: Prefix | None) -> None:
         self._redactor, self._privacy = redactor, redactor.privacy
+        self._prefix = prefix
         self._is_native = format_name == "native"
         self._kinds, self._number, self._cut = kinds, 0, 0
         self._by_kind: dict[LineClass, Ranges] = {}
@@ -117,6 +120,17 @@ class _Published:
         return (kept + more).encode("utf-8", "surrogateescape") + end
 
     def _shown(self, text: str, kind: LineClass) -> str:
+        if self._prefix and (found := self._prefix.of(text)):
+            return f"{self._shown_prefix(self._prefix, found[0])}{self._shown_text(text[found.end() :], kind)}"
+        return self._shown_text(text, kind)
+
+    def _shown_prefix(self, prefix: Prefix, text: str) -> str:
+        """What stands before the lines is not of the tool: it is shown as an unknown line would be. A time, a level and the like name nobody."""
+        if self._privacy.unknown_lines == "withhold":
+            return prefix.without_names(text, WITHHELD)
+        return self._redactor.text(text)
+
+    def _shown_text(self, text: str, kind: LineClass) -> str:
         if kind in ("record", "chatter") and self._is_native:
             return native_line(text, self._redactor)
         # A result line holds words and numbers of the tool. So does an unknown line that the owner wants shown. Any other line may say anything.
@@ -127,7 +141,8 @@ class _Published:
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
     def shown(self) -> ShownLines:
-        return ShownLines(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut)
+        prefix = self._prefix.words if self._prefix else None
+        return ShownLines(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut, prefix=prefix)
 
 
 def is_withheld(text: str) -> bool:
@@ -207,13 +222,17 @@ def _read_sha256(folder: Path, log: str) -> str | None:
         return None
 
 
-def _kinds(stream: BinaryIO, format_name: str | None) -> bytearray:
-    """Return the code of each line's class by its number; 0 for unknown. One byte each: a log may have millions of lines."""
+def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix | None]:
+    """Return the code of each line's class by its number, and what stands before each line.
+
+    The code is 0 for unknown. One byte each: a log may have millions of lines.
+    """
     found = bytearray(1)
     if format_name is None:
-        return found
+        return found, None
     try:
-        for event in Scan(LogText(stream), format_name):
+        text = LogText(stream)
+        for event in Scan(text, format_name):
             code = _CODES.index(event.kind)
             if not code:
                 continue
@@ -222,8 +241,8 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> bytearray:
                     found.extend(bytes(max(number + 1 - len(found), len(found))))
                 found[number] = code
     except UnreadableInput:
-        return bytearray(1)  # If a format fails in the middle of a log, its classes for the beginning are not trusted either.
-    return found
+        return bytearray(1), None  # If a format fails in the middle of a log, its classes for the beginning are not trusted either.
+    return found, text.prefix
 
 
 def _limit(format_name: str | None) -> int:

@@ -205,6 +205,11 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
         except UnreadableInput as error:
             unshown[name] = str(error)
             continue
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
+            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The words of an error may quote the log.
+            continue
         if lines is not None:
             shown[name] = shown_name, lines
     return shown, unshown

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from tacholog.visible import INVISIBLE
+from tacholog.visible import ACCENTS, UNSEEN
 
 # Quotes and brackets stand around names, a comma or a semicolon between them.
 DELIMITERS = " \t\r\n\v\f\"'`<>()[]{},;|"
@@ -21,10 +21,6 @@ LONGEST_TOKEN = 512  # A longer token is not a word. It is shown if it holds dig
 PIECE = re.compile(r"[^\W_]+")
 SHAPE = str.maketrans({**dict.fromkeys("123456789", "0"), **dict.fromkeys(DELIMITERS, " ")})
 _MOST_SHAPES = 50_000
-# Terminal control sequences and invisible characters: within a name, they must not hide it from the search for names.
-_CONTROL = re.compile(
-    rf"\x1b\[[0-?]{{0,100}}[ -/]{{0,20}}[@-~]|\x1b\][^\x07\x1b]{{0,1000}}(?:\x07|\x1b\\)?|[{INVISIBLE}]",
-)
 # A byte of a log that is no UTF-8, as Python holds it. In Latin-1, most such bytes are letters.
 _RAW_BYTES = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
@@ -37,7 +33,6 @@ _LOOK_ALIKES = {
     if len(form := unicodedata.normalize("NFKC", chr(code))) == 1 and form.isascii()
 }
 _ONE_FORM: dict[int, int | str] = {**_RAW_BYTES, **_LOOK_ALIKES}
-_ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _LOOKS = re.compile(f"[{re.escape(''.join(map(chr, _LOOK_ALIKES)))}]")
 
 
@@ -48,12 +43,12 @@ def plain(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _ACCENTS.sub("", unicodedata.normalize("NFC", _CONTROL.sub("", text.translate(_ONE_FORM))))
+    return ACCENTS.sub("", unicodedata.normalize("NFC", UNSEEN.sub("", text.translate(_ONE_FORM))))
 
 
 def has_look_alikes(text: str) -> bool:
     """Return whether `plain` would show other characters than this text does, or leave an accent out."""
-    return not text.isascii() and bool(_LOOKS.search(text) or _ACCENTS.search(unicodedata.normalize("NFC", text)))
+    return not text.isascii() and bool(_LOOKS.search(text) or ACCENTS.search(unicodedata.normalize("NFC", text)))
 
 
 def folded(text: str) -> str:
@@ -65,7 +60,7 @@ def folded(text: str) -> str:
 def _folded(char: str) -> str:
     """Return a letter without accents and in lower case, unless that takes two characters."""
     parts = unicodedata.normalize("NFD", char)
-    letter = parts[0] if len(parts) == 1 or _ACCENTS.fullmatch(parts, 1) else char
+    letter = parts[0] if len(parts) == 1 or ACCENTS.fullmatch(parts, 1) else char
     return next((form for form in (letter.casefold(), letter.lower()) if len(form) == 1), letter)
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from tacholog.errors import TachologError
+from tacholog.visible import one_form
 
 #: The value that selects runs without a label.
 NOT_STATED = "not stated"
@@ -66,7 +67,7 @@ def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ..
         field = f"{PREFIX}{name.removeprefix(PREFIX)}"
         if not equals or not is_label(field):
             raise TachologError(f"{option} {word}: write NAME=VALUE, as in plugin=flannel")
-        found.append((field, value))
+        found.append((field, one_form(value)))
     return tuple(sorted(found))
 
 

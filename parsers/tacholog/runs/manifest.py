@@ -18,10 +18,11 @@ import tomli_w
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_small_evidence
-from tacholog.formats.source import would_wait
+from tacholog.formats.source import UTF8_MARK, UTF16_REFUSED, utf16_of, would_wait
 from tacholog.runs.disturbance import Limits
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Side, Status
+from tacholog.visible import is_blank, one_form
 
 RUN_FILE = "run.toml"
 PLAN_FILE = "plan.toml"
@@ -199,13 +200,30 @@ def manifest_of(path: Path, content: bytes) -> Manifest:
         UnreadableInput: they are no TOML, or not of this schema; the message names file and key.
     """
     manifest = _decoded(path, content, Manifest)
-    manifest = msgspec.structs.replace(manifest, options={name: _in_json(value) for name, value in manifest.options.items()})
+    manifest = msgspec.structs.replace(
+        manifest,
+        options={name: _in_json(value) for name, value in manifest.options.items()},
+        labels={name: one_form(value) for name, value in manifest.labels.items()},
+        **{name: one_form(text) for name in _NAMES if (text := getattr(manifest, name))},
+    )
     if manifest.schema != 1:
         raise UnreadableInput(f"{path}: schema {manifest.schema} is not known; this version reads schema 1")
+    if unseen := next((field for field, text in _names_in(manifest) if text and is_blank(text)), None):
+        raise UnreadableInput(f"{path}: {unseen} is blank: it has no character that can be seen")
     names = [log.file for log in manifest.logs]
     if again := [name for name in names if names.count(name) > 1]:
         raise UnreadableInput(f"{path}: the log {again[0]} is listed twice; its numbers would count twice")
     return manifest
+
+
+_NAMES = ("system", "release", "tool", "session", "campaign")  # A host has a file that is called like it, in whatever form.
+
+
+def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
+    """Yield what pages and comparisons call a run by, each with its field."""
+    yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
+    yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
+    yield from ((f"logs[{place}].{field}", getattr(log, field)) for place, log in enumerate(manifest.logs) for field in ("file", "participant"))
 
 
 def _in_json(value: object) -> object:
@@ -364,6 +382,9 @@ def evidence_bytes(folder: Path, name: str) -> bytes:
 
 
 def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
+    if encoding := utf16_of(content):
+        raise UnreadableInput(f"{path}: {UTF16_REFUSED.format(encoding)}")
+    content = content.removeprefix(UTF8_MARK)
     # A folder has thousands of manifests: to count dots takes a hundredth of what the expression takes.
     crowded = content.count(b".") >= _DEEPEST and any(line.count(b".") >= _DEEPEST for line in content.split(b"\n"))
     if crowded and (long := _LONG_KEY.search(content)):

@@ -10,11 +10,59 @@ from functools import lru_cache
 
 # Python reads more, such as 20260901 and 2026-W36-2. Pages show and order the beginning of the text, so that it has to be a day.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+_ZONE = re.compile(r"(?:Z|[+-]\d{2}:\d{2})\Z", re.ASCII)
+_DIRECTIVES = {
+    "%Y": r"(?P<year>[0-9]{4})",
+    "%m": r"(?P<month>[0-9]{2})",
+    "%d": r"(?P<day>[0-9]{2})",
+    "%H": r"(?P<hour>[0-9]{2})",
+    "%M": r"(?P<minute>[0-9]{2})",
+    "%S": r"(?P<second>[0-9]{2})",
+    "%z": r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})",
+    "%s": r"(?P<epoch>[0-9]{10})",
+}
 
 
 def is_moment(text: str) -> bool:
     """Return whether a text is a day, or a day and a time, as ISO 8601 writes it. Anything else would be sorted and shown as a time."""
     return _MOMENT.fullmatch(text) is not None and in_utc(text) is not None
+
+
+def has_zone(text: str) -> bool:
+    """Return whether a time says which zone it is in. A day alone does not say when in it something was, so it needs none."""
+    return "T" not in text.replace(" ", "T") or _ZONE.search(text) is not None
+
+
+def form_pattern(form: str) -> re.Pattern[str]:
+    """Return what a time in this form looks like. Each directive takes a fixed number of digits.
+
+    Args:
+        form: as for ``strptime``, such as ``%d-%m-%Y_%H-%M-%S``, or ``%s`` for seconds since 1970.
+
+    Raises:
+        ValueError: the form has another directive, or does not state a day.
+    """
+    parts = re.split(r"(%.?)", form)
+    if wrong := [part for part in parts[1::2] if part not in _DIRECTIVES]:
+        raise ValueError(f"{wrong[0]} is none of {', '.join(_DIRECTIVES)}")
+    if len(set(parts[1::2])) < len(parts[1::2]) or not ({"%s"} <= set(parts) or {"%Y", "%m", "%d"} <= set(parts)):
+        raise ValueError("it needs %Y, %m and %d, or %s, each once")
+    return re.compile("".join(_DIRECTIVES[part] if part.startswith("%") else re.escape(part) for part in parts), re.ASCII)
+
+
+def in_form(text: str, form: str) -> str | None:
+    """Return a time that was written in some form as ISO 8601 writes it; ``None`` if it is none. It has no zone if the form states none."""
+    found = form_pattern(form).fullmatch(text)
+    if found is None:
+        return None
+    part = found.groupdict()
+    if part.get("epoch"):
+        return datetime.fromtimestamp(int(part["epoch"]), UTC).isoformat().replace("+00:00", "Z")
+    clock = ":".join(part.get(name) or "00" for name in ("hour", "minute", "second")) if part.get("hour") else ""
+    zone = part.get("zone") or ""
+    zone = f"{zone[:3]}:{zone[-2:]}" if len(zone) > 1 else zone
+    moment = f"{part['year']}-{part['month']}-{part['day']}" + (f"T{clock}{zone}" if clock else "")
+    return moment if is_moment(moment) else None
 
 
 def in_utc(text: str) -> datetime | None:

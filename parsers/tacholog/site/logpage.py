@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
+from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import LineClass, Scan
 from tacholog.formats.registry import computed_of
 from tacholog.formats.source import LogText, open_log_in
@@ -51,13 +52,14 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
     try:
         with open_log_in(path.parent, path.name) as text:
             rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
+            prefix = shown.prefix if shown else text.prefix.words if text.prefix else None
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
     if not rows:
         return tag("p", "The log is empty.", class_="tl-null")
     table = tag("ol", *rows, class_="tl-log")
     lines = tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)
-    return join([_legend(classes.counts), _stripped(logtext.lines_with_controls(path.parent, path.name)), lines])
+    return join([_legend(classes.counts), _taken_off(prefix), _stripped(logtext.lines_with_controls(path.parent, path.name)), lines])
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:
@@ -65,12 +67,9 @@ def _needed(wanted: Iterable[int]) -> set[int]:
     return set(sorted(set(wanted))[:LINKED_LINES])
 
 
-def _counted(text: LogText, last: int | None) -> Iterator[tuple[int, str]]:
-    """Yield the lines with their numbers. Lines after ``last`` are not of the log: the redaction added them."""
-    for line in text.lines():
-        if last is not None and line.number > last:
-            return
-        yield line.number, line.text
+def _counted(text: LogText, last: int | None) -> Iterator[Line]:
+    """Yield the lines. Those after ``last`` are not of the log: the redaction added them."""
+    return (line for line in text.lines() if last is None or line.number <= last)
 
 
 class _Classes(NamedTuple):
@@ -92,6 +91,11 @@ class _Classes(NamedTuple):
     def of(self, number: int) -> LineClass:
         at = bisect_right(self.ranges, number, key=lambda found: found[0]) - 1
         return self.ranges[at][2] if at >= 0 and number <= self.ranges[at][1] else "unknown" if not self.ranges else "chatter"
+
+
+def _taken_off(prefix: str | None) -> Html:
+    """Return a note on what stands before each line, if something does."""
+    return tag("p", f"Each line begins with {prefix}, which was taken off before the line was read.", class_="tl-note") if prefix else NOTHING
 
 
 def _stripped(count: int) -> Html:
@@ -127,9 +131,10 @@ class _Additions(NamedTuple):
     formulas: Mapping[tuple[str, str], Sequence[str]]
 
 
-def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
+def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
     left_out = withheld_to = 0
-    for number, text in lines:
+    for line in lines:
+        number = line.number
         if number <= withheld_to:
             continue
         withheld_to = classes.withheld.get(number, 0)
@@ -139,7 +144,7 @@ def _rows(lines: Iterable[tuple[int, str]], classes: _Classes, needed: set[int],
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _withheld(number, withheld_to) if withheld_to else _row(number, text, classes.of(number), additions)
+        yield _withheld(number, withheld_to) if withheld_to else _row(line, classes.of(number), additions)
     if left_out:
         yield _gap(left_out)
 
@@ -152,7 +157,9 @@ def _withheld(first: int, last: int) -> Html:
     return tag("li", link, tag("code", *places, words), id=f"L{first}", class_="tl-unknown")
 
 
-def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html:
+def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
+    number, text = line.number, line.text
+    before = visible(line.shown.removesuffix(text))
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
     if numbers and additions.formulas:
         label = "; ".join(filter(None, [label, *_computed(text, numbers, additions.formulas)]))
@@ -162,11 +169,11 @@ def _row(number: int, text: str, kind: LineClass, additions: _Additions) -> Html
     is_bare = kind == "record" and not numbers
     whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
     if not numbers and not label and len(text) <= whole:  # as most lines
-        return tag("li", link, tag("code", visible(text)), id=f"L{number}", class_=row_class)
+        return tag("li", link, tag("code", before, visible(text)), id=f"L{number}", class_=row_class)
     shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
+    return tag("li", link, tag("code", before, with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
 
 
 def _computed(text: str, numbers: Mapping[str, ResultRow], formulas: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:

@@ -61,7 +61,7 @@ def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> No
 
 def _redacted(content: bytes, redactor: Redactor) -> bytes:
     """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
-    tables = tomllib.loads(content.decode())
+    tables = tomllib.loads(content.decode("utf-8-sig"))
     shown = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
     return content if shown == tables else tomli_w.dumps(shown).encode()
 

@@ -289,21 +289,21 @@ class LogComplaints:
         """Name up to ``shown`` lines; 0 where all lines are listed anyway."""
         self._log = log
         self._shown = shown
-        self._count = 0
+        self.count = 0
 
     def hear(self, event: Event) -> None:
         """Name a line that is broken or unknown."""
         if event.kind not in ("broken", "unknown"):
             return
-        self._count += 1
-        if self._count <= self._shown:
+        self.count += 1
+        if self.count <= self._shown:
             what = f"broken: {event.what.reason}" if isinstance(event.what, Broken) else "unknown"
             terminal.line(f"{self._log}:{event.line}: {what}: {_printable(event.text)!r}", err=True)
 
     def close(self, account: Account | None) -> None:
         """Say how many more there are, and, if the account is not printed anyway, that the run ended badly."""
-        if self._count > self._shown > 0:
-            terminal.line(f"{self._log}: {self._count - self._shown} more; --explain shows every line", err=True)
+        if self.count > self._shown > 0:
+            terminal.line(f"{self._log}: {self.count - self._shown} more; --explain shows every line", err=True)
         if account and account.status in ENDED_BADLY:
             terminal.line(f"{self._log}: the run {ENDED_BADLY[account.status]}: {_printable(account.reason or 'no reason given')}", err=True)
 

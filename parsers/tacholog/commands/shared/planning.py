@@ -26,6 +26,8 @@ def preview_words(preview: Preview) -> list[str]:
     lines = [f"{head}{counted(len(runs), 'run')}, about {duration(seconds)}."]
     lines += [f"  {variant.name}: {counted(variant.runs, 'run')} of about {duration(variant.expected_s)}" for variant in preview.variants]
     lines += left_out_words(preview.left_out)
+    if preview.lists:
+        lines.append(f"Fewer, if `{preview.lists}` does not list them: it is run at the start.")
     seed = "chosen at the start" if preview.campaign.seed is None else str(preview.campaign.seed)
     lines.append(f"Order: each repetition runs all variants in a new random order (seed: {seed}).")
     lines += [f"Host {name}: {_host(entry)}." for name, entry in preview.plan.hosts.items()]

@@ -138,7 +138,7 @@ def read_requirements(path: Path) -> RequirementFile:
         UnreadableInput: it is missing, no TOML, empty, or one of its requirements cannot be judged; the message names file, line and key.
     """
     tables = read_toml(path, dict)
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
     if unknown := sorted(set(tables) - set(_TABLES)):
         raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]")
     placed = [Placed(place, _checked(_converted(table, Requirement, place), place)) for place, table in _entries(path, tables, lines, "require")]

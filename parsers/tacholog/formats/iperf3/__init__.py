@@ -24,7 +24,6 @@ from tacholog.formats.iperf3 import bulk
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
-from tacholog.formats.iperf3.times import STAMP
 from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStart, States
 
 SYSTEM = "Sockets"
@@ -52,9 +51,9 @@ STATES = {
 
 BULK = bulk.BULK
 _HEAD = LineStart(
-    rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
+    r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
-    rf"Server listening on [0-9]+(?: \(test #[0-9]+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
+    r"Server listening on [0-9]+(?: \(test #[0-9]+\))?\s{1,3}-{20})|"
     rf"\s*\"version\":\s*\"iperf 3\.|{SIGN.pattern}"
 )
 

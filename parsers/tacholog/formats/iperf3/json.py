@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Facts, Found, JsonLine, JsonObject, JsonReader, Line
+from tacholog.formats.kit import Broken, Facts, Found, JsonLine, JsonObject, JsonReader, Line, of_seconds
 
 _TEST = "start/test_start"
 _SEVERAL = "several results on one line: print the JSON with a member a line"
@@ -94,6 +94,6 @@ class IperfDocument:
             return Facts(environment={"system_info": system})
         if isinstance(time := stated.get("start/timestamp/time"), str):
             return Facts(start_time=times.of_date(time))
-        if (moment := times.of_seconds(stated.get("start/timestamp/timesecs"))) is not None:
+        if (moment := of_seconds(stated.get("start/timestamp/timesecs"))) is not None:
             return Facts(start_time=moment)
         return None

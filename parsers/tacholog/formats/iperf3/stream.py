@@ -11,7 +11,7 @@ from typing import Any
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, parse_json
+from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, of_seconds, parse_json
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
 _INTERVAL = "intervals/[]"
@@ -66,7 +66,7 @@ class EventStream:
         return Facts(
             tool_version=str(data.get("version") or "").removeprefix("iperf ") or None,
             environment={"system_info": system} if isinstance(system, str) else {},
-            start_time=times.of_seconds(stamp.get("timesecs")) or times.of_date(str(stamp.get("time"))),
+            start_time=of_seconds(stamp.get("timesecs")) or times.of_date(str(stamp.get("time"))),
         )
 
 

@@ -75,16 +75,10 @@ class TextReport:
         self._is_server_output = False
         self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
         self._is_reverse = self._is_server = False
-        self._time: str | None = None  # That before the line, as ISO 8601.
         self.client_is_running = False
 
     def take(self, line: Line) -> Iterator[Found]:
-        """Use one line. With ``--timestamps`` a time stands before it, and that of its first line is when the test began."""
-        plain, self._time = times.without_time(line)
-        for found in self._take(plain):
-            yield found._replace(line=line) if found.line else found
-
-    def _take(self, line: Line) -> Iterator[Found]:
+        """Use one line."""
         text = line.text
         if _ROW_MARK.match(text):
             yield Found(line, self._row(line))
@@ -133,8 +127,8 @@ class TextReport:
             self._may_receive = self._is_server = text.startswith("Accepted")
             self._is_reverse = False
             self.client_is_running |= text.startswith("Connecting")
-            if self._time:
-                yield Found(line, Facts(start_time=self._time))
+            if line.time and self._is_server and not self._is_server_output:  # A client's log begins with its test; a server may wait long before.
+                yield Found(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
             if self._has_begun:

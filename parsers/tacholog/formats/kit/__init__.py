@@ -4,7 +4,8 @@
 the run, part of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns
 `Detected`, and `LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds
 `States`: which conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `found_on` makes a
-finding on several lines; `closed_cells` splits a row whose last cell may be cut.
+finding on several lines; `closed_cells` splits a row whose last cell may be cut. What stands before each line of a
+log, such as a time or the name of a service, is taken off before ``parse`` gets it; `of_seconds` makes a time of the seconds that a tool prints.
 
 **Numbers.** `printed` makes a number that the tool rounded, `counted` an exact count, `impossible` one that cannot be true. `unit_of_last_place` and
 `unit_of_last_decimal` say how finely a number was printed; `MICROSECOND` is one in nanoseconds. `is_size`, `COUNT_LIMIT` and `VALUE_LIMIT` say what
@@ -61,6 +62,7 @@ from tacholog.formats.kit.numbers import (
     unit_of_last_decimal,
     unit_of_last_place,
 )
+from tacholog.formats.kit.times import of_seconds
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
@@ -123,6 +125,7 @@ __all__ = [
     "is_size",
     "json_findings",
     "lines_in",
+    "of_seconds",
     "parse_json",
     "printed",
     "printed_column",

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tacholog.formats.kit.times import as_iso
+
 
 class Line(NamedTuple):
     """A line of a log. ``number`` counts from 1; ``whole`` is false where the log ends within the line or the line was over the limit and cut."""
@@ -20,16 +22,27 @@ class Line(NamedTuple):
         """The line as it stands in the log: what users are shown."""
         return self.text
 
+    @property
+    def time(self) -> str | None:
+        """The time that stands before the line, as ISO 8601, without a zone if it states none; ``None`` if there is none."""
+        return None
 
-class QuotedLine(Line):
-    """A line of a quoted log, in which every line has the same prefix. ``text`` is without the prefix."""
+
+class PrefixedLine(Line):
+    """A line of a log in which something stands before each line. ``text`` is without this prefix; ``stamp`` is the time in it."""
 
     prefix: str = ""
+    stamp: str = ""
 
     @property
     def shown(self) -> str:
         """The line as it stands in the log."""
         return self.prefix + self.text
+
+    @property
+    def time(self) -> str | None:
+        """The time that stands before the line, as ISO 8601."""
+        return as_iso(self.stamp) if self.stamp else None
 
 
 class Broken(msgspec.Struct, frozen=True):

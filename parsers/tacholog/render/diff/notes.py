@@ -215,7 +215,8 @@ def _sizes_unstated(count: str, folder: str) -> str:
     """Why rows without a size may mean nothing, and how sizes can be stated."""
     return (
         f"{count} logs of {folder} state no message size, and may have different ones: rows without a size mix them. "
-        f"To state the sizes, make runs of these logs: tacholog import {shlex.quote(folder)} suggests a command."
+        f"To state the sizes, make runs of these logs: tacholog import {shlex.quote(folder)} suggests a pattern, "
+        "in which {payload_bytes} must stand where the size stands (docs/import.md)."
     )
 
 

@@ -12,6 +12,7 @@ from tacholog.render.tables.plain import first_rows, null, plain_table
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.labels import label_name, labels_of
 from tacholog.runs.manifest import RUN_FILE
+from tacholog.runs.moments import has_zone
 from tacholog.runs.problems import ALTERED
 from tacholog.slugs import path_slug
 from tacholog.view.caveats import caveats
@@ -59,7 +60,7 @@ def runs_table(view: View, links: Links, offer: Offer, rest: Rest | None = None)
         ended = _status(run.status, run.reason)
         given = labels_of(run.labels)
         labelled = [given.get(field) or null() for field in labels]
-        rows.append([shown, *labelled, badge(published=run.published), run.start_time or null(), *built, run.host or null(), ended, join(files)])
+        rows.append([shown, *labelled, badge(published=run.published), _when(run.start_time), *built, run.host or null(), ended, join(files)])
     head = ("build",) if builds else ()
     heads = ("run", *map(label_name, labels), "kind", "started", *head, "host", "status", "raw log and its SHA-256")
     first = RUNS_AT_ONCE if rest and len(rows) > RUNS_AT_ONCE + _FEW else 0
@@ -192,6 +193,12 @@ def _place(problem: ProblemRow, links: Links) -> Html:
     line = f"#L{problem.line}" if problem.line else ""
     shown = f"{name}:{problem.line}" if problem.line else name
     return tag("a", shown, href=f"{link}{line}") if link else esc(shown)
+
+
+def _when(start_time: str | None) -> Html | str:
+    if start_time is None:
+        return null()
+    return start_time if has_zone(start_time) else f"{start_time} (no zone stated, taken as UTC)"
 
 
 def _status(status: str | None, reason: str | None) -> Html:

@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.patterns import DIGITS, ROLE
+from tacholog.runs.importing.patterns import DIGITS, ROLE, START
 from tacholog.runs.manifest import LabelName, LabelValue, Manifest, in_words
 from tacholog.runs.moments import is_moment
 from tacholog.schema.conditions import STATED_CONDITIONS, StatedConditions
+from tacholog.visible import is_blank, one_form
 
 #: Fields of the manifest that hold a text.
 TEXTS = ("system", "system_version", "tool", "tool_version", "release", "host", "session", "campaign", "start_time")
 #: Fields that say which log of a run it is. They do not set runs apart.
 OF_LOG = (ROLE, "participant")
 REPETITION = "repetition"
-START = "start_time"
 #: Fields that set repetitions of a run apart, and not runs of different things.
 OF_REPETITION = (REPETITION, START)
 LABEL, CONDITION, OPTION = "label.", "conditions.", "options."
@@ -31,6 +31,7 @@ _LONGEST_TEXT = 200
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15})(?P<unit>[A-Za-z]*)")
 _SIZE_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20}
 _AMBIGUOUS = re.compile(r"[kKmMgG][bB]?")
+_PADDED = re.compile(r"\A0+(?=[0-9])")
 _NUMBERS = ((re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), int), (re.compile(r"-?[0-9]{1,15}\.[0-9]{1,15}"), float))
 
 #: The values of a log's fields, by their full names: ``label.plugin``, ``conditions.transport``.
@@ -80,7 +81,7 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     Raises:
         ValueError: the field cannot hold it; the message says what it can hold.
     """
-    found = _typed(name, value)
+    found = _typed(name, one_form(value) if isinstance(value, str) else value)
     if isinstance(found, int) and not -(2**63) <= found < 2**63:
         raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
     if name == REPETITION and found < 0:
@@ -92,6 +93,7 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
     """Return the value of a field as the manifest holds it, however large."""
     if name in DIGITS or name == "published":
         kind = bool if name == "published" else int
+        value = _without_zeros(value) if kind is int else value
         try:
             number = msgspec.convert(value, kind, strict=not isinstance(value, str))
         except msgspec.ValidationError:
@@ -105,16 +107,22 @@ def _typed(name: str, value: object) -> Any:  # noqa: ANN401
         raise ValueError(f"{name} = {value!r} is not a text; put it in quotes")  # noqa: TRY004 - the caller reports all of them alike
     if name.startswith(LABEL):
         try:
-            return msgspec.convert(value, LabelValue)
+            msgspec.convert(value, LabelValue)
         except msgspec.ValidationError:
             raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters") from None
-    if not value.strip() or len(value) > _LONGEST_TEXT:
+    if is_blank(value) or len(value) > _LONGEST_TEXT:
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     if name == START and not is_moment(value):
-        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"')
+        other = f"{{{START}:%d-%m-%Y_%H-%M-%S}} in a pattern reads another form"
+        raise ValueError(f'{name} = {value!r} is no time as in "2026-01-31T12:00:00Z"; {other}')
     if name == "host" and ("/" in value or value.startswith(".") or len(value.encode()) > _LONGEST_TEXT or not value.isprintable()):
         raise ValueError(f"host = {value!r} cannot be the name of a file in hosts/")
     return value
+
+
+def _without_zeros(value: object) -> object:
+    """Return a text that is a number without the zeros that only make it as long as others, as in ``run03``."""
+    return _PADDED.sub("", value) if isinstance(value, str) else value
 
 
 def _condition(name: str, value: object) -> Any:  # noqa: ANN401
@@ -122,13 +130,15 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     column = STATED_CONDITIONS[name]
     if isinstance(value, str) and name == "payload_bytes":
         value = _size(value)
+    if column.kind in ("integer", "number"):
+        value = _without_zeros(value)
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
         found = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
     except msgspec.ValidationError:
         raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
-    if isinstance(found, str) and (not found.strip() or len(found) > _LONGEST_TEXT):
+    if isinstance(found, str) and (is_blank(found) or len(found) > _LONGEST_TEXT):
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
     return found
 

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tacholog.runs.host import stated_host
-from tacholog.runs.importing.fields import CONDITION, OF_REPETITION, REPETITION, START, Values, manifest_fields
+from tacholog.runs.importing.fields import CONDITION, OF_REPETITION, REPETITION, Values, manifest_fields
 from tacholog.runs.importing.names import log_names, variant_folder, with_hash
+from tacholog.runs.importing.patterns import START
 from tacholog.runs.importing.rules import Stated
 from tacholog.runs.importing.survey import Problem, SurveyedLog
 from tacholog.runs.manifest import Host, LogFile, Manifest

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.moments import form_pattern, in_form
 from tacholog.schema.records import Side
 
 #: The words that ``{role}`` takes, and the side that each of them means. A client sends, or starts each round trip.
@@ -29,6 +30,7 @@ ROLES: Mapping[str, Side] = {
 }
 DIGITS = ("repetition", "participant")
 ROLE = "role"
+START = "start_time"
 _SIZES = ("payload_bytes", "conditions.payload_bytes")
 #: The unit of a size, as a path has it right behind a number: ``k`` of ``64k.log``.
 UNIT = re.compile(r"(?:[kKmMgG][bB]?|[KMG]i[bB]?)(?![A-Za-z])")
@@ -47,14 +49,19 @@ def uncompressed(path: str) -> str:
 
 
 class Field(NamedTuple):
-    """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``."""
+    """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``. ``form`` is that of a time."""
 
     name: str
+    form: str = ""
 
     @property
     def is_text(self) -> bool:
         """Whether the field takes any text."""
-        return self.name not in (*DIGITS, ROLE)
+        return self.name not in (*DIGITS, ROLE) and not self.form
+
+    def value(self, text: str) -> str:
+        """Return the value that a text of a path is."""
+        return (in_form(text, self.form) or text) if self.form else text
 
     @property
     def is_ignored(self) -> bool:
@@ -113,7 +120,7 @@ class Pattern(NamedTuple):
             return None
         found: dict[str, str] = {}
         for segment, part in zip(self.segments, parts, strict=True):
-            known = tuple(found.get(token.name, token) if isinstance(token, Field) else token for token in segment)
+            known = tuple(found.get(token.name, token) if isinstance(token, Field) and not token.form else token for token in segment)
             values = _values(known, part)
             if values is None and known != segment:
                 return self._disagreement(path)
@@ -177,9 +184,22 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
             plain = ""
         if not found[1]:
             raise UnreadableInput(f"{where} {text!r}: {{}} has no name; write {{*}} for text that is ignored")
-        yield Field(found[1])
+        name, _, form = found[1].partition(":")
+        if form:
+            _check_form(name, form, f"{where} {text!r}")
+        yield Field(name, form)
     if plain:
         yield plain
+
+
+def _check_form(name: str, form: str, where: str) -> None:
+    """Refuse a form that nobody could read a time in."""
+    if name != START:
+        raise UnreadableInput(f"{where}: {{{name}:...}}: only {{{START}:...}} takes a form, such as {{{START}:%d-%m-%Y_%H-%M-%S}}")
+    try:
+        form_pattern(form)
+    except ValueError as error:
+        raise UnreadableInput(f"{where}: {{{name}:{form}}}: {error}") from None
 
 
 def _unclear(first: Token, second: Token) -> str | None:
@@ -223,7 +243,7 @@ def _values(tokens: Segment, text: str) -> list[tuple[str, str]] | None:
             found = rest(place + 1, end)
             if found is not None:
                 if isinstance(token, Field) and not token.is_ignored:
-                    found.insert(0, (token.name, text[start:end]))
+                    found.insert(0, (token.name, token.value(text[start:end])))
                 return found
             if isinstance(token, Field) and token.is_text and _is_hopeless(tokens, place + 1, end, hopeless):
                 break
@@ -249,6 +269,9 @@ def _ends(tokens: Segment, place: int, text: str, start: int) -> Iterator[int]:
         found = _NUMBER.match(text, start)
         if found and len(found[0]) <= _MOST_DIGITS:
             yield found.end()
+    elif token.form:
+        if taken := form_pattern(token.form).match(text, start):
+            yield taken.end()
     elif token.name == ROLE:
         yield from (start + len(word) for word in _LONGEST_FIRST if text.startswith(word, start))
     elif place + 1 == len(tokens):

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.fields import START
-from tacholog.runs.importing.patterns import UNIT, Disagreement, read_pattern, uncompressed
+from tacholog.runs.importing.patterns import START, UNIT, Disagreement, read_pattern, uncompressed
 from tacholog.runs.moments import is_moment
 
 _TOKEN = re.compile(
@@ -58,19 +57,19 @@ class Suggestion(NamedTuple):
 
 
 def suggest(paths: Iterable[str]) -> list[Suggestion]:
-    """Return patterns for these paths, those that fit the most of them first."""
+    """Return patterns for these paths, those that fit the most of them first. A pattern that fits none is left out."""
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
         name = uncompressed(path.rpartition("/")[2])
         alike[path.count("/"), name.rpartition(".")[2] if "." in name else ""].append(path)
     found = [_suggestion(members) for members in alike.values() if len(members[0]) <= _LONGEST_PATH]
-    return sorted(found, key=lambda one: (-len(one.paths), one.pattern))
+    return sorted((one for one in found if one.paths), key=lambda one: (-len(one.paths), one.pattern))
 
 
 def _suggestion(paths: Sequence[str]) -> Suggestion:
     """Return the pattern for paths of one depth and one ending."""
     columns = [*zip(*(_plain(path).split("/") for path in paths), strict=True)]
-    drafts = [_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns]
+    drafts = _with_one_role([_draft([_pieces(name) for name in dict.fromkeys(names)]) for names in columns])
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
@@ -87,6 +86,22 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
             if name.startswith("label.") and value not in labels[name]:
                 labels[name].append(value)
     return Suggestion(pattern, tuple(fitting), dict(labels))
+
+
+def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Return drafts in which at most one word for a role can differ: a path is of one role, as in ``pub_01-sub_05/log-sub``."""
+    roles = [(place, at) for place, draft in enumerate(drafts) for at, (kind, _) in enumerate(draft.parts) if kind == "role"]
+    changing = [(place, at) for place, at in roles if len(drafts[place].parts[at][1]) > 1]
+    kept = {*changing[-1:]} if len(roles) > 1 else {*roles}
+    return [
+        _Draft([_fixed(part) if part[0] == "role" and (place, at) not in kept else part for at, part in enumerate(draft.parts)])
+        for place, draft in enumerate(drafts)
+    ]
+
+
+def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
+    """Return a word for a role as text that stays, or as text that changes."""
+    return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
@@ -171,6 +186,7 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
             else:
                 name = "role" if kind == "role" else _text_name(texts, place, is_file=place + 1 == len(drafts))
                 name = f"label.folder{place + 1}" if kind == "text" and name in used else name
+                name = f"{name}_{at}" if kind == "text" and name in used else name
             used.add(name)
             text += f"{{{name}}}"
         columns.append(text)

@@ -83,6 +83,7 @@ class SurveyedLog(NamedTuple):
         kinds: the kinds of its records.
         status: how it says that its run ended; ``empty`` if it has no record.
         bad_lines: the number of its lines that are broken, or that its format does not know.
+        prefix: what was taken off each of its lines before it was read.
     """
 
     sha256: str
@@ -95,6 +96,7 @@ class SurveyedLog(NamedTuple):
     kinds: tuple[KindOfRecord, ...] = ()
     status: str | None = None
     bad_lines: int = 0
+    prefix: str | None = None
 
 
 def list_files(root: Path, without: Path | None = None) -> Listed:
@@ -172,7 +174,8 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         UnreadableInput: it cannot be opened or read, or no format fits.
     """
     with open_evidence(root, path) as stream:
-        scan = Scan(LogText(stream, (lambda count: progress(path, count)) if progress else None), format_name)
+        text = LogText(stream, (lambda count: progress(path, count)) if progress else None)
+        scan = Scan(text, format_name)
         kinds = _kinds_of(scan)
     account, module = scan.account, format_named(scan.format_name)
     completed = tuple(_kind(record, metrics, account, run) for (record, run), metrics in kinds.items())
@@ -187,6 +190,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         kinds=completed,
         status=account.status,
         bad_lines=account.lines["broken"] + account.lines["unknown"],
+        prefix=text.prefix.words if text.prefix else None,
     )
 
 

@@ -97,4 +97,4 @@ def _numbers(row: _Row) -> range:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as stream:
         for line in LogText(stream).lines():
-            yield line.number, line.text
+            yield line.number, line.shown  # What stood before each line may be withheld, so it is not looked for.

@@ -1,0 +1,306 @@
+"""What stands before each line of a log: collectors of logs, launchers, mails and editors put it there, and no tool printed it.
+
+A prefix is a row of parts, such as a time and the name of a service. It is found in the text alone: nine of ten lines that are not blank must begin
+with the same parts. Some parts are never what a tool prints, such as a date and time before each line. Others may be, such as a word and a colon:
+they are a prefix only if the formats know more lines of the log without them than with them. Each pattern is matched where a line begins, has an end
+that is in sight, and no two of its repeats can match the same text, so that no log can make it slow.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from tacholog.formats.kit.times import DAYS, MONTHS
+
+Surety = Literal["certain", "likely", "possible"]
+
+_LOOKED_AT = 4096  # Characters, for the first lines.
+_FIRST_LINES = 12
+_SEEN_LINES = 2000  # Of more lines, these say what stands before each.
+_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters, and lines, that formats are asked about.
+_MOST_PARTS = 8
+_SHARE = 0.9  # Of the lines that are not blank.
+_NAMED_SHARE = 0.5  # From which on a prefix is named that too many lines lack.
+_LITERAL_LINES = 3  # In fewer lines, that a word stands before each of them says nothing.
+_MOST_WORDS = 4
+_EXAMPLE_CHARACTERS = 60
+
+
+class Part(NamedTuple):
+    """One part of a prefix.
+
+    Attributes:
+        words: what it is.
+        pattern: what it matches.
+        sure: "certain": no tool prints it before each line. "likely": it is a prefix if as many lines are known without it as with it. "possible":
+            if more lines are.
+        public: whether it can name neither a person nor a machine.
+        only_behind: the parts that it stands behind; empty: any, or none.
+    """
+
+    words: str
+    pattern: str
+    sure: Surety = "likely"
+    public: bool = True
+    only_behind: tuple[str, ...] = ()
+
+
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+_FRACTION = r"(?:[.,][0-9]{1,9}+)?"
+_MONTH = f"(?:{'|'.join(MONTHS)})"
+_END = r"(?:[ \t]|$)"
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL"
+_WORD = r"[^\s:|\[\]]{1,200}+"
+
+
+def _time(inner: str) -> str:
+    return rf"[\[(]?(?P<time>{inner})[\])]?:?{_END}"
+
+
+_TIME = "a time"
+_ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
+_PARTS = (
+    Part(
+        _TIME, _time(rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{{2}}))?"), "certain"
+    ),
+    Part(_TIME, _time(rf"(?:{'|'.join(DAYS)}) {_MONTH} [ 0-9][0-9] {_CLOCK}(?: (?:UTC|GMT))? [0-9]{{4}}"), "certain"),
+    Part(_TIME, _time(rf"{_MONTH} [ 0-9][0-9] {_CLOCK}{_FRACTION}"), "certain"),
+    Part(_TIME, _time(r"[12][0-9]{9}(?:[0-9]{3}|[.,][0-9]{1,9}+)?")),
+    Part(_TIME, _time(rf"{_CLOCK}{_FRACTION}")),
+    Part(_TIME, rf"\[ {{0,9}}+[0-9]{{1,9}}+\.[0-9]{{3,9}}+\]{_END}"),
+    Part("a quote mark", r"> ?", "certain"),
+    Part("a priority", r"<[0-9]{1,3}+>(?:1 )?"),
+    Part("a level", rf"(?:\[(?i:{_LEVELS})\]:?|(?:{_LEVELS}):?){_END}"),
+    Part("the name of a stream", rf"\[(?i:stdout|stderr|output|out|err)\]{_END}", "certain"),
+    Part("the name of a stream", rf"(?:std(?:out|err)(?: [FP]|:)?|[0-9]{{2}}[OE]){_END}"),
+    Part("the name of a stream", r"[0-9]{2}[OE]\+"),
+    Part("the number of a process", r"\[[0-9]{1,9}+,[0-9]{1,9}+\]<std(?:out|err|diag)>:?"),
+    Part("the number of a step", rf"#[0-9]{{1,6}}+ [0-9]{{1,9}}+\.[0-9]{{1,9}}+{_END}"),
+    Part("the names of a host and a program", rf"{_WORD} {_WORD}(?:\[[0-9]{{1,10}}+\])?:{_END}", public=False, only_behind=(_TIME, "a priority")),
+    Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", public=False),
+    Part("the name of a service", rf"[A-Za-z][\w./-]{{0,200}}+ {{0,60}}+\|{_END}", public=False),
+    Part("a name", rf"\w[\w.-]{{0,200}}+(?:/[\w.:-]{{1,200}}+){{1,5}}{_END}", public=False),
+    Part("a dash", rf"[-|]{_END}", only_behind=(_TIME, "a level", "a name in brackets")),
+    Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
+)
+_COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
+# What a first part can be: for lines that begin with none, which are most, one look instead of one for each.
+_ANY = re.compile("|".join(part.pattern.replace("?P<time>", "?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
+_INDENTATION = "an indentation"
+_LEADING = re.compile(r"[ \t]{0,200}+")
+_FIRST_WORD = re.compile(r"(?P<word>\S{1,200}+)(?P<blanks>[ \t]{0,60}+)")
+
+
+class Prefix:
+    """What stands before each line of a log, from its first part to its last."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        """Take the parts in their order."""
+        self.parts = tuple(parts)
+        # Only the first time is the line's: a later one may be of the program that it was handed by.
+        patterns = [part.pattern if at == self._timed else part.pattern.replace("?P<time>", "?:") for at, part in enumerate(parts)]
+        self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
+        self.has_time = self._timed is not None
+        self.example = ""
+
+    @property
+    def _timed(self) -> int | None:
+        return next((at for at, part in enumerate(self.parts) if "?P<time>" in part.pattern), None)
+
+    @property
+    def words(self) -> str:
+        """What it is, without any text of the log."""
+        *others, last = dict.fromkeys(part.words for part in self.parts)
+        return f"{', '.join(others)} and {last}" if others else last
+
+    @property
+    def said(self) -> str:
+        """What it is, with an example out of the log."""
+        return f"{self.words} ({self.example[:_EXAMPLE_CHARACTERS]!r})"
+
+    @property
+    def command(self) -> str:
+        """The command that cuts it off."""
+        plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
+        plain = re.sub(r"\(\?i:([^()]*)\)", lambda found: f"({found[1].lower()}|{found[1].upper()})", plain)
+        plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
+        plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
+        mark = next(mark for mark in "/;~!%\a" if mark not in plain)
+        return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}")
+
+    def of(self, text: str) -> re.Match[str] | None:
+        """Find it before a line."""
+        return self.pattern.match(text)
+
+    def without_names(self, text: str, instead: str) -> str:
+        """Return the prefix of a line with a text instead of each part that can name a person or a machine."""
+        shown, at = [], 0
+        for part in self.parts:
+            found = re.compile(part.pattern, re.ASCII).match(text, at)
+            if found is None:
+                return instead
+            blanks = found[0][len(found[0].rstrip()) :]
+            shown.append(found[0] if part.public else f"{instead}{blanks}")
+            at = found.end()
+        return "".join(shown)
+
+
+class Judges(NamedTuple):
+    """What the formats say of the first lines of a log.
+
+    Attributes:
+        fit: says whether any format fits them.
+        claimed: says how many of them the formats know that fit; -1: none fits.
+    """
+
+    fit: Callable[[Sequence[str]], bool]
+    claimed: Callable[[Sequence[str]], int]
+
+
+def prefix_of(head: str, judges: Judges) -> Prefix | None:
+    """Return what stands before each line of a log; ``None`` if it is nothing, or nothing that is sure.
+
+    A log without a prefix costs a look at its first lines, or the question whether a format fits them without their first words.
+
+    Args:
+        head: the start of the log, in whole lines.
+        judges: know the formats.
+    """
+    if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
+        return None
+    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], judges)
+    if found is not None:
+        found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
+    return found
+
+
+def lacking_prefix(head: str) -> tuple[Prefix, int, int] | None:
+    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank."""
+    lines = _lines(head)
+    parts, count = _common(lines, _NAMED_SHARE)
+    if not any(part.sure != "possible" for part in parts) or count >= _SHARE * len(lines):
+        return None
+    found = Prefix(parts)
+    found.example = next(match[0] for line in lines if (match := found.of(line)))
+    return found, count, len(lines)
+
+
+def _lines(head: str) -> list[str]:
+    return [line for line in head.split("\n", _SEEN_LINES)[:_SEEN_LINES] if line and not line.isspace()]
+
+
+def _may_be_prefixed(first: Sequence[str]) -> bool:
+    if _common(first, _NAMED_SHARE)[0]:
+        return True
+    enough = _NAMED_SHARE * len(first)
+    if sum(line[0] in " \t" for line in first) >= enough:
+        return True
+    words = Counter(found["word"] for line in first if (found := _FIRST_WORD.match(line)))
+    return len(first) >= _LITERAL_LINES and bool(words) and max(words.values()) >= enough
+
+
+def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
+    """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
+    parts, _ = _common(lines, _SHARE)
+    sure = max((at for at, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
+    certain = max((at for at, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
+    found = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
+    if not sure and not any(judges.fit([*_rests(prefix.parts, first)]) for prefix in found.values() if prefix.parts):
+        return None
+    enough = _SHARE * sum(1 for line in first if line and not line.isspace())
+    best, most = Prefix(parts[:certain]) if certain else None, -1
+    for prefix in found.values():
+        known = judges.claimed(_without(prefix, first))
+        if known > most:
+            best, most = prefix if prefix.parts else None, known
+        if known >= enough:
+            break
+    return best
+
+
+def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
+    return [line[match.end() :] if (match := prefix.of(line)) else line for line in lines]
+
+
+def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
+    """Yield prefixes, the likeliest first. Of two without which as many lines are known, the first counts."""
+    yield parts[:sure]
+    yield ()
+    for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
+        yield parts[:end]
+        yield _with_indentation(parts[:end], lines, every=True)
+    yield _with_indentation((), lines, every=False)
+    yield from _with_words(parts[:sure], lines)
+
+
+def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
+    """Add the indentation that all lines share behind these parts, or all but a few of them."""
+    widths = [len(_LEADING.match(rest)[0]) for rest in _rests(parts, lines) if rest.strip()]  # type: ignore[index]  # it matches always
+    if not widths:
+        return parts
+    width = min(widths) if every else sorted(widths)[int((1 - _SHARE) * len(widths))]
+    return (*parts, Part(_INDENTATION, rf"[ \t]{{{width}}}")) if width else parts
+
+
+def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
+    """Add the words that stand behind these parts in almost all lines, one after the other."""
+    for _ in range(_MOST_WORDS):
+        found = [match for rest in _rests(parts, lines) if (match := _FIRST_WORD.match(rest))]
+        if len(lines) < _LITERAL_LINES or not found:
+            return
+        word, count = Counter(match["word"] for match in found).most_common(1)[0]
+        if count < _SHARE * len(lines):
+            return
+        blanks = min((match["blanks"] for match in found if match["word"] == word and match.end() < len(match.string)), key=len, default="")
+        parts = (*parts, Part("a word", rf"{re.escape(word)}(?:{blanks}|[ \t]{{0,60}}+$)", "possible", public=False))
+        yield parts
+
+
+def _rests(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
+    """Yield what stands behind these parts, in the lines that have them."""
+    if not parts:
+        yield from lines
+        return
+    prefix = Prefix(parts)
+    yield from (line[found.end() :] for line in lines if (found := prefix.of(line)))
+
+
+def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
+    """Return the parts that so many of the lines begin with, and how many lines begin with the first of them."""
+    chains = Counter(_chain(line) for line in lines)
+    found: tuple[int, ...] = ()
+    count, least = 0, share * len(lines)
+    while True:
+        following: Counter[int] = Counter()
+        for chain, times in chains.items():
+            if len(chain) > len(found) and chain[: len(found)] == found:
+                following[chain[len(found)]] += times
+        if not following:
+            break
+        part, times = following.most_common(1)[0]
+        if times < least:
+            break
+        found, count, least = (*found, part), count or times, max(least, _SHARE * times)
+    return [_PARTS[at] for at in found], count
+
+
+def _chain(line: str) -> tuple[int, ...]:
+    """Return which parts a line begins with, by their places in the list of all."""
+    found: list[int] = []
+    at = 0
+    if not _ANY.match(line):
+        return ()
+    while len(found) < _MOST_PARTS and at < len(line):
+        before = _PARTS[found[-1]].words if found else ""
+        for place, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):
+            if (not part.only_behind or before in part.only_behind) and (match := pattern.match(line, at)):
+                found.append(place)
+                at = match.end()
+                break
+        else:
+            break
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""What a campaign cannot do is said before anything runs, and a plan runs nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+
+TEXT = 'system = "{system}"\ntool = "seq"\nlog = "seq.log"\nrepetitions = 1\n[[runs]]\nname = "{name}"\ncommand = ["seq", "3"]\n'
+
+
+def bench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run_tacholog_text("bench", "--no-control", *arguments, cwd=cwd)
+
+
+def written(folder: Path, file: str, text: str) -> Path:
+    (folder / file).write_text(text)
+    return folder / file
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before_the_first_runs(tmp_path: Path, plan: list[str]) -> None:
+    files = [written(tmp_path, f"{name}.toml", TEXT.format(system="S", name=name)) for name in ("a", "b")]
+
+    done = bench(*files, *plan, "--release", "2.0", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "a.toml and " in done.stderr
+    assert "b.toml have one tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
+
+
+def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path: Path) -> None:
+    first = written(tmp_path, "a.toml", TEXT.format(system="S", name="a"))
+    second = written(tmp_path, "b.toml", TEXT.format(system="S", name="b").replace('"seq"\nlog', '"other"\nlog'))
+    (tmp_path / "data" / "other" / "2.0").mkdir(parents=True)
+
+    done = bench(first, second, "--release", "2.0", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "data/other/2.0 exists already" in done.stderr
+    assert not (tmp_path / "build").exists()
+
+
+def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_path: Path) -> None:
+    tool = written(tmp_path, "tool.sh", "#!/bin/sh\ntouch ran\necho 1.2.3\n")
+    tool.chmod(0o755)
+    asked = 'version_command = ["./tool.sh", "--version"]\nonly_if_listed = { by = ["./tool.sh", "list"], name = "{kind}" }\n'
+    block = '[[runs]]\nname = "{kind}"\ncommand = ["seq", "3"]\nvary.kind = ["a", "b"]\n'
+    path = written(tmp_path, "c.toml", f'system = "S"\ntool = "t"\nlog = "seq.log"\nrepetitions = 1\n{asked}{block}')
+
+    done = bench("--plan", path, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+    assert "Version of t: what `./tool.sh --version` prints at the start." in done.stdout
+    assert "Fewer, if `./tool.sh list` does not list them: it is run at the start." in done.stdout
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+@pytest.mark.parametrize("kind", ["run", "process"])
+def test_a_name_that_no_file_can_have_is_refused_in_the_plan(tmp_path: Path, plan: list[str], kind: str) -> None:
+    long = "x" * 300
+    process = f'[[runs.processes]]\nname = "{long}"\nrole = "client"\ncommand = ["seq", "3"]\n'
+    block = f'[[runs]]\nname = "{long}"\ncommand = ["seq", "3"]\n' if kind == "run" else f'[[runs]]\nname = "a"\n{process}'
+    path = written(tmp_path, "c.toml", f'system = "S"\ntool = "seq"\nlog = "seq.log"\nrepetitions = 1\n{block}')
+
+    done = bench(path, *plan, cwd=tmp_path)
+
+    assert done.returncode == 2
+    reason = (
+        "the name of a run has more than 200 bytes, so no folder can have it: xxx"
+        if kind == "run"
+        else "a name needs letters, digits and . _ + - only, 64"
+    )
+    assert reason in done.stderr
+    assert not (tmp_path / "build" / "runs").exists() or not list((tmp_path / "build" / "runs").rglob("run.toml"))
+
+
+def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(tmp_path: Path) -> None:
+    docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
+    recipe = docs.partition("```sh\n")[2].partition("```")[0]
+    stand_in = "#!/bin/sh\ncase $1 in ab) echo diff; exit 4;; require) echo required > requirements.md; exit 3;; esac\n"
+    written(tmp_path, "tacholog", stand_in).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "BASE": "a", "HEAD": "b"}
+
+    done = subprocess.run(["bash", "-e", "-c", recipe], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert (tmp_path / "comment.md").read_text() == "required\ndiff\n", done.stderr
+    assert done.returncode == 3

@@ -1,0 +1,101 @@
+"""Start times of paths: forms that names of files have, and times without a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.importing.conftest import import_logs, log_of, manifests
+
+from tacholog.errors import UnreadableInput
+from tacholog.runs.importing.patterns import Disagreement, read_pattern
+from tacholog.runs.moments import has_zone
+
+MakeTree = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "time"),
+    [
+        ("2026-01-31_12-00-00", "%Y-%m-%d_%H-%M-%S", "2026-01-31T12:00:00"),
+        ("20260131T120000Z", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00Z"),
+        ("20260131T120000+0130", "%Y%m%dT%H%M%S%z", "2026-01-31T12:00:00+01:30"),
+        ("28-11-2020_08-57-42", "%d-%m-%Y_%H-%M-%S", "2020-11-28T08:57:42"),  # performance_test's own
+        ("1769860800", "%s", "2026-01-31T12:00:00Z"),
+        ("31.01.2026", "%d.%m.%Y", "2026-01-31"),
+    ],
+)
+def test_a_form_reads_the_time_of_a_name(tree: MakeTree, tmp_path: Path, name: str, form: str, time: str) -> None:
+    logs = tree({f"x-{name}-sub.log": log_of("sub")})
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", f"x-{{start_time:{form}}}-{{role}}.log")
+
+    assert [run.start_time for run in manifests(tmp_path / "data").values()] == [time]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("{start_time:%d}.log", "it needs %Y, %m and %d, or %s, each once"),
+        ("{start_time:%Y%m%d%Y}.log", "it needs %Y, %m and %d, or %s, each once"),
+        ("{start_time:%B %d}.log", "%B is none of %Y, %m, %d, %H, %M, %S, %z, %s"),
+        ("{start_time:%}.log", "% is none of"),
+        ("{release:%Y%m%d}.log", "only {start_time:...} takes a form"),
+    ],
+)
+def test_a_form_that_no_time_can_be_read_in_is_refused(pattern: str, message: str) -> None:
+    with pytest.raises(UnreadableInput) as error:
+        read_pattern(pattern, "--map")
+    assert message in str(error.value)
+
+
+def test_a_time_twice_in_two_forms_must_be_the_same() -> None:
+    pattern = read_pattern("{start_time:%Y-%m-%d}/x-{start_time:%Y%m%d}.log", "--map")
+
+    assert pattern.match("2026-01-31/x-20260131.log") == {"start_time": "2026-01-31"}
+    assert pattern.match("2026-01-31/x-20260201.log") == Disagreement("start_time", "2026-01-31", "2026-02-01")
+
+
+def test_a_name_that_has_the_form_and_is_no_time_is_named_with_the_way_out(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree({"31-13-2026/sub.log": log_of("sub")})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time:%d-%m-%Y}/{role}.log", status=2)
+
+    assert "start_time = '31-13-2026' is no time as in" in said
+    assert "{start_time:%d-%m-%Y_%H-%M-%S} in a pattern reads another form" in said
+
+
+def test_a_time_without_a_zone_is_said_to_be_taken_as_utc(tree: MakeTree, tmp_path: Path) -> None:
+    logs = tree(
+        {"2026-01-31T12:00:00/sub.log": log_of("sub"), "2026-01-31T13:00:00Z/sub.log": log_of("sub", 1), "2026-02-01/sub.log": log_of("sub", 2)}
+    )
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{start_time}/{role}.log")
+
+    assert "1 run with a start time without a zone, which is taken as UTC" in said
+
+
+@pytest.mark.parametrize(
+    ("time", "has_one"),
+    [
+        ("2026-01-31", True),
+        ("2026-01-31T12:00", False),
+        ("2026-01-31 12:00:00.5", False),
+        ("2026-01-31T12:00:00-05:00", True),
+        ("2026-01-31T12:00Z", True),
+    ],
+)
+def test_whether_a_time_says_its_zone(time: str, has_one: bool) -> None:
+    assert has_zone(time) is has_one
+
+
+@pytest.mark.parametrize("kind", ["mark", "utf-16", "utf-16-le"])
+def test_a_rules_file_as_editors_of_windows_write_it(tree: MakeTree, tmp_path: Path, kind: str) -> None:
+    logs = tree({"1/sub.log": log_of("sub")})
+    text = '[[rule]]\npath = "{repetition}/{role}.log"\n'
+    (tmp_path / "rules.toml").write_bytes(f"\ufeff{text}".encode() if kind == "mark" else text.encode(kind))
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--rules", tmp_path / "rules.toml", status=0 if kind == "mark" else 2)
+
+    assert ("1 run imported" if kind == "mark" else "rules.toml: the text is UTF-16; convert it to UTF-8 first (iconv -f UTF-16") in said
