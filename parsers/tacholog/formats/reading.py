@@ -97,9 +97,13 @@ class Account(msgspec.Struct):
         """Why the status is what it is."""
         return self.facts.reason or (None if self.records else "no result in the log")
 
+    def facts_of(self, run: int) -> Facts:
+        """Return what the log states of one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
+        return self.runs[run] if run < len(self.runs) else self.facts
+
     def conditions(self, run: int) -> Conditions:
-        """Return the conditions that the log states for one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
-        return (self.runs[run] if run < len(self.runs) else self.facts).conditions
+        """Return the conditions that the log states for one of its runs, as `facts_of`."""
+        return self.facts_of(run).conditions
 
 
 class Scan:
@@ -276,7 +280,11 @@ class Scan:
         given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
         if len(given) == len(lines):
             lines = given  # The text of a line is that of the log, even if the format changed it.
-        return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+        event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+        if isinstance(found.what, Broken) and found.line and found.line.number != event.line:
+            at = next(line for line in lines if line.number == found.line.number)
+            return event._replace(line=at.number, text=at.shown)  # Not the first line of a broken result, but the one that is damaged.
+        return event
 
     def _claimed_many(self, found: FoundMany) -> Event | RecordBlock:
         """Claim lines that were given at once."""

@@ -18,6 +18,7 @@ Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and publis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tacholog.formats.iperf3 import bulk
@@ -51,12 +52,15 @@ STATES = {
 
 
 BULK = bulk.BULK
+LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
 _HEAD = LineStart(
     rf"(?:{STAMP})?(?:\[ ID\](?:\[Role\])? Interval {{11}}Transfer {{5}}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
     rf"Server listening on [0-9]+(?: \(test #[0-9]+\))?\s{{1,3}}(?:{STAMP})?-{{20}})|"
-    rf"\s*\"version\":\s*\"iperf 3\.|{SIGN.pattern}"
+    rf"\s*\"(?:version\":\s*\"iperf 3\.|sum_(?:sent|received)\":\s*\{{)|{SIGN.pattern}"
 )
+_ON_ONE_LINE = re.compile(r"\"version\": ?\"iperf 3\.")
+_OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
@@ -64,20 +68,21 @@ def detect(head: str) -> Detected:
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )
-    return Detected(_HEAD.is_in(head), wants)
+    return Detected(_HEAD.is_in(head) or (head[:1] in ("{", "[") and _ON_ONE_LINE.search(head) is not None), wants)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield a record a row or result; a client's text that ends before its last line is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
-        if document.is_open or line.text.rstrip() == "{":
+        if document.is_open or _OPENING.fullmatch(line.text):
             yield from document.take(line)
-        elif (found := events.take(line)) is not None:
+        elif (found := events.take(line)) is not None or (found := events.document(line)) is not None:
             yield from found
         else:
             yield from text.take(line)
     yield from document.close()
     yield from events.close()
+    yield from text.close()
     if text.client_is_running:
         yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))

@@ -42,16 +42,20 @@ class JsonMember(NamedTuple):
 class JsonObject(NamedTuple):
     """An object: its place, its values by their names, and the lines that they stand on.
 
-    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled.
+    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
+    ``damaged_line`` is where, if that is known.
     """
 
     place: str
     members: Mapping[str, JsonMember]
     lines: tuple[Line, ...]
     is_damaged: bool = False
+    damaged_line: Line | None = None
 
     def found(self, what: JsonResult) -> Found:
-        """Make the finding that stands on the lines of this object."""
+        """Make the finding that stands on the lines of this object. What is broken is shown at the line that is damaged."""
+        if isinstance(what, Broken) and self.damaged_line in self.lines:
+            return Found(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
         return Found(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
@@ -111,11 +115,17 @@ class _Frame:
         self.count = 0  # of a list's elements
         self.expects = "first"  # first, key, colon, value, next
         self.is_damaged = False
+        self.damaged_line: Line | None = None
+
+    def damage(self, line: Line | None = None) -> None:
+        """Note that a value is missing or garbled, and on which line, if that is known."""
+        self.is_damaged = True
+        self.damaged_line = self.damaged_line or line
 
     def keep(self, name: str, member: JsonMember) -> None:
         """Take a value. Two of one name, or too many, leave the object damaged."""
         if name in self.members or len(self.members) >= _MOST_MEMBERS:
-            self.is_damaged = True
+            self.damage(member.line)
         else:
             self.members[name] = member
         self.stand_on(member.line)
@@ -131,7 +141,7 @@ class _Frame:
 
     def object(self) -> JsonObject:
         """Return what has been read of the object."""
-        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged)
+        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged, self.damaged_line)
 
 
 class _DamagedError(ValueError):
@@ -161,7 +171,7 @@ class JsonReader:
         return [frame.place for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
-        """Read a line. The first line of a document begins with its opening brace."""
+        """Read a line. The first line of a document begins with its opening brace or bracket."""
         self._line = JsonLine([], [], [])
         try:
             self._read(line)
@@ -175,7 +185,7 @@ class JsonReader:
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
             keeper = self._keeper() or frame
-            keeper.is_damaged = True
+            keeper.damage(line)
             if keeper.keeps:
                 keeper.stand_on(line)
             return self._line._replace(damage=damage)
@@ -217,7 +227,7 @@ class JsonReader:
 
     def _open(self, mark: str) -> None:
         if not self._frames:
-            self._frames = [_Frame("", "}", self._keeps(""))]
+            self._frames = [_Frame("", "}" if mark == "{" else "]", mark == "{" and self._keeps(""))]
             return
         parent = self._frames[-1]
         self._expect_value(parent)
