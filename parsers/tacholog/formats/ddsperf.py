@@ -51,6 +51,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "Cyclone DDS"
 TOOL = "ddsperf"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.7", "0.7 and later", "logs recorded with 0.10.2"),
     Dialect("0.5", "0.5 and 0.6, without rates of ten seconds", "from source only"),
@@ -93,7 +94,7 @@ _PROCESS = re.compile(
 _SHARE = re.compile(r"([0-9]{1,5})%")
 _PROCESS_MARK = re.compile(r"(?: \(stale\))?(?: @\S+| @ +\S+)? (?:rss:|vcsw:)")
 _CHATTER = re.compile(
-    r" \(stale\) .{0,300} vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10} .{1,500}%"
+    r"(?> \(stale\) .{0,300}? vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10} ).{1,500}%"
     r"| \S+: (?:xmit [0-9]{1,12}% recv [0-9]{1,12}% \[[0-9]+ [0-9]+\]|xmit [0-9]+(?:\.[0-9]+)? Mb/s recv [0-9]+(?:\.[0-9]+)? Mb/s \[[0-9]+ [0-9]+\])"
     r"| discarded [0-9]+ rexmit [0-9]+ Trexmit [0-9]+ Tthrottle [0-9]+ Nthrottle [0-9]+"
 )
@@ -112,7 +113,7 @@ _REMARK = re.compile(
 _HEAD = LineStart(
     r"\[[0-9]{1,10}\] (?:participant \S{1,150}:[0-9]{1,10}: (?:new|gone)"
     r"|-?[0-9]{1,10}\.[0-9]{3}  (?:size [0-9]+ total|\S{1,160} size [0-9]+ mean|sublat |rss:[0-9]|vcsw:[0-9])"
-    r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +[0-9]*\w+ [^|\n]{0,8}\|)"
+    r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +\w{1,40}+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.

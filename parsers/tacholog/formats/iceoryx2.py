@@ -20,6 +20,7 @@ from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, L
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, a posted log of 0.9.0"),
     Dialect("0.3", "0.3 and 0.4: no unit behind the time, in 0.3 no sample size", "from source only"),

@@ -32,6 +32,7 @@ from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, F
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("kilobytes-0.16", "0.16: no heading, for there is one way only", "a posted log"),
     Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, an early manual"),

@@ -19,9 +19,9 @@ from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line
-from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import TABS, Format, describe_error, detect, expands_tabs, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.formats.validity import defect_of, defect_of_records, impossible_number
+from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
@@ -121,6 +121,7 @@ class Scan:
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
         self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
+        self._expands = expands_tabs(self.format)
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
@@ -219,7 +220,7 @@ class Scan:
             for piece in pieces:
                 if not isinstance(piece, Lines):
                     waiting.give(piece)
-                    yield piece
+                    yield _as_seen(piece, self._expands)
                 elif piece.bulk.read:
                     yield from self._lines_of_run(piece)
                 else:
@@ -235,7 +236,7 @@ class Scan:
         while place < run.count:
             line, self._latest = run.line(place), None
             self._waiting.give(line)
-            yield line
+            yield _as_seen(line, self._expands)
             if looks < LOOKS and (like := self._record_on(line)):
                 looks += 1
                 if rows := rows_of(run.part(place), like):
@@ -267,8 +268,10 @@ class Scan:
         return self._event((line,), _kind(found), found.what, (line.number,))
 
     def _claimed(self, found: Found) -> Event:
-        if isinstance(found.what, Record) and (fault := impossible_number(found.what)):
+        if fault := out_of_range(found.what):
             found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
+        if self._expands and isinstance(found.what, Broken) and found.line and "\t" in self._waiting.text(found.line):
+            found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
@@ -337,6 +340,13 @@ class Scan:
         self.account.facts = msgspec.structs.replace(old, **known)
 
 
+def _as_seen(line: Line, expand: bool) -> Line:
+    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks between columns."""
+    if line.text[-1:] in (" ", "\t"):
+        line = line._replace(text=line.text.rstrip(" \t"))
+    return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
+
+
 def _events_of(block: RecordBlock, run: int) -> Iterator[Event]:
     for first, last, record in block.records():
         yield Event(first, last, tuple(range(first, last + 1)), block.text_of(first), "record", record, run)
@@ -380,6 +390,12 @@ def _kind(found: Found) -> LineClass:
     return _CLASSES.get(type(found.what), "chatter")
 
 
+def why_unknown(format_name: str | None, text: str) -> str:
+    """Say why a line is unknown."""
+    has_tabs = "\t" in text and format_name is not None and expands_tabs(format_named(format_name))
+    return f"the format does not recognise this line{f'; {TABS}' if has_tabs else ''}"
+
+
 class LineProblem(NamedTuple):
     """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
 
@@ -415,7 +431,7 @@ class Log(msgspec.Struct, frozen=True):
             if isinstance(event.what, Broken):
                 found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, "the format does not recognise this line"))
+                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(self.format, event.text)))
         return found
 
     @property

@@ -54,6 +54,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("latency-5.3", "5.3.4 to 5.9", "from source only"),
     Dialect("latency-5.10", "5.10 and 5.11", "from source only"),
@@ -94,7 +95,7 @@ STATES = {
 }
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
-_ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
+_ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})++(?:\r?\n-?)?\s*")
 _SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
@@ -161,7 +162,7 @@ class _EcalOutput:
 
     def _line(self, line: Line) -> Iterator[Found]:
         text = line.text
-        if not text.startswith(("|", "+")):
+        if not text.strip():
             self._tables.end()
         if self._sent.knows(text):
             yield from self._sent.take(line)
@@ -180,8 +181,6 @@ class _EcalOutput:
         elif _CHATTER.match(text):
             yield Found(line, None)
         else:
-            for blocks in (self._sent, self._others):
-                yield from blocks.close("something else stands within this block")
             yield from self._tables.take(line)
 
 

@@ -104,7 +104,7 @@ _SIGNS = LineStart(
     r"|Printing round-trip times in us, statistics for "
 )
 _BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = ([0-9]{1,9})\s*")
-_ROW = re.compile(r"[0-9]{1,20},.*,.*,.*,")
+_ROW = re.compile(r"[0-9]{1,20},(?:[^,]*+,){3}")
 _ORPHAN = re.compile(r"[0-9]{1,20}(?:,[0-9.]{1,40}){7,19}")
 _RULE = re.compile(r"[\[\]\-,]{9,}")
 _TITLE = re.compile(r"\[{1,2}TEST\]\[[A-Z]{5,12}\]\[[A-Z]{5,12}\]")

@@ -40,6 +40,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("ping-pong", "12-41 and later", "real logs of 15-29 and 17-6"),
     Dialect("sample-12-41", "perf-sample.txt of 12-41", "the published page"),
@@ -133,8 +134,10 @@ class _Pings:
             self._logged += 1
             yield Found(line, None)
         else:
-            yield from self.close()
-            yield from _about_the_run(line)
+            known = list(_about_the_run(line))
+            if known or self._first is None:  # A line of others does not part a first line from its second.
+                yield from self.close()
+            yield from known
 
     def close(self) -> Iterator[Found]:
         """Let the record go, and give up a first line that is not followed by its second."""

@@ -30,6 +30,7 @@ from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStar
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
     Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "published logs of 3.0, 3.1.3 and 3.1.4"),

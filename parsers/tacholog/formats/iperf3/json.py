@@ -62,6 +62,8 @@ class IperfDocument:
             yield from self._damaged(line, self._reader.spoil(line, _SEVERAL))
             return
         read = self._reader.take(line)
+        if read.is_foreign:
+            return
         if len(self._parts) < _MOST_PARTS:
             self._parts |= {place for place in read.opened if place.rpartition("/")[2] in ("start", "end")}
         facts = [fact for place, member in read.members if (fact := self._fact(place, member.value))]

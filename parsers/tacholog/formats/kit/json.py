@@ -25,6 +25,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
+# A line that others print into a document: no member and no element begins with a letter, but for the three words of JSON.
+_FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
 _MOST_MEMBERS = 4096
@@ -95,6 +97,7 @@ class JsonLine(NamedTuple):
 
     ``members`` are its values by their places, without those of kept objects. ``opened`` are the places of the objects and lists that begin on it,
     ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be read on.
+    ``is_foreign`` says that the line is text of others, and no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]
@@ -102,6 +105,7 @@ class JsonLine(NamedTuple):
     closed: list[JsonObject]
     damage: str | None = None
     lost: tuple[JsonObject, ...] = ()
+    is_foreign: bool = False
 
 
 class _Frame:
@@ -173,6 +177,8 @@ class JsonReader:
     def take(self, line: Line) -> JsonLine:
         """Read a line. The first line of a document begins with its opening brace or bracket."""
         self._line = JsonLine([], [], [])
+        if self.is_open and _FOREIGN.fullmatch(line.text):
+            return self._line._replace(is_foreign=True)
         try:
             self._read(line)
         except _DamagedError as error:
@@ -323,6 +329,8 @@ def json_findings(
         if not reader.is_open and not line.text.lstrip().startswith("{"):
             continue
         held = reader.take(line)
+        if held.is_foreign:
+            continue
         done = [item for item in held.closed if item.place in results and item.lines and (held.damage is None or line not in item.lines)]
         for item in done:
             yield from _results(item, results[item.place])

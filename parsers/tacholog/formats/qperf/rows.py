@@ -77,7 +77,7 @@ KNOWN = frozenset(_ORDER)
 _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in ("", "loc_", "rem_"))
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
-_ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind>\t| {2})(?P<value>[ \t]{0,40}+\S.{0,200})")
+_ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
 _LIKE_ROW = re.compile(r"(?: {4}|\t).*?[ \t]=[ \t]")
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"

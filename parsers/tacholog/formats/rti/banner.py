@@ -15,7 +15,7 @@ from tacholog.formats.kit import Conditions, Facts, Found, Line
 
 # Where a site does not show the commit, another word stands in its place: what else the banner states is read all the same.
 _VERSION = re.compile(
-    r"RTI Perftest (?P<version>Master|Develop|[0-9]+(?:\.[0-9]+)+)\S*(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
+    r"RTI Perftest (?P<version>Master|Develop|[0-9]{1,9}(?:\.[0-9]{1,9}){1,9})\S{0,80}(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
     r"(?: \(RTI Connext[A-Za-z ]{0,40} (?P<system>[0-9][\w.]*)\))?\s*"
 )
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")

@@ -30,6 +30,7 @@ from tacholog.formats.sockperf.full import PACKETS, Packets
 
 SYSTEM = "Sockets"
 TOOL = "sockperf"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("2.5", "before 2.8: percentiles of two decimals", "from source only"),
     Dialect("3.0", "2.8 to 3.5: 'avg-lat='", "a published log"),
@@ -116,7 +117,8 @@ class _Client:
         if self._packets.is_open and line.text[:1].isdigit() and (rows := self._packets.take(line, line.text)) is not None:
             yield from rows  # Most lines of a full log are rows, by far.
             return
-        text = _COLOUR.sub("", line.text).removeprefix("sockperf: ")
+        plain = _COLOUR.sub("", line.text)
+        text = plain.removeprefix("sockperf: ")
         if _INTERRUPTED.fullmatch(text):
             yield Found(line, None)
             return
@@ -129,8 +131,10 @@ class _Client:
         if not text and self._throughput.is_open:
             yield Found(line, None)  # The line of the total ends with a line break of its own.
             return
-        yield from (*self._statistics.close(), *self._throughput.close())
-        yield from self._other(line, text)
+        other = list(self._other(line, text))
+        if other or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
+            yield from (*self._statistics.close(), *self._throughput.close())
+        yield from other
 
     def take_many(self, lines: Lines) -> Taken:
         """Use rows of a full log."""
@@ -156,8 +160,10 @@ class _Client:
         elif text == _RULER:
             yield from self._packets.close(line) if self._packets.is_open else [Found(line, None)]
         elif text or not self._packets.is_open:
-            yield from self._end_packets()
-            yield from self._about_the_run(line, text)
+            known = list(self._about_the_run(line, text))
+            if known:
+                yield from self._end_packets()
+            yield from known
 
     def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
         if version := _VERSION.fullmatch(text):

@@ -41,7 +41,7 @@ Said = dict[str, list[re.Match[str]]]
 
 
 class StepReader:
-    """A block of lines in a fixed order. Any other line of the block, or any line between them, ends it, and what was said so far is broken."""
+    """A block of lines in a fixed order. Any other line of the block ends it, and what was said so far is broken."""
 
     def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, TestParameters], Record | Broken]) -> None:
         """Wait for the first step."""
