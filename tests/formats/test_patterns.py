@@ -120,11 +120,11 @@ def chains(sequence: Any) -> Iterator[list[Any]]:
     yield flat
 
 
-def long_parts(item: Any) -> Iterator[tuple[Text, list[Any], list[Any]]]:
-    """The characters of each long repeat within an item, with the items before and behind it there; an atomic or possessive part gives nothing back."""
+def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+    """What each long repeat within an item repeats, with the items before and behind it there; an atomic or possessive part gives nothing back."""
     kind, value = item
     if is_long(item):
-        yield texts(value[2]), [], []
+        yield value[2], [], []
     if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
         inner = [value[2]]
     elif kind is codes.SUBPATTERN:
@@ -135,27 +135,24 @@ def long_parts(item: Any) -> Iterator[tuple[Text, list[Any], list[Any]]]:
         return
     for sequence in inner:
         for at, one in enumerate(sequence):
-            for taken, before, behind in long_parts(one):
-                yield taken, [*list(sequence)[:at], *before], [*behind, *list(sequence)[at + 1 :]]
+            for repeated, before, behind in long_parts(one):
+                yield repeated, [*list(sequence)[:at], *before], [*behind, *list(sequence)[at + 1 :]]
 
 
 def faults(sequence: Any) -> Iterator[str]:
     """What makes a sequence slow."""
     for flat in chains(sequence):
         for at, first in enumerate(flat):
-            for taken, _, behind in long_parts(first):
+            for repeated, _, behind in long_parts(first):
                 for end in range(at + 1, len(flat)):
                     for other, before, _ in long_parts(flat[end]):
-                        shared = taken & other
-                        if shared and fits([*behind, *flat[at + 1 : end], *before], shared):
+                        shared = texts(repeated) & texts(other)
+                        if shared and fits([*repeated, *other, *behind, *flat[at + 1 : end], *before], shared):
                             yield f"two repeats of {sample(shared)} with nothing else between"
     for kind, value in sequence:
         if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            if value[1] >= LONG and any(
-                fits([*before, *behind], taken)
-                for inner in [(codes.SUBPATTERN, (None, 0, 0, value[2]))]
-                for taken, before, behind in long_parts(inner)
-            ):
+            whole = (codes.SUBPATTERN, (None, 0, 0, value[2]))
+            if value[1] >= LONG and any(fits([*before, *behind], texts(inner)) for inner, before, behind in long_parts(whole)):
                 yield "a repeat within a repeat"
             yield from faults(value[2])
         elif kind is codes.SUBPATTERN:
@@ -168,6 +165,8 @@ def faults(sequence: Any) -> Iterator[str]:
         elif kind is codes.ATOMIC_GROUP:
             yield from faults(value)
         elif kind is codes.POSSESSIVE_REPEAT:
+            if len(value[2]) > 1 or value[2][0][0] in (codes.SUBPATTERN, codes.BRANCH):
+                yield "a possessive group, which Python up to 3.11.4 matches wrongly"
             yield from faults(value[2])
 
 

@@ -171,7 +171,7 @@ class _Reader:
             case Broken() as broken:
                 self._add_problem(event.line, "broken", event.text, broken.reason)
             case None if event.kind == "unknown":
-                self._add_problem(event.line, "unknown", event.text, why_unknown(self.format, event.text))
+                self._add_problem(event.line, "unknown", event.text, why_unknown(event.text))
             case _:
                 pass
 

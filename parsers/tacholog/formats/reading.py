@@ -390,10 +390,10 @@ def _kind(found: Found) -> LineClass:
     return _CLASSES.get(type(found.what), "chatter")
 
 
-def why_unknown(format_name: str | None, text: str) -> str:
+def why_unknown(text: str) -> str:
     """Say why a line is unknown."""
-    has_tabs = "\t" in text and format_name is not None and expands_tabs(format_named(format_name))
-    return f"the format does not recognise this line{f'; {TABS}' if has_tabs else ''}"
+    reason = "the format does not recognise this line"
+    return f"{reason}; {TABS}" if "\t" in text.strip() else reason
 
 
 class LineProblem(NamedTuple):
@@ -431,7 +431,7 @@ class Log(msgspec.Struct, frozen=True):
             if isinstance(event.what, Broken):
                 found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(self.format, event.text)))
+                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
         return found
 
     @property

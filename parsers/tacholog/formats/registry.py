@@ -28,7 +28,7 @@ _SPECIFIC = re.compile(r"[A-Za-z].{3}")
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
-TABS = "tabs stand where its tool prints blanks: restore them with 'expand', or copy the log anew"
+TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
 
 
 class Format(Protocol):

@@ -95,7 +95,7 @@ STATES = {
 }
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
-_ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})++(?:\r?\n-?)?\s*")
+_ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
 _SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "

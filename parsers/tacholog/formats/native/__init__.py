@@ -142,7 +142,7 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
 # What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
-_BINS = re.compile(rf"(?:{_BIN.pattern},)*+{_BIN.pattern}")
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
 
 
