@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -857,7 +856,7 @@ def without_arrivals(text: str) -> str:
     end = document["end"]
     nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
     for members in (end["sum"], *(stream["udp"] for stream in end["streams"])):
-        members |= nothing
+        members.update(nothing)
     end["sum_received"] |= nothing | {"bytes": 0, "bits_per_second": 0}
     return json.dumps(document, indent="\t")
 

@@ -1,7 +1,8 @@
-"""No pattern that is matched against a log can go back and forth over one stretch of it: a hostile line would cost minutes.
+# ruff: noqa: ANN401 - what `re._parser` makes of a pattern has no types
+r"""No pattern that is matched against a log can go back and forth over one stretch of it: a hostile line would cost minutes.
 
-Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or one
-within another, are refused: make the first possessive (``\\s*+``), bound them, or split the text first. No test here measures time.
+Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or
+one within another, are refused: make the first possessive (``\\s*+``), bound them, or split the text first. No test here measures time.
 """
 
 from __future__ import annotations

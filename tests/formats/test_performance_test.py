@@ -126,7 +126,7 @@ def test_text_and_json_name_settings_alike() -> None:
     )
     assert json == (
         '{"communication":"RCLCPP_STATIC_SINGLE_THREADED_EXECUTOR","durability":"VOLATILE","history":"KEEP_LAST","history_depth":"16",'
-        '"security":"0","single_participant":"0","synchronous":"0"}'
+        '"real_time":"1","real_time":"1","security":"0","single_participant":"0","synchronous":"0"}'
     )
 
 

@@ -13,9 +13,9 @@ process names them: its host and process number are others in each repetition. T
 by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
 seconds count as nothing received. A report may come late, and is then of all the time since the one before.
 
-Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability, history,
-rate, burst, listeners or waitsets): they must be stated by the manifest. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf: ...``) and of
-iceoryx, such as the network interface that was chosen, are known and not kept.
+Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability,
+history, rate, burst, listeners or waitsets): they must be stated by the manifest. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf:
+...``) and of iceoryx, such as the network interface that was chosen, are known and not kept.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -108,7 +108,8 @@ _TROUBLE = re.compile(
 _REMARK = re.compile(
     r"\[[0-9]{1,10}\] (?:ping timed out \(total [0-9]+ times\) \.\.\. sending new ping"
     r"|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
-    r"|note: .{0,200})|[0-9]{1,10}\.[0-9]{6} \[[0-9]{1,10}\] {1,20}\S{1,40}: .{1,2000}|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
+    r"|note: .{0,200})|[0-9]{1,10}\.[0-9]{6} \[[0-9]{1,10}\] {1,20}\S{1,40}: .{1,2000}"
+    r"|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
 )
 _HEAD = LineStart(
     r"\[[0-9]{1,10}\] (?:participant \S{1,150}:[0-9]{1,10}: (?:new|gone)"

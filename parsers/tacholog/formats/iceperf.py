@@ -14,8 +14,8 @@ A section names the way; its table comes when all sizes have been measured::
 (with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
 digits are printed, in the default notation of C++: ``63`` is known to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
 
-Conditions are the size and the way that the heading names, which is the transport. The number of round trips is how many samples there are. Nothing else
-of how it was run is printed. What RouDi, iceoryx' daemon, prints is known and not kept.
+Conditions are the size and the way that the heading names, which is the transport. The number of round trips is how many samples there are. Nothing
+else of how it was run is printed. What RouDi, iceoryx' daemon, prints is known and not kept.
 Source: iceoryx_examples/iceperf of iceoryx, releases 0.16 to 2.95; samples in tests/formats/iceperf/.
 """
 

@@ -341,7 +341,7 @@ class Scan:
 
 
 def _as_seen(line: Line, expand: bool) -> Line:
-    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks between columns."""
+    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks within them."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line

@@ -16,6 +16,9 @@ The receiver of the latency samples prints a block a run, the sender a block of 
 A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is a size not known. The
 sender's log has the size to the byte. "Throughput" is size over latency, not a rate that anybody received; the "Latency" of the performance
 samples is time over messages, not a latency. Loss is not printed: it is what the sender's log counts less what the receiver's does.
+
+Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as the sender's log
+or a table says them. How many messages were asked for is environment: how many there were is counted.
 Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
 tests/formats/ecal/.
 """

@@ -9,9 +9,9 @@ ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time")
 A table is known by its header, blanks and tabs aside, so that text copied from a PDF is read too. Samples, bytes, time and rate of a side fix
 each other; a row in which they do not is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
 
-Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is within
-one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security must be
-stated by the manifest. The cost of reading the clock is environment: it is a property of the machine.
+Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is
+within one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security
+must be stated by the manifest. The cost of reading the clock is environment: it is a property of the machine.
 Source: test/performance of Fast RTPS 0.4 to Fast DDS 3, and github.com/eProsima/benchmarking; samples in tests/formats/fastrtps/.
 """
 

@@ -13,6 +13,10 @@ an interval is of: the direction of the test does. 0 bytes in a summary are byte
 The number of streams in a direction (``publishers``) is the one that is stated. Text that is not verbose does not state it: it announces each stream
 (``[  5] local 127.0.0.1 port 45262 connected to ...``), and these are counted if none can be missing. Where the log begins later, or a row is of a
 stream that was not announced, the number is not known. What the server sends (``--reverse``, ``--bidir``) has the participant ``server to client``.
+
+Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was asked for (JSON). The system's name
+and the time are environment. Options that are printed nowhere but in JSON's ``test_start`` (omit, tos) or not at all (window, congestion control,
+NUMA) must be stated by the manifest. Where UDP ends well and its receiver counts no datagram, all were lost.
 Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 

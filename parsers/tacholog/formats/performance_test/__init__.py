@@ -61,9 +61,9 @@ LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
-    "performance_test-counts": "Messages and bytes per second, as the tool computes them for the time between two rows: without their fractions, summed "
-    "over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever was sent of "
-    "it. Processor time is that of the process, over all cores.",
+    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: cut to whole ones, "
+    "summed over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever was "
+    "sent of it. Processor time is that of the process, over all cores.",
 }
 STATES = {
     "latency": States(
@@ -100,6 +100,8 @@ _SETTINGS = {
     "Use single participant": "single_participant",
     "With security": "security",
     "Unbounded message size": "unbounded",
+    "is_rt_init_required": "real_time",
+    "execution_strategy": "execution_strategy",
 }
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)

@@ -1,8 +1,8 @@
 """A row of performance_test's table, or an object of its JSON: its cells by name, what they must add up to, and the records in it.
 
 ``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool counts, divides by how long the row took, and cuts the fraction off.
-Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp and
-publisher_stats.hpp (1.3 to 2.x) divide.
+Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp
+and publisher_stats.hpp (1.3 to 2.x) divide.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ExperimentRow(NamedTuple):
             payload_bytes=None,  # No line states it. Bytes through messages is no size: both are rates without their fractions.
             numbers=tuple(self._counts()),
             scope="interval",
-            conditions=Conditions(definition="performance_test-counts").over(conditions),
+            conditions=Conditions(definition="performance_test-rates").over(conditions),
         )
         latency = self.latency(conditions, meaning)
         return (latency, counts) if latency else (counts,)

@@ -14,10 +14,10 @@ Units scale by 1000 up to a last one; with -uu nothing is scaled. Sizes that are
 other sizes above 999 are rounded like all figures, and are taken for the number that was asked for only if they are round.
 Rows of 0 are not printed. A block's end is not marked: it is whole if its columns are as narrow as its rows allow, and both sides report alike.
 
-Conditions are the kind of operation, which the test's name says (it is part of the transport for operations that are no sending, as in ``RDMA RC read``,
-and part of the definition for both ways at once), the size, the time, and as settings the parameters that change how messages are sent: ``affinity``,
-``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, the way to connect, the timeout) is no condition and
-is not kept; the machines that ``conf`` names are environment.
+Conditions are the kind of operation, which the test's name says (it is part of the transport for operations that are no sending, as in ``RDMA RC
+read``, and part of the definition for both ways at once), the size, the time, and as settings the parameters that change how messages are sent:
+``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, the way to connect, the timeout)
+is no condition and is not kept; the machines that ``conf`` names are environment.
 Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
 """
 
@@ -206,7 +206,7 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 def _verb(test: str) -> str:
     """The kind of RDMA, and its operation where that is no sending: a read, a write, or one on memory of the other side."""
-    kind = test.split("_")[0]
+    kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
 

@@ -88,7 +88,8 @@ _VALUE = re.compile(
 class FigureRow(NamedTuple):
     """A row: what is left of its ``=``, and behind it a number with its unit, or only a text.
 
-    ``equals`` is how far behind the start of the name the sign stands, and ``digits`` where the number ends; -1 in rows with tabs, which have no columns.
+    ``equals`` is how far behind the start of the name the sign stands, and ``digits`` where the number ends; both are -1 in rows with tabs, which
+    have no columns.
     """
 
     line: Line

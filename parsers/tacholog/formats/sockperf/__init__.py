@@ -15,6 +15,10 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
 Times are microseconds. Neither the message size nor whether it was a ping-pong is printed there; a full log has its parameters on top.
 A throughput test says what was sent. Its "MBps" are 2^20 bytes a second and its "Mbps" 2^20 bits, of the message without headers.
 Up to 3.5 the mean is called ``avg-lat``.
+
+Conditions are the transport of the socket line, and of a full log's parameters the size, the time, under load the rate, and as settings all others
+(burst, replies and so on). How a side waits for its socket (``using recvfrom() to block on socket(s)``) is said before a summary in the same words
+by all modes, and is not kept.
 Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in
 tests/formats/sockperf/.
 """
@@ -22,7 +26,9 @@ tests/formats/sockperf/.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+
+import msgspec
 
 from tacholog.formats.kit import Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
@@ -48,7 +54,9 @@ DEFINITIONS = {
     "How many arrived is not measured.",
 }
 STATES = {
-    "latency": States(always="basis definition", sometimes="transport offered_rate_per_s load_mode planned_duration_s payload_bytes tool_version"),
+    "latency": States(
+        always="basis definition", sometimes="transport offered_rate_per_s load_mode settings planned_duration_s payload_bytes tool_version"
+    ),
     "throughput": States(always="transport load_mode definition payload_bytes tool_version"),
 }
 
@@ -57,6 +65,7 @@ _VERSION = re.compile(r"== version #(?P<version>\S{1,64}) == ?")
 _SOCKET = re.compile(r"\[ ?[0-9]{1,4}\] IP = \S{1,64} +PORT = +[0-9]{1,5} # (?P<transport>UDP|TCP)")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (?P<all>--.{1,2000})")
 _PARAMETER = re.compile(r"--(msg-size|time|mps|reply-every)=([0-9]{1,9})(?= |$)")
+_OTHER_PARAMETER = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}+)(?:=(?P<value>\S{1,100}+))?")
 _RULER = "-" * 30
 _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
@@ -100,7 +109,14 @@ def _context_of(parameters: str) -> TestParameters:
         planned_duration_s=float(said.get("time", 0)) or None,
         load_mode="open" if under_load else None,
         offered_rate_per_s=float(said.get("mps", 0)) or None if under_load else None,
+        settings=_settings(parameters, {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}),
     )
+
+
+def _settings(parameters: str, conditions: Set[str]) -> str | None:
+    """The parameters that are no condition with a name of its own. Without its value, one is a switch."""
+    found = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
+    return msgspec.json.encode(dict(sorted(found.items()))).decode() if found else None
 
 
 class _Client:
