@@ -93,7 +93,7 @@ DEFINITIONS = {
     "ecal-multiple": "Messages of each of many topics in about a second.",
 }
 STATES = {
-    "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode basis payload_bytes"),
+    "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode settings basis payload_bytes"),
     "throughput": States(always="transport data_path definition"),
 }
 

@@ -128,7 +128,10 @@ class TextReport:
     def _use_header(self, header: re.Match[str]) -> None:
         """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
         if self._is_summary:
-            self._test, self._has_all_streams, self._last_row, self._summed, self._sent = IperfTest(), False, {}, set(), {}
+            self._test, self._has_all_streams = IperfTest(), False
+            self._last_row.clear()
+            self._summed.clear()
+            self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
         # Dashes between a stream's announcement and its first row are another log's.

@@ -61,9 +61,9 @@ LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
-    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: cut to whole ones, "
-    "summed over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever was "
-    "sent of it. Processor time is that of the process, over all cores.",
+    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: whole numbers, "
+    "summed over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever "
+    "was sent of it. Processor time is that of the process, over all cores.",
 }
 STATES = {
     "latency": States(

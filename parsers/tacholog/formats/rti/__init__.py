@@ -73,11 +73,11 @@ DEFINITIONS = {
 STATES = {
     "latency": States(
         always="definition",
-        sometimes="transport data_path reliability keyed offered_rate_per_s batch_bytes subscribers load_mode waiting "
+        sometimes="transport data_path reliability keyed offered_rate_per_s batch_bytes subscribers load_mode waiting settings "
         "basis planned_duration_s payload_bytes tool_version",
     ),
     "throughput": States(
-        always="definition", sometimes="transport data_path reliability keyed publishers subscribers waiting payload_bytes tool_version"
+        always="definition", sometimes="transport data_path reliability keyed publishers subscribers waiting settings payload_bytes tool_version"
     ),
 }
 

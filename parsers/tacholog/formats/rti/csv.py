@@ -119,7 +119,7 @@ class CsvTable:
     def take(self, line: Line) -> list[Found] | None:
         """Use a title, a head or a row; ``None`` for anything else."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows up with empty cells.
-        text = bare.strip()
+        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas: tabs between them are blanks.
         if not text:
             return [Found(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):

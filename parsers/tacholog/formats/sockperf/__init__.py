@@ -26,7 +26,7 @@ tests/formats/sockperf/.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -113,7 +113,7 @@ def _context_of(parameters: str) -> TestParameters:
     )
 
 
-def _settings(parameters: str, conditions: Set[str]) -> str | None:
+def _settings(parameters: str, conditions: Collection[str]) -> str | None:
     """The parameters that are no condition with a name of its own. Without its value, one is a switch."""
     found = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
     return msgspec.json.encode(dict(sorted(found.items()))).decode() if found else None
@@ -147,10 +147,10 @@ class _Client:
         if not text and self._throughput.is_open:
             yield Found(line, None)  # The line of the total ends with a line break of its own.
             return
-        other = list(self._other(line, text))
-        if other or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
+        about = list(self._other(line, text))
+        if about or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
             yield from (*self._statistics.close(), *self._throughput.close())
-        yield from other
+        yield from about
 
     def take_many(self, lines: Lines) -> Taken:
         """Use rows of a full log."""
