@@ -270,7 +270,7 @@ class Scan:
     def _claimed(self, found: Found) -> Event:
         if fault := out_of_range(found.what):
             found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
-        if self._expands and isinstance(found.what, Broken) and found.line and "\t" in self._waiting.text(found.line):
+        if self._expands and isinstance(found.what, Broken) and found.line and _has_tabs_for_blanks(self._waiting.text(found.line)):
             found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
         self._latest = found
         if isinstance(found.what, Facts):
@@ -338,6 +338,11 @@ class Scan:
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
+
+
+def _has_tabs_for_blanks(text: str) -> bool:
+    """Whether tabs stand between the words of a line that is no JSON, which may have any blanks."""
+    return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
 def _as_seen(line: Line, expand: bool) -> Line:

@@ -210,7 +210,7 @@ def detect(head: str) -> str:
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
     tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
     tabs = [TABS] if "\t" in plain else []
-    raise UnreadableInput(f"no format fits: {'; '.join((wants or [tried]) + tabs + failures)}")
+    raise UnreadableInput(f"no format fits: {'; '.join(tabs + (wants or [tried]) + failures)}")
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ def of_seconds(seconds: object) -> str | None:
 
 def without_time(line: Line) -> tuple[Line, str | None]:
     """Return a line without the time before it, and that time as ISO 8601. It has no zone if the line states none."""
-    found = _STAMP.match(line.text)
+    found = _STAMP.match(f"{line.text} ")  # Before an empty line, a time is the end of its line.
     if not found:
         return line, None
     return line._replace(text=line.text[found.end() :]), _iso(found[0].strip())
