@@ -78,6 +78,7 @@ _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in (
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
+_SCALED = 4  # No figure with a unit has so many digits, or commas, before its point.
 _LIKE_ROW = re.compile(r"(?: {4}|\t).*?[ \t]=[ \t]")
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
@@ -123,7 +124,8 @@ def read_row(line: Line) -> FigureRow | None:
     value = _VALUE.fullmatch(found["value"])
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
-    if value["unit"] is None and "," not in value["number"]:  # "123 thousand" may have been cut to this. Only what is not scaled has a comma.
+    whole, *_ = value["number"].split(".")
+    if value["unit"] is None and (len(whole) < _SCALED or whole != value["number"]):  # "123 thousand" may have been cut to this.
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
