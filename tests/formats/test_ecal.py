@@ -90,7 +90,7 @@ def test_the_recorders_own_lines_are_unknown() -> None:
 def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
-    assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers":"1"}')
+    assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
     assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
 
 

@@ -121,12 +121,12 @@ def test_text_and_json_name_settings_alike() -> None:
     text, json = (read(LOGS / name).account.facts.conditions.settings for name in ("57791ae-two-hosts.log", "036a5f5-cumulative.json"))
 
     assert text == (
-        '{"communication":"ROS2","durability":"VOLATILE","history":"KEEP_LAST","history_depth":"10",'
-        '"security":"0","single_participant":"0","synchronous":"0"}'
+        '{"communication": "ROS2", "durability": "VOLATILE", "history": "KEEP_LAST", "history_depth": "10", '
+        '"security": "0", "single_participant": "0", "synchronous": "0"}'
     )
     assert json == (
-        '{"communication":"RCLCPP_STATIC_SINGLE_THREADED_EXECUTOR","durability":"VOLATILE","history":"KEEP_LAST","history_depth":"16",'
-        '"real_time":"1","security":"0","single_participant":"0","synchronous":"0"}'
+        '{"communication": "RCLCPP_STATIC_SINGLE_THREADED_EXECUTOR", "durability": "VOLATILE", "history": "KEEP_LAST", "history_depth": "16", '
+        '"real_time": "1", "security": "0", "single_participant": "0", "synchronous": "0"}'
     )
 
 
@@ -423,7 +423,7 @@ def test_json_says_what_is_run_and_has_the_same_summaries_as_text() -> None:
     [
         ('"latency_n":998.0,', "", "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_m":998.0', "an object of the list is garbled, or has not the members that the tool prints"),
-        ('"latency_n":998.0', '"latency_n":"998"', "an object of the list is garbled, or has not the members that the tool prints"),
+        ('"latency_n":998.0', '"latency_n": "998"', "an object of the list is garbled, or has not the members that the tool prints"),
         # Written out, these have so many digits that nobody waits for them.
         ('"latency_n":998.0', '"latency_n":9.5e100000000', "an object of the list is garbled, or has not the members that the tool prints"),
         ('"latency_n":998.0', '"latency_n":9.5e-100000000', "an object of the list is garbled, or has not the members that the tool prints"),

@@ -328,7 +328,7 @@ def test_each_kind_of_operation_is_its_own_condition(name: str, transport: str, 
 def test_parameters_that_change_how_messages_are_sent_are_settings() -> None:
     band, latency = read(LOGS / "socket-buffer.log").records
 
-    assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity":"1","sock_buf_size":"64 KiB (65,536)"}'
+    assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity": "1", "sock_buf_size": "64 KiB (65,536)"}'
     assert {record.conditions.settings for record in read(LOGS / "multi-vv.log").records} == {None}
 
 

@@ -134,7 +134,7 @@ def test_parameters_with_fewer_replies_than_messages_are_of_an_open_loop() -> No
         basis="rtt",
         definition="sockperf-rtt",
         planned_duration_s=1,
-        settings='{"burst":"1","reply-every":"2"}',
+        settings='{"burst": "1", "reply-every": "2"}',
     )
 
 

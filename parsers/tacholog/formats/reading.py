@@ -247,7 +247,7 @@ class Scan:
     def _record_on(self, line: Line) -> Record | None:
         """Return the record that the format found on exactly this line, which it was given last."""
         found = self._latest
-        return found.what if found and found.line == line and not found.also and isinstance(found.what, Record) else None
+        return found.what if found and found.line and found.line.number == line.number and not found.also and isinstance(found.what, Record) else None
 
     def _expired(self) -> Iterator[Event]:
         for line in self._waiting.late:

@@ -8,10 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
-
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed, settings_text
 
 KILOBYTE = 1024
 MOST_WARM_UPS = 100
@@ -238,8 +236,7 @@ class Senders:
 
 def _settings(cells: Cells) -> str | None:
     """The pause between messages, and how many memory buffers a publisher has."""
-    found = {key: cells[key] for key in ("buffers", "delay") if key in cells}
-    return msgspec.json.encode(found).decode() if found else None
+    return settings_text({key: cells[key] for key in ("buffers", "delay") if key in cells})
 
 
 def _needed(cells: Cells) -> set[str]:

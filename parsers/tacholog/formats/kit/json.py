@@ -361,6 +361,11 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
     yield from map(item.found, found or [None])
 
 
+def settings_text(settings: Mapping[str, str]) -> str | None:
+    """Return settings as the condition of that name has them, a JSON object with sorted names; ``None`` if there are none."""
+    return json.dumps(dict(sorted(settings.items())), ensure_ascii=False) if settings else None
+
+
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
     """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN, infinity, or a number out of reach."""
     try:

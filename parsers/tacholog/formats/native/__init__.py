@@ -14,7 +14,6 @@ Source: docs/native-log.md of this project; samples in tests/formats/native/, wr
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -43,6 +42,7 @@ from tacholog.formats.kit import (
     Test,
     counted_column,
     exact_column,
+    settings_text,
 )
 from tacholog.formats.native import of_tools
 from tacholog.formats.native.line import (
@@ -556,7 +556,7 @@ def _config(fields: Fields) -> Facts:
 
 def _settings(fields: Fields) -> Facts:
     """All settings of the transport, as one condition: which there are depends on the transport."""
-    return Facts(conditions=Conditions(settings=json.dumps(dict(sorted(fields.items())), ensure_ascii=False)))
+    return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
 def _transport(fields: Fields) -> Facts:

@@ -46,6 +46,7 @@ from tacholog.formats.kit import (
     Record,
     States,
     Tally,
+    settings_text,
 )
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
@@ -278,8 +279,7 @@ def _settings(stated: Mapping[str, str]) -> str | None:
     known = {setting: {**stated, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(stated)
     known["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
-    words = {setting: _FLAGS.get(value, value) for setting, value in sorted(known.items()) if value}
-    return msgspec.json.encode(words).decode() if words else None
+    return settings_text({setting: _FLAGS.get(value, value) for setting, value in known.items() if value})
 
 
 def _middleware(stated: Mapping[str, str]) -> str | None:

@@ -26,9 +26,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
-from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, States, impossible
+from tacholog.formats.kit import (
+    Basis,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    LoadMode,
+    Number,
+    Record,
+    States,
+    impossible,
+    settings_text,
+)
 from tacholog.formats.qperf.rows import (
     FIGURES,
     KNOWN,
@@ -213,8 +226,7 @@ def _verb(test: str) -> str:
 
 def _settings(rows: dict[str, FigureRow]) -> str | None:
     """The parameters that change how messages are sent, as they are printed."""
-    found = {name: " ".join(row.text.split()) for name, row in sorted(rows.items()) if name in SETTINGS}
-    return msgspec.json.encode(found).decode() if found else None
+    return settings_text({name: " ".join(row.text.split()) for name, row in rows.items() if name in SETTINGS})
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:

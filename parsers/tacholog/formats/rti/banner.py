@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from tacholog.formats.kit import Conditions, Facts, Found, Line
+from tacholog.formats.kit import Conditions, Facts, Found, Line, settings_text
 
 # Where a site does not show the commit, another word stands in its place: what else the banner states is read all the same.
 _VERSION = re.compile(
@@ -149,7 +149,7 @@ class Banner:
             environment["messages_per_latency_sample"] = every[1]
         if key in _SETTINGS and value:
             self._settings[_SETTINGS[key]] = value
-            return self._learn(line, Conditions(settings=msgspec.json.encode(dict(sorted(self._settings.items()))).decode()))
+            return self._learn(line, Conditions(settings=settings_text(self._settings)))
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)
         return Found(line, Facts(environment=environment) if environment else None)

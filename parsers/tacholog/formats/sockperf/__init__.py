@@ -28,9 +28,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-import msgspec
-
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
+from tacholog.formats.kit import (
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    FoundMany,
+    Line,
+    Lines,
+    LineStart,
+    Record,
+    States,
+    Taken,
+    read_in_bulk,
+    settings_text,
+)
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import PACKETS, Packets
 
@@ -116,7 +128,7 @@ def _context_of(parameters: str) -> TestParameters:
 def _settings(parameters: str, conditions: Collection[str]) -> str | None:
     """The parameters that are no condition with a name of its own. Without its value, one is a switch."""
     found = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
-    return msgspec.json.encode(dict(sorted(found.items()))).decode() if found else None
+    return settings_text(found)
 
 
 class _Client:
