@@ -309,3 +309,12 @@ def test_nothing_received_yet_is_no_result() -> None:
     log = read_text("[1] 1.000  size 0 total 0 lost 0 delta 0 lost 0 rate 0.00 kS/s 0.00 Mb/s (0.00 kS/s 0.00 Mb/s)\n", "ddsperf")
 
     assert (log.records, log.broken, log.unknown) == ([], [], [])
+
+
+def test_lines_of_cyclone_dds_itself_are_known() -> None:
+    log = read(LOGS / "trace-lines.log")
+
+    assert (log.broken, log.unknown, log.account.status) == ([], [], None)
+    (summary,) = summaries(log)
+    assert (summary.payload_bytes, summary.samples) == (12, 2839 + 2736)
+    assert summary.number("latency", "max") == Number(metric="latency", statistic="max", value=3_372_989, resolution=1, marks=("derived",))

@@ -90,7 +90,7 @@ def test_the_recorders_own_lines_are_unknown() -> None:
 def test_a_run_is_only_said_to_be_what_all_of_its_senders_say_alike() -> None:
     first = (LOGS / "latency-6.2-sender.log").read_text().split("$ ")[2]
 
-    assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy")
+    assert read_text(first, "ecal").account.facts.conditions == Conditions(data_path="zero-copy", settings='{"buffers": "1"}')
     assert read(LOGS / "latency-6.2-sender.log").account.facts.conditions == Conditions()
 
 
@@ -280,9 +280,8 @@ def test_what_the_performance_samples_call_latency_is_time_over_messages() -> No
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
-@pytest.mark.parametrize("cut", ["LAYER: SHM ", "LAYER: SHM ZERO-COP"])
-def test_a_layer_that_is_cut_is_not_another(cut: str) -> None:
-    text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", f"{cut}\n")
+def test_a_layer_that_is_cut_is_not_another() -> None:
+    text = (LOGS / "pubsub-throughput.log").read_text().replace("LAYER: SHM ZERO-COPY\n", "LAYER: SHM ZERO-COP\n")
 
     assert [record.conditions.data_path for record in read_text(text, "ecal").records] == ["copy"]
 

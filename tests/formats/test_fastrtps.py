@@ -429,3 +429,22 @@ def test_decimal_commas_are_refused_where_the_spreadsheet_made_50_percent_a_half
     why = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
     assert log.broken == [f"latency-decimal-commas-dual-host.csv:{line}: {why}" for line in range(2, 13)]  # The last row ends in a stray letter.
     assert (log.records, log.unknown) == ([], [])
+
+
+def test_within_one_process_is_another_condition_than_between_processes() -> None:
+    log = read(LOGS / "latency-intraprocess.log")
+
+    assert (log.account.facts.conditions.reach, log.account.facts.conditions.subscribers) == ("process", 1)
+    assert [value(record, "latency") for record in log.records] == [1152, 1132, 3163, 34246]
+    assert log.unknown == [1]  # the command
+    between = read_text((LOGS / "latency-intraprocess.log").read_text(encoding="utf-8").replace("intraprocess ", ""))
+    assert (between.account.facts.conditions.reach, between.unknown) == (None, [1])
+
+
+@pytest.mark.parametrize("where", range(1, 8))
+def test_a_line_that_is_not_known_costs_no_line_of_a_subscriber(where: int) -> None:
+    path = LOGS / "throughput-2.9.1-subscriber.log"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    log = read_text("".join([*lines[:-where], "nothing that the tool prints\n", *lines[-where:]]), "fastrtps")
+
+    assert log.records == read(path, "fastrtps").records

@@ -104,8 +104,6 @@ def test_a_log_that_ends_within_a_table_is_truncated_and_keeps_its_rows() -> Non
         ("2000 round trips for each payload.\n", ""),
         ("2000 round trips for each payload.\n", "2000 round trips for each payload.\n" * 2),
         ("|------------------:|---------------------:|\n", ""),
-        ("|------------------:|---------------------:|\n", "|------------------:|---------------------:|\n\n"),
-        ("|                 1 |", "something else\n|                 1 |"),
         ("[kB] |", "|"),
     ],
 )
@@ -136,3 +134,37 @@ def test_less_than_a_nanosecond_is_a_bound() -> None:
     log = read_text(TABLE.replace("                  63 |", "                   0 |"), "iceperf")
 
     assert log.records[0].numbers == (Number(metric="latency", statistic="mean", value=1, resolution=1, bound="<"),)
+
+
+@pytest.mark.parametrize("more", ["\n", "something else\n"])
+def test_a_line_that_is_not_known_costs_no_row_of_the_table(more: str) -> None:
+    log = read_text(TABLE.replace("|                 1 |", f"{more}|                 1 |"), "iceperf")
+
+    assert log.records == read_text(TABLE, "iceperf").records
+    assert len(log.records) == 2
+
+
+def test_version_0_16_has_no_heading_for_its_only_way() -> None:
+    log = read(LOGS / "0.16.log")
+
+    assert [(record.payload_bytes, record.numbers[0].value, record.samples) for record in log.records] == [
+        (1024, 340, 1_000_000),
+        (2048, 340, 1_000_000),
+        (4096, 340, 1_000_000),
+        (8192, 340, 1_000_000),
+    ]
+    assert {record.conditions.transport for record in log.records} == {"iceoryx"}
+    assert (log.broken, log.unknown, log.account.status, log.account.reason) == ([], [], None, None)
+
+
+def test_a_list_of_sizes_ends_in_a_comma_and_a_blank() -> None:
+    log = read(LOGS / "manual-1.0.log")
+
+    assert [record.numbers[0].value for record in log.records][:4] == [4_400, 2_400, 2_800, 4_000]
+    assert (len(log.records), log.broken, log.unknown, log.account.status) == (13, [], [], None)
+
+
+def test_a_table_that_never_came_names_no_heading_that_is_not_there() -> None:
+    account = read_text("Measurement for 1 kB payload ... done\n", "iceperf").account
+
+    assert account.reason == "the run stopped at 1 kB, before its table was complete"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -321,11 +322,10 @@ def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
         ("tcp.log", "[  5]   0.00-1.00", "[  6]   0.00-1.00", "4: a row that does not fit its header"),
         ("tcp.log", "   58             sender", "   58             ", "9: a row that does not fit its header"),
         ("udp-two-streams-reverse.log", "(0%)  sender", "(0%)  ", "15: a row that does not fit its header"),
-        ("tcp-reverse.log", "                  \n", "   \n", "5: a row that does not fit its header"),
         ("tcp.json", '"bytes":\t2770731008', '"bytes":\t2770731', "57: members of this result are missing, out of place, or contradict each other"),
         ("tcp.json", '\t\t\t\t"bytes":\t2770731008,\n', "", "57: members of this result are missing, out of place, or contradict each other"),
-        ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes"\t2770731008,', "57: a member of this result is damaged or missing"),
-        ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes":\t27707x1008,', "57: a member of this result is damaged or missing"),
+        ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes"\t2770731008,', "60: a member of this result is damaged or missing"),
+        ("tcp.json", '\t\t\t\t"bytes":\t2770731008,', '\t\t\t\t"bytes":\t27707x1008,', "60: a member of this result is damaged or missing"),
     ],
 )
 def test_a_damaged_result_costs_only_itself(changed: Changed, name: str, old: str, new: str, broken: str) -> None:
@@ -410,14 +410,15 @@ def test_one_udp_row_for_both_sides_is_of_the_oldest_versions_only(tmp_path: Pat
     assert len(read(tmp_path / "some.log").broken) == 1
 
 
-def test_an_interval_whose_last_blanks_are_lost_may_have_lost_a_count_too(tmp_path: Path) -> None:
-    stripped = "".join(line.rstrip() + "\n" for line in (LOGS / "tcp-reverse.log").read_text().splitlines())
+@pytest.mark.parametrize("name", ["tcp-reverse.log", "tcp.log", "udp.log", "server-three-streams.log", "tcp-both-ways.log", "udp-3.1.log"])
+def test_blanks_at_the_ends_of_lines_say_nothing(name: str, tmp_path: Path) -> None:
+    stripped = "".join(line.rstrip() + "\n" for line in (LOGS / name).read_text().splitlines())
     (tmp_path / "some.log").write_text(stripped)
 
     log = read(tmp_path / "some.log")
 
-    assert log.broken == [f"some.log:{line}: a row that does not fit its header" for line in (5, 6)]
-    assert log.records == summaries(logged("tcp-reverse.log"))
+    assert log.broken == []
+    assert log.records == logged(name).records
 
 
 def test_json_before_3_7_has_no_word_on_the_side_and_is_read_by_who_sent() -> None:
@@ -736,3 +737,191 @@ def test_the_only_interval_of_a_test_in_reverse_stands_under_the_header_of_a_sen
 
     assert (log.unknown, log.broken) == ([], [])
     assert [(record.scope, record.side) for record in log.records] == [("interval", None), ("summary", "publisher"), ("summary", "subscriber")]
+
+
+def rate(record: Record) -> float | None:
+    """The rate of a record."""
+    return record.numbers[0].value
+
+
+@pytest.mark.parametrize(
+    ("name", "sender", "receiver", "broken"),
+    [
+        ("server-verbose-3.6.log", None, 22.0e9, []),
+        ("server-udp-verbose.log", None, 14.5e6, []),
+        ("udp-verbose-no-receiver.log", 923e6, None, []),
+        ("udp-reverse-out-of-order.log", 200e6, 200e6, []),
+        ("udp-negative-loss.log", 1.05e6, 1.05e6, []),
+        ("tcp-darwin-rtt.log", 1.99e9, 1.99e9, []),
+        ("udp-3.7.log", 1.09e6, 1.09e6, []),
+        ("udp-3.7-warning.log", 1.09e6, 1.09e6, []),
+    ],
+)
+def test_lines_between_results_cost_none(name: str, sender: float | None, receiver: float | None, broken: list[str]) -> None:
+    log = logged(name)
+
+    rates = {record.side: rate(record) for record in summaries(log) if record.conditions.definition != "iperf3-cpu"}
+    assert (rates.get("publisher"), rates.get("subscriber"), log.broken) == (sender, receiver, broken)
+    assert log.unknown in ([], [1])  # the command
+
+
+def test_a_server_keeps_the_figures_of_the_receiver() -> None:
+    receiver, _ = summaries(logged("server-udp-verbose.log"))
+
+    assert shown(receiver) == {
+        ("goodput", "mean"): 14.5e6,
+        ("bytes_received", "total"): 54.5 * MIB,
+        ("duration", "total"): 31.44e9,
+        ("jitter", "mean"): 90_000,
+        ("messages_lost", "total"): 1429719,
+        ("loss", "total"): 1429719 / 1471481,
+    }
+
+
+def test_fewer_losses_than_none_are_impossible_and_the_row_stays() -> None:
+    receiver = summaries(logged("udp-negative-loss.log"))[-1]
+
+    assert shown(receiver) == {
+        ("goodput", "mean"): 1.05e6,
+        ("bytes_received", "total"): 128 * 1024,
+        ("duration", "total"): 1e9,
+        ("jitter", "mean"): 19_000,
+        ("messages_lost", "total"): None,
+        ("loss", "total"): None,
+    }
+    assert receiver.samples is None
+
+
+def test_a_warning_changes_no_condition() -> None:
+    assert logged("udp-3.7-warning.log").records == logged("udp-3.7.log").records
+    assert {record.conditions.publishers for record in logged("udp-3.7-warning.log").records} == {1}
+
+
+def test_the_column_of_round_trips_costs_no_interval() -> None:
+    rates = [rate(record) for record in logged("tcp-darwin-rtt.log").records if record.scope == "interval"]
+
+    assert rates == [1.99e9, 1.99e9, 2.00e9]
+
+
+def test_a_summary_whose_word_is_cut_off_is_broken_and_no_interval() -> None:
+    log = read(LOGS.parent / "iperf3_samples" / "udp-summary-without-word.log", "iperf3")
+
+    assert log.broken == ["udp-summary-without-word.log:15: a summary that does not say whose it is, or is cut short"]
+    assert {shown(record)["duration", "total"] for record in log.records if record.scope == "interval"} == {1.1e9}
+    assert [rate(record) for record in summaries(log)] == [2.79e9]
+
+
+def test_a_damaged_member_is_shown_at_its_line() -> None:
+    log = read(LOGS.parent / "iperf3_samples" / "udp-3.0.11-nan.json", "iperf3")
+
+    shown_at = [(problem.line, problem.text.strip()) for problem in log.problems]
+    assert shown_at == [(69, '"lost_percent":\t-nan,'), (81, '"lost_percent":\t-nan,')]
+    assert [(record.scope, rate(record)) for record in log.records[:2]] == [("interval", 1_048_576), ("summary", 931_968)]
+
+
+def test_nothing_that_arrives_is_a_loss_of_all() -> None:
+    sent, received = summaries(logged("udp-total-loss.log"))
+
+    assert shown(sent)["messages_sent", "total"] == 301955
+    assert shown(received) == {
+        ("goodput", "mean"): 0,
+        ("bytes_received", "total"): 0,
+        ("duration", "total"): 10.01e9,
+        ("messages_lost", "total"): 301955,
+        ("loss", "total"): 1,
+    }
+    assert {number.metric for number in received.numbers if number.marks == ("derived",)} == {"messages_lost", "loss"}
+
+
+def test_nothing_received_in_a_test_that_did_not_end_is_no_loss(changed: Changed) -> None:
+    for end in ("", "iperf3: interrupt - the client has terminated\n"):
+        log = changed("iperf3/udp-total-loss.log", "iperf Done.\n", end)
+
+        assert [record.side for record in summaries(log)] == ["publisher"]
+        assert log.broken == ["text:10: nothing received in a test that did not end: the receiver's figures may never have arrived"]
+
+
+def test_one_row_for_both_sides_that_counts_no_datagram_is_a_loss_of_all() -> None:
+    text = (LOGS / "udp-3.1.log").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if "%)" in line)
+    nothing = f"{row[: row.index(' ms')].rpartition('  ')[0]}  0.000 ms  0/0 (0%)"
+
+    both = summaries(read_text(text.replace(row, nothing)))[-1]
+
+    assert (both.conditions.definition, shown(both)["loss", "total"]) == ("iperf3-udp", 1)
+
+
+def without_arrivals(text: str) -> str:
+    """The JSON of a UDP test of which nothing arrives."""
+    document = json.loads(text)
+    end = document["end"]
+    nothing = {"packets": 0, "lost_packets": 0, "lost_percent": 0, "jitter_ms": 0}
+    for members in (end["sum"], *(stream["udp"] for stream in end["streams"])):
+        members.update(nothing)
+    end["sum_received"] |= nothing | {"bytes": 0, "bits_per_second": 0}
+    return json.dumps(document, indent="\t")
+
+
+def test_nothing_that_arrives_is_a_loss_of_all_in_json_too() -> None:
+    text = without_arrivals((LOGS / "udp.json").read_text(encoding="utf-8"))
+    by_definition = {record.conditions.definition: shown(record) for record in summaries(read_text(text))}
+    assert by_definition["iperf3-sent"]["messages_sent", "total"] == 133892
+    assert by_definition["iperf3-udp"]["loss", "total"] == 1
+    assert by_definition["iperf3-received"]["loss", "total"] == 1
+    assert by_definition["iperf3-received"]["messages_lost", "total"] == 133892
+    assert by_definition["iperf3-received"]["goodput", "mean"] == 0
+
+
+@pytest.mark.parametrize("name", ["tcp-sorted-keys.json", "tcp-wrapped.json", "tcp-one-line.json"])
+def test_json_says_the_same_in_any_order_within_another_document_and_on_one_line(name: str) -> None:
+    log = logged(name)
+
+    assert sorted(log.records, key=repr) == sorted(logged("tcp.json").records, key=repr)
+    assert (log.broken, log.unknown, log.account.status) == ([], [], "ok")
+    assert (log.account.facts.tool_version, log.account.facts.start_time) == ("3.12", "2026-11-21T01:53:10Z")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in LOGS.glob("*.json") if "stream" not in path.name and "overflow" not in path.name))
+@pytest.mark.parametrize("layout", ["sorted", "reversed", "wrapped", "list", "one line", "list on one line"])
+def test_every_document_says_the_same_in_every_layout(name: str, layout: str) -> None:
+    text = (LOGS / name).read_text(encoding="utf-8")
+    document = json.loads(text)
+    changed = {
+        "sorted": lambda: json.dumps(document, sort_keys=True, indent=4),
+        "reversed": lambda: json.dumps(turned(document), indent="\t"),
+        "wrapped": lambda: json.dumps({"host": "a", "start": {"by": "me"}, "end": [1, {"a": 2}], "iperf": document}, indent=2),
+        "list": lambda: json.dumps([document, document], indent=2),
+        "one line": lambda: json.dumps(document),
+        "list on one line": lambda: json.dumps([document, {"iperf": document}]),
+    }[layout]()
+    whole, log = logged(name), read_text(changed, "iperf3")
+
+    times = 2 if "list" in layout else 1
+    assert sorted(map(repr, log.records)) == sorted(list(map(repr, whole.records)) * times)
+    assert len(log.broken) == len(whole.broken) * times
+    assert (log.unknown, log.account.status) == ([], whole.account.status)
+
+
+def turned(value: object) -> object:
+    """A JSON value whose objects have their members in the reverse order."""
+    if isinstance(value, dict):
+        return {name: turned(member) for name, member in reversed(value.items())}
+    return [turned(member) for member in value] if isinstance(value, list) else value
+
+
+def test_a_long_sorted_document_keeps_its_results_whatever_waits() -> None:
+    document = json.loads((LOGS / "tcp.json").read_text(encoding="utf-8"))
+    document["intervals"] *= 400
+    log = read_text(json.dumps(document, sort_keys=True, indent=4), "iperf3")
+
+    assert len(log.records) == 1203
+    assert {record.payload_bytes for record in log.records} == {131072}
+    assert (log.broken, log.unknown) == ([], [])
+
+
+@pytest.mark.parametrize("where", range(1, 12))
+def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
+    lines = (LOGS / "tcp-three-streams-omit.log").read_text(encoding="utf-8").splitlines(keepends=True)
+    changed = [*lines[:where], "nothing that iperf3 prints\n", *lines[where:]]
+
+    assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records

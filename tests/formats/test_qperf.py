@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -251,3 +252,90 @@ def test_a_row_that_the_tool_is_not_known_to_print_is_unknown_and_spoils_nothing
 
     assert log.unknown == [5]
     assert len(log.records) == 1
+
+
+def test_counts_without_their_last_blank_are_read() -> None:
+    band, latency = read(LOGS / "stripped-counts.log").records
+
+    assert (band.numbers[0].value, band.numbers[1].value) == (8.03e9 * 8, 123e3)
+    assert (latency.numbers[0].value, latency.numbers[1].value, latency.samples) == (33_900, 29.5e3, 147_697 + 147_698)
+
+
+@pytest.mark.parametrize("path", sorted(LOGS.glob("*.log")), ids=lambda path: path.name)
+def test_blanks_at_the_ends_of_lines_say_nothing(path: Path) -> None:
+    stripped = "".join(f"{line.rstrip()}\n" for line in path.read_text(encoding="utf-8").splitlines())
+    log, whole = read_text(stripped, "qperf"), read(path, "qperf")
+
+    assert (len(log.records), log.broken, log.unknown) == (len(whole.records), whole.broken, whole.unknown)
+    assert [record.numbers[0] for record in log.records] == [record.numbers[0] for record in whole.records]
+
+
+def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is_not_known() -> None:
+    text = (LOGS / "stripped-counts.log").read_text(encoding="utf-8").replace("rem_recv_msgs   =  147,698", "rem_recv_msgs   =      147")
+
+    latency = read_text(text, "qperf").records[-1]
+
+    assert latency.numbers[0].value == 33_900
+    assert latency.number("messages_received", "remote") is None
+
+
+def test_rows_with_tabs_are_read() -> None:
+    log = read(LOGS / "tabs.log")
+
+    assert [(record.numbers[0].metric, record.numbers[0].value) for record in log.records] == [
+        ("goodput", 116e6 * 8),
+        ("latency", 402_000),
+        ("offered_goodput", 118e6 * 8),
+        ("latency", 131_000),
+    ]
+    assert (log.broken, log.unknown, log.account.status) == ([], [], None)
+    assert log.account.facts.environment["loc_node"] == "host-2"
+
+
+@pytest.mark.parametrize("name", ["multi-vv.log", "tcp-lat-v-100.log", "loop-of-calls.log", "udp-bw-vv.log"])
+def test_one_tab_for_several_blanks_changes_nothing(name: str) -> None:
+    text = (LOGS / name).read_text(encoding="utf-8")
+
+    assert read_text(re.sub(r" {2,}", "\t", text), "qperf").records == read(LOGS / name).records
+
+
+@pytest.mark.parametrize(
+    ("name", "transport", "definition"),
+    [
+        ("rc_bw", "RDMA RC", "qperf-bandwidth"),
+        ("rc_bi_bw", "RDMA RC", "qperf-both-ways"),
+        ("rc_rdma_read_bw", "RDMA RC read", "qperf-bandwidth"),
+        ("rc_rdma_write_bw", "RDMA RC write", "qperf-bandwidth"),
+        ("uc_bw", "RDMA UC", "qperf-bandwidth"),
+        ("uc_rdma_write_bw", "RDMA UC write", "qperf-bandwidth"),
+        ("rc_lat", "RDMA RC", "qperf-latency"),
+        ("rc_rdma_read_lat", "RDMA RC read", "qperf-one-sided"),
+        ("rc_rdma_write_lat", "RDMA RC write", "qperf-one-sided"),
+        ("rc_rdma_write_poll_lat", "RDMA RC write, polled", "qperf-one-sided"),
+        ("rc_compare_swap_mr", "RDMA RC compare and swap", "qperf-bandwidth"),
+        ("rc_fetch_add_mr", "RDMA RC fetch and add", "qperf-bandwidth"),
+        ("ver_rc_fetch_add", "RDMA RC fetch and add, verified", "qperf-bandwidth"),
+    ],
+)
+def test_each_kind_of_operation_is_its_own_condition(name: str, transport: str, definition: str) -> None:
+    figure = {"lat": "latency  =  2 us", "bw": "bw  =  855 MB/sec"}.get(name.rpartition("_")[2], "msg_rate  =  2 M/sec")
+
+    (record,) = read_text(f"{name}:\n    {figure}\n", "qperf").records
+
+    assert (record.conditions.transport, record.conditions.definition) == (transport, definition)
+
+
+def test_parameters_that_change_how_messages_are_sent_are_settings() -> None:
+    band, latency = read(LOGS / "socket-buffer.log").records
+
+    assert band.conditions.settings == latency.conditions.settings == '{"loc_affinity": "1", "sock_buf_size": "64 KiB (65,536)"}'
+    assert {record.conditions.settings for record in read(LOGS / "multi-vv.log").records} == {None}
+
+
+@pytest.mark.parametrize("where", range(9))
+def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
+    lines = (LOGS / "tcp-lat-v-100.log").read_text(encoding="utf-8").splitlines(keepends=True)
+    log = read_text("".join([*lines[:where], "warning: nothing that qperf prints\n", *lines[where:]]), "qperf")
+
+    assert log.records == read(LOGS / "tcp-lat-v-100.log").records
+    assert log.unknown == sorted({1 + (where < 1), where + 1, 9 + (where < 9)})

@@ -24,6 +24,7 @@ def test_the_banner_is_the_runs_configuration_and_each_records_conditions() -> N
         load_mode="closed",
         waiting="listeners",
         planned_duration_s=120.0,
+        settings='{"asynchronous_publishing": "No", "multicast": "False"}',
     )
 
     assert log.account.facts.conditions == configured

@@ -128,7 +128,14 @@ def test_a_full_log_gives_its_summary_and_the_distribution_of_its_packets() -> N
 def test_parameters_with_fewer_replies_than_messages_are_of_an_open_loop() -> None:
     record = logged("full-log-under-load-rtt.csv").records[0]
 
-    assert record.conditions == Conditions(load_mode="open", offered_rate_per_s=200, basis="rtt", definition="sockperf-rtt", planned_duration_s=1)
+    assert record.conditions == Conditions(
+        load_mode="open",
+        offered_rate_per_s=200,
+        basis="rtt",
+        definition="sockperf-rtt",
+        planned_duration_s=1,
+        settings='{"burst": "1", "reply-every": "2"}',
+    )
 
 
 def test_a_full_log_that_lacks_packets_is_truncated_and_keeps_its_summary() -> None:

@@ -45,7 +45,7 @@ def test_intervals_that_all_stand_on_one_line_are_drawn_one_by_one() -> None:
 
     assert [(point.x, round(point.y)) for point in latency.traces[0].points] == [(1, 65_123), (2, 60_017), (3, 62_001)]
     assert [(round(point.x, 6), round(point.y / 1e6, 3)) for point in goodput.traces[0].points] == [
-        (1.000188, 32.824),
-        (2.00036, 32.890),
-        (3.00051, 32.858),
+        (2.000392, 32.830),
+        (3.000564, 32.896),
+        (4.000714, 32.863),
     ]

@@ -149,10 +149,10 @@ def _given(parameter: str) -> bool:
 
 
 def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
-    conditions = scan.account.conditions(run)
+    conditions, measured = scan.account.conditions(run), scan.account.facts_of(run).system
     if manifest is None:
-        return Place(path, scan.format.SYSTEM, conditions)
-    return Place(path, manifest.system, conditions.over(stated(manifest)))
+        return Place(path, measured or scan.format.SYSTEM, conditions)
+    return Place(path, measured or manifest.system, conditions.over(stated(manifest)))
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:

@@ -14,7 +14,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Account, Event, Scan
+from tacholog.formats.reading import Account, Event, Scan, why_unknown
 from tacholog.formats.registry import describe_error
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
@@ -182,7 +182,7 @@ class _Reader:
             case Broken() as broken:
                 self._add_problem(event.line, "broken", event.text, broken.reason)
             case None if event.kind == "unknown":
-                self._add_problem(event.line, "unknown", event.text, "the format does not recognise this line")
+                self._add_problem(event.line, "unknown", event.text, why_unknown(event.text))
             case _:
                 pass
 

@@ -12,6 +12,10 @@ run cannot be had from those of its seconds, and the summary says so. A peer is 
 process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
 by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
 seconds count as nothing received. A report may come late, and is then of all the time since the one before.
+
+Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability,
+history, rate, burst, listeners or waitsets): they must be stated by the manifest. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf:
+...``) and of iceoryx, such as the network interface that was chosen, are known and not kept.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 
@@ -47,6 +51,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "Cyclone DDS"
 TOOL = "ddsperf"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.7", "0.7 and later", "logs recorded with 0.10.2"),
     Dialect("0.5", "0.5 and 0.6, without rates of ten seconds", "from source only"),
@@ -89,7 +94,7 @@ _PROCESS = re.compile(
 _SHARE = re.compile(r"([0-9]{1,5})%")
 _PROCESS_MARK = re.compile(r"(?: \(stale\))?(?: @\S+| @ +\S+)? (?:rss:|vcsw:)")
 _CHATTER = re.compile(
-    r" \(stale\) .{0,300} vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10} .{1,500}%"
+    r"(?> \(stale\) .{0,300}? vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10} ).{1,500}%"
     r"| \S+: (?:xmit [0-9]{1,12}% recv [0-9]{1,12}% \[[0-9]+ [0-9]+\]|xmit [0-9]+(?:\.[0-9]+)? Mb/s recv [0-9]+(?:\.[0-9]+)? Mb/s \[[0-9]+ [0-9]+\])"
     r"| discarded [0-9]+ rexmit [0-9]+ Trexmit [0-9]+ Tthrottle [0-9]+ Nthrottle [0-9]+"
 )
@@ -103,12 +108,13 @@ _TROUBLE = re.compile(
 _REMARK = re.compile(
     r"\[[0-9]{1,10}\] (?:ping timed out \(total [0-9]+ times\) \.\.\. sending new ping"
     r"|endpoint [0-9a-f]+ not found|participant [0-9a-f]+ no longer exists"
-    r"|note: .{0,200})|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
+    r"|note: .{0,200})|[0-9]{1,10}\.[0-9]{6} \[[0-9]{1,10}\] {1,20}\S{1,40}: .{1,2000}"
+    r"|write error: -10|get_pong_writer: \w+ handle [0-9a-f]+ not found|file size limit reached"
 )
 _HEAD = LineStart(
     r"\[[0-9]{1,10}\] (?:participant \S{1,150}:[0-9]{1,10}: (?:new|gone)"
     r"|-?[0-9]{1,10}\.[0-9]{3}  (?:size [0-9]+ total|\S{1,160} size [0-9]+ mean|sublat |rss:[0-9]|vcsw:[0-9])"
-    r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +[0-9]*\w+ [^|\n]{0,8}\|)"
+    r"|-?[0-9]{1,10}\.[0-9]{3} +[0-9.e+]{1,12}[kM]?/s +\w{1,40}+ [^|\n]{0,8}\|)"
 )
 _MEBIBYTE, _KIBIBYTE = 1048576, 1024
 _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more would let a hostile one fill the memory.

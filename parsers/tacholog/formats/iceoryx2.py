@@ -6,6 +6,9 @@ The benchmarks of publish-subscribe, events, requests and queues print lines of 
     iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
     [REQUESTS] iceoryx2::service::local::Service ::: Iterations: 10000000, Time: 6.5 s, Latency: 325 ns
 
+Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. Nothing else of
+how it was run is printed.
+
 The latency is the time over twice the iterations, cut to whole nanoseconds; a line of which that is not true is not one of these.
 Source: benchmarks/ of iceoryx2, releases 0.3 to 0.9; samples in tests/formats/iceoryx2/.
 """
@@ -20,6 +23,7 @@ from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, L
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.5", "0.5 and later", "a log recorded with 0.9.3, a posted log of 0.9.0"),
     Dialect("0.3", "0.3 and 0.4: no unit behind the time, in 0.3 no sample size", "from source only"),

@@ -13,7 +13,10 @@ A section names the way; its table comes when all sizes have been measured::
 
 (with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
 digits are printed, in the default notation of C++: ``63`` is known to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
-Source: iceoryx_examples/iceperf of iceoryx, releases 0.17 to 2.95; samples in tests/formats/iceperf/.
+
+Conditions are the size and the way that the heading names, which is the transport. The number of round trips is how many samples there are. Nothing
+else of how it was run is printed. What RouDi, iceoryx' daemon, prints is known and not kept.
+Source: iceoryx_examples/iceperf of iceoryx, releases 0.16 to 2.95; samples in tests/formats/iceperf/.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, F
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
+EXPANDS_TABS = True
 DIALECTS = (
+    Dialect("kilobytes-0.16", "0.16: no heading, for there is one way only", "a posted log"),
     Dialect("kilobytes", "0.17 to 2.0", "a log recorded with 2.0.3, a posted log, an early manual"),
     Dialect("units", "2.95 and later: from 16 bytes, with the unit in the cell", "from source only"),
 )
@@ -42,7 +47,8 @@ STATES = {
 }
 
 _SECTION = re.compile(r" {0,4}\*{6} +(?P<name>MESSAGE QUEUE|UNIX DOMAIN SOCKET|ICEORYX(?: C API| WAITSET)?) +\*{8}")
-_MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>[0-9]{1,4} (?:kB|\[[kM]?B\])(?:, [0-9]{1,4} (?:kB|\[[kM]?B\])){0,40}),?")
+_MEASURING = re.compile(r" {0,4}Measurement for: (?P<sizes>[0-9]{1,4} (?:kB|\[[kM]?B\])(?:, [0-9]{1,4} (?:kB|\[[kM]?B\])){0,40}),? *")
+_ONLY_WAY = re.compile(r"Waiting (?:to subscribe to|for subscriber to) (?:Hardy|Laurel) \.\.\. (?:done)?")
 _MEASURED = re.compile(r" {0,4}Measurement for (?P<size>[0-9]{1,4}) kB payload \.\.\. (?:done)?")
 _RESULT = re.compile(r" {0,4}#### Measurement Result ####")
 _ROUNDS = re.compile(r" {0,4}(?P<rounds>[0-9]{1,18}) round trips for each payload\.")
@@ -74,7 +80,6 @@ class _Stage(IntEnum):
     ROUNDS = 4
     HEADER = 5
     ROWS = 6
-    END = 7
 
 
 class _Section(msgspec.Struct):
@@ -109,8 +114,6 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield Found(line, None)
         elif _known(line.text, section):
             yield Found(line, None)
-        elif section.stage >= _Stage.HEADER:
-            section.stage = _Stage.LOST
     if unfinished := _unfinished(section):
         yield Found(None, unfinished)
 
@@ -119,7 +122,8 @@ def _unfinished(section: _Section) -> Facts | None:
     """A leader that began to measure ends with a table; a follower prints none."""
     if section.measuring is None:
         return None
-    return Facts(status="truncated", reason=f"{section.name}: the run stopped at {section.measuring}, before its table was complete")
+    where = f"{section.name}: " if section.name else ""
+    return Facts(status="truncated", reason=f"{where}the run stopped at {section.measuring}, before its table was complete")
 
 
 def _known(text: str, section: _Section) -> bool:
@@ -131,6 +135,8 @@ def _known(text: str, section: _Section) -> bool:
         again = int(found["size"]) <= section.measured  # Another section's, whose heading is not there.
         section.reach(_Stage.MEASURED, *(() if again else (_Stage.SECTION, _Stage.MEASURED)))
         section.measuring, section.measured = f"{found['size']} kB", int(found["size"])
+    elif _ONLY_WAY.fullmatch(text) and section.name is None:  # 0.16, which has no headings. Later versions wait below one.
+        section.name, section.stage = "ICEORYX", _Stage.SECTION
     elif _RESULT.fullmatch(text):
         section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
     elif found := _ROUNDS.fullmatch(text):
@@ -144,15 +150,13 @@ def _known(text: str, section: _Section) -> bool:
     elif _FINISHED.fullmatch(text):
         _finish(section)
     else:
-        if not text.strip() and section.stage == _Stage.ROWS:
-            section.stage = _Stage.END
         return _CHATTER.fullmatch(text) is not None
     return True
 
 
 def _finish(section: _Section) -> None:
     """``Finished!`` ends a table; old versions say it before the table too, when the subscriber has gone."""
-    if section.stage in (_Stage.ROWS, _Stage.END):
+    if section.stage == _Stage.ROWS:
         section.stage, section.measuring = _Stage.LOST, None
 
 

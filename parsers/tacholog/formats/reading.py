@@ -19,9 +19,9 @@ from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
-from tacholog.formats.registry import Format, describe_error, detect, format_named, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import TABS, Format, describe_error, detect, expands_tabs, format_named, is_ours, package_of, readers_of_any_log
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
-from tacholog.formats.validity import defect_of, defect_of_records, impossible_number
+from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
@@ -97,9 +97,13 @@ class Account(msgspec.Struct):
         """Why the status is what it is."""
         return self.facts.reason or (None if self.records else "no result in the log")
 
+    def facts_of(self, run: int) -> Facts:
+        """Return what the log states of one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
+        return self.runs[run] if run < len(self.runs) else self.facts
+
     def conditions(self, run: int) -> Conditions:
-        """Return the conditions that the log states for one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
-        return (self.runs[run] if run < len(self.runs) else self.facts).conditions
+        """Return the conditions that the log states for one of its runs, as `facts_of`."""
+        return self.facts_of(run).conditions
 
 
 class Scan:
@@ -117,6 +121,7 @@ class Scan:
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
         self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
+        self._expands = expands_tabs(self.format)
         self.account = Account()
         self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
@@ -216,7 +221,7 @@ class Scan:
             for piece in pieces:
                 if not isinstance(piece, Lines):
                     waiting.give(piece)
-                    yield piece
+                    yield _as_seen(piece, self._expands)
                 elif piece.bulk.read:
                     yield from self._lines_of_run(piece)
                 else:
@@ -232,7 +237,7 @@ class Scan:
         while place < run.count:
             line, self._latest = run.line(place), None
             self._waiting.give(line)
-            yield line
+            yield _as_seen(line, self._expands)
             if looks < LOOKS and (like := self._record_on(line)):
                 looks += 1
                 if rows := rows_of(run.part(place), like):
@@ -243,7 +248,7 @@ class Scan:
     def _record_on(self, line: Line) -> Record | None:
         """Return the record that the format found on exactly this line, which it was given last."""
         found = self._latest
-        return found.what if found and found.line == line and not found.also and isinstance(found.what, Record) else None
+        return found.what if found and found.line and found.line.number == line.number and not found.also and isinstance(found.what, Record) else None
 
     def _expired(self) -> Iterator[Event]:
         for line in self._waiting.late:
@@ -264,8 +269,10 @@ class Scan:
         return self._event((line,), _kind(found), found.what, (line.number,))
 
     def _claimed(self, found: Found) -> Event:
-        if isinstance(found.what, Record) and (fault := impossible_number(found.what)):
+        if fault := out_of_range(found.what):
             found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
+        if self._expands and isinstance(found.what, Broken) and found.line and _has_tabs_for_blanks(self._waiting.text(found.line)):
+            found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
         self._latest = found
         if isinstance(found.what, Facts):
             self._learn(found.what)
@@ -279,7 +286,11 @@ class Scan:
             lines = given  # The text of a line is that of the log, even if the format changed it.
         if self._text.prefix:
             found = self._of_prefixed(found, given)
-        return self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+        event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
+        if isinstance(found.what, Broken) and found.line and found.line.number != event.line:
+            at = next(line for line in lines if line.number == found.line.number)
+            return event._replace(line=at.number, text=at.shown)  # Not the first line of a broken result, but the one that is damaged.
+        return event
 
     def _of_prefixed(self, found: Found, given: Sequence[Line]) -> Found:
         """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
@@ -345,6 +356,18 @@ class Scan:
         self.account.facts = msgspec.structs.replace(old, **known)
 
 
+def _has_tabs_for_blanks(text: str) -> bool:
+    """Whether tabs stand between the words of a line that is no JSON, which may have any blanks."""
+    return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
+
+
+def _as_seen(line: Line, expand: bool) -> Line:
+    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks within them."""
+    if line.text[-1:] in (" ", "\t"):
+        line = line._replace(text=line.text.rstrip(" \t"))
+    return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
+
+
 def _events_of(block: RecordBlock, run: int) -> Iterator[Event]:
     for first, last, record in block.records():
         yield Event(first, last, tuple(range(first, last + 1)), block.text_of(first), "record", record, run)
@@ -390,6 +413,12 @@ def _kind(found: Found) -> LineClass:
     return _CLASSES.get(type(found.what), "chatter")
 
 
+def why_unknown(text: str) -> str:
+    """Say why a line is unknown."""
+    reason = "the format does not recognise this line"
+    return f"{reason}; {TABS}" if "\t" in text.strip() else reason
+
+
 class LineProblem(NamedTuple):
     """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
 
@@ -425,7 +454,7 @@ class Log(msgspec.Struct, frozen=True):
             if isinstance(event.what, Broken):
                 found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, "the format does not recognise this line"))
+                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
         return found
 
     @property

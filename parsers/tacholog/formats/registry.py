@@ -28,6 +28,9 @@ _SPECIFIC = re.compile(r"[A-Za-z].{3}")
 _BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
 
 
+TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
+
+
 class Format(Protocol):
     """A format module.
 
@@ -37,7 +40,8 @@ class Format(Protocol):
     64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. With a constant ``STATES``, the plan of a campaign can tell which conditions neither log
     nor campaign will state; see `tacholog.formats.kit.States`. A constant ``COMPUTED`` says how the format computes numbers that its tool does not
     print; see `computed_of`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
-    each line that the log's own format does not know, for tools that print messages of their own into logs of other formats.
+    each line that the log's own format does not know, for tools that print messages of their own into logs of other formats. A constant
+    ``EXPANDS_TABS = True`` says that the tool prints no tabs: where a log has some, they stand for blanks up to every eighth column.
     """
 
     __doc__: str | None
@@ -216,7 +220,9 @@ def detect(head: str) -> str:
     """
     if not head:
         raise UnreadableInput("the file is empty")
-    answers = {name: _ask(module, head) for name, module in formats().items()}
+    plain = "\n".join(line.rstrip(" \t\r") for line in head.split("\n"))  # As formats see it; see `reading`.
+    expanded = plain.expandtabs() if "\t" in plain else plain
+    answers = {name: _ask(module, expanded if expands_tabs(module) else plain) for name, module in formats().items()}
     fitting = [name for name, detected in answers.items() if detected.fits]
     fitting = [name for name in fitting if answers[name].names_itself] or fitting
     if len(fitting) == 1:
@@ -228,7 +234,8 @@ def detect(head: str) -> str:
     wants = [f"{name} wants {answers[name].wants} (the log has {found!r})" for name, found in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
     tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
-    raise UnreadableInput(f"no format fits: {'; '.join((wants or [tried]) + failures)}")
+    tabs = [TABS] if "\t" in plain else []
+    raise UnreadableInput(f"no format fits: {'; '.join(tabs + (wants or [tried]) + failures)}")
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
@@ -269,6 +276,11 @@ def _binary(head: str) -> str | None:
         return None
     packer = next((name for start, name in _PACKED.items() if head.startswith(start)), None)
     return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"
+
+
+def expands_tabs(module: Format) -> bool:
+    """Whether tabs in logs of this format stand for blanks, for its tool prints none."""
+    return getattr(module, "EXPANDS_TABS", False) is True
 
 
 def _ask(module: Format, head: str) -> Detected:

@@ -12,6 +12,8 @@ of orphans that it left. Where ``peak_memory_below_bytes`` stands, the peak is n
 Where ``cpu_resolution_ns`` stands, the process ran on a host behind ssh, and a shell there counted: processor time in such steps, and
 ``voluntary_switches_above``, ``involuntary_switches_above`` and ``peak_memory_above_bytes`` as they were at the last look before the end.
 
+Conditions are those of the run that the log stands beside: no line here states any.
+
 Source: campaign/resources_log.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
 """
 

@@ -1,6 +1,6 @@
 """Checks of what a format yields. An error in a format must neither look like a measurement nor break the code that uses the record.
 
-There are two kinds of error. A record with an impossible number (`impossible_number`) costs only its line, for that may be the log's fault. A finding
+There are two kinds of error. A record with an impossible number (`out_of_range`) costs only its line, for that may be the log's fault. A finding
 of a wrong type (`defect_of`) is the format's fault and costs the whole log: a format that yields texts for sizes cannot be trusted with the rest.
 """
 
@@ -30,15 +30,52 @@ _NONE = type(None)
 _PLAIN = (Record, Broken, Facts, Histogram, _NONE)
 
 
-def impossible_number(record: Record) -> str | None:
-    """Name the first impossible number of a record; ``None`` if all are possible."""
+def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
+    """Name the first number of a finding that cannot be, or that no table has room for; ``None`` if all are in range.
+
+    This is the one place where ranges are checked, for formats of all packages: a log may print any number.
+    """
+    if isinstance(what, Record):
+        return _impossible_number(what)
+    if isinstance(what, Facts):
+        return _impossible_condition(what.conditions)
+    if isinstance(what, Histogram) and what.payload_bytes is not None and not 0 <= what.payload_bytes < COUNT_LIMIT:
+        return f"the message size is {_shown(what.payload_bytes)}, which it cannot be"
+    return None
+
+
+def _impossible_number(record: Record) -> str | None:
+    for size, words in ((record.payload_bytes, "message size"), (record.payload_bytes_high, "message size"), (record.samples, "number of samples")):
+        if size is not None and not 0 <= size < COUNT_LIMIT:
+            return f"the {words} is {_shown(size)}, which it cannot be"
+    if condition := _impossible_condition(record.conditions):
+        return condition
     for number in record.numbers:
         value = number.value
+        if number.resolution is not None and not 0 < number.resolution <= VALUE_LIMIT:
+            return f"{number.metric} {number.statistic} is known to {number.resolution:g}, which cannot be"
         if value is None:
             continue
         if not isfinite(value) or value > VALUE_LIMIT or (value < 0 and (value < -VALUE_LIMIT or not _clocks_apart(record, number))):
             return f"{number.metric} {number.statistic} is {value:g}, which it cannot be"
     return None
+
+
+@lru_cache(maxsize=1024)
+def _impossible_condition(conditions: Conditions) -> str | None:
+    """A log has few different conditions, and each of its records has some."""
+    for name in Conditions.__struct_fields__:
+        value = getattr(conditions, name)
+        if type(value) is int and not 0 <= value < COUNT_LIMIT:
+            return f"{name} is {_shown(value)}, which it cannot be"
+        if type(value) is float and not (isfinite(value) and 0 <= value <= VALUE_LIMIT):
+            return f"{name} is {value:g}, which it cannot be"
+    return None
+
+
+def _shown(count: int) -> str:
+    """A count in few characters; one with hundreds of digits is no float either."""
+    return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
 def _clocks_apart(record: Record, number: Number) -> bool:

@@ -52,6 +52,10 @@ class WaitingLines:
         self._run, self._claimed = run, bytearray(run.count)
         self.reached = run.number + run.count - 1
 
+    def text(self, line: Line) -> str:
+        """Return the text of a line as the log has it; that of the format, if something has claimed it."""
+        return self._lines.get(line.number, line).text
+
     def claim(self, number: int) -> Line | None:
         """Claim a line; return it if nothing had claimed it before."""
         place = number - self._run.number

@@ -22,7 +22,8 @@ _WORD = r"\w(?:[\w.-]{0,253}\w)?"
 NAME = re.compile(_WORD)
 _NAMED = re.compile(rf"[^\x00-\x7f\w]{{0,8}}(?P<name>{_WORD})")  # behind signs that no shell puts before a name
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?%?")
-_PEER = re.compile(r"(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
+_BEHIND_PEER = re.compile(r" size \d")
+_PEER = re.compile(r"@?(?P<host>[^\W\d_](?:[\w.-]{0,253}\w)?):\d{1,9}:?")
 _KEYS: Mapping[str, Kind] = {
     **dict.fromkeys(("host", "hostname", "host_name", "node_name", "nodename", "computer_name", "computername", "machine", "fqdn", "domain"), "host"),
     **dict.fromkeys(("user", "username", "user_name", "login", "logname", "owner", "email", "mail"), "user"),
@@ -197,10 +198,15 @@ def _names_in_token(word: str, before: list[str], token: re.Match[str], line: st
             yield FoundName(at + name[0], at + name[1], named)
             if named == "secret":
                 return
-    if before[-1:] == ["participant"] and (peer := _PEER.fullmatch(word)):  # ddsperf prints HOST:PID
+    if (peer := _PEER.fullmatch(word)) and _is_peer(word, before, line[token.end() :]):
         yield FoundName(*peer.span("host"), "host")
         return
     yield from names_by_look(word, before, token, line)
+
+
+def _is_peer(word: str, before: list[str], after: str) -> bool:
+    """Whether ``HOST:PID`` names a peer of ddsperf: it stands behind "participant" or "@", or before the size of what it answers."""
+    return word.startswith("@") or before[-1:] in (["participant"], ["@"]) or _BEHIND_PEER.match(after) is not None
 
 
 def may_hold_name(shape: str) -> bool:
@@ -216,6 +222,6 @@ def may_hold_name(shape: str) -> bool:
         return True
     if lower.startswith(("gh", "akia", "xox", "sk-", "eyj", "name=", "glpat")) or _LONG_RUN.search(lower) or lower in _BARE:
         return True
-    if _SECRET_KEY.search(lower) or ADDRESS_IN_NAME.search(lower):
+    if _SECRET_KEY.search(lower) or ADDRESS_IN_NAME.search(lower) or _PEER.fullmatch(lower):
         return True
     return any(key["key"] in _IDENTITIES or _kind_of_key(key["key"]) for key in _KEYED.finditer(lower))

@@ -45,7 +45,7 @@ PATH_START = re.compile(
 )
 _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{1,20})://", re.IGNORECASE)
 _SECRET = re.compile(
-    r"(?<![A-Za-z0-9])(?:gh[a-z]_[A-Za-z0-9_]{4,}|github_pat_\w{4,}|glpat-[\w-]{4,}|xox[a-z]-[\w-]{4,}|AKIA[0-9A-Z]{8,}|sk-[\w-]{8,}|eyJ[\w-]{8,}[\w.-]*"
+    r"(?<![A-Za-z0-9])(?:gh[a-z]_[A-Za-z0-9_]{4,}|github_pat_\w{4,}|glpat-[\w-]{4,}|xox[a-z]-[\w-]{4,}|AKIA[0-9A-Z]{8,}|sk-[\w-]{8,}|eyJ[\w-]{8,}+[\w.-]*"
     r"|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32}(?![0-9A-Fa-f]))"
 )
 _HOME = re.compile(r"(?:/(?:home|Users)/|:\\Users\\|(?<![\w.])~)(?P<user>[^\W\d][\w-]{0,63})", re.IGNORECASE)

@@ -16,6 +16,9 @@ The receiver of the latency samples prints a block a run, the sender a block of 
 A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is a size not known. The
 sender's log has the size to the byte. "Throughput" is size over latency, not a rate that anybody received; the "Latency" of the performance
 samples is time over messages, not a latency. Loss is not printed: it is what the sender's log counts less what the receiver's does.
+
+Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as the sender's log
+or a table says them. How many messages were asked for is environment: how many there were is counted.
 Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
 tests/formats/ecal/.
 """
@@ -54,6 +57,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "eCAL"
 TOOL = "eCAL samples"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("latency-5.3", "5.3.4 to 5.9", "from source only"),
     Dialect("latency-5.10", "5.10 and 5.11", "from source only"),
@@ -89,7 +93,7 @@ DEFINITIONS = {
     "ecal-multiple": "Messages of each of many topics in about a second.",
 }
 STATES = {
-    "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode basis payload_bytes"),
+    "latency": States(always="definition", sometimes="transport data_path offered_rate_per_s load_mode settings basis payload_bytes"),
     "throughput": States(always="transport data_path definition"),
 }
 
@@ -161,7 +165,7 @@ class _EcalOutput:
 
     def _line(self, line: Line) -> Iterator[Found]:
         text = line.text
-        if not text.startswith(("|", "+")):
+        if not text.strip():
             self._tables.end()
         if self._sent.knows(text):
             yield from self._sent.take(line)
@@ -180,8 +184,6 @@ class _EcalOutput:
         elif _CHATTER.match(text):
             yield Found(line, None)
         else:
-            for blocks in (self._sent, self._others):
-                yield from blocks.close("something else stands within this block")
             yield from self._tables.take(line)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed, settings_text
 
 KILOBYTE = 1024
 MOST_WARM_UPS = 100
@@ -210,9 +210,10 @@ class Senders:
         stated = Conditions(
             data_path={"ON": "zero-copy", "OFF": "copy"}.get(cells.get("zero_copy", "")),  # type: ignore[arg-type]
             offered_rate_per_s=None if frequency.startswith("as") else float(frequency.split(" ")[0]) or None,
+            settings=_settings(cells),
         )
         self._conditions.add(stated)
-        for key in ("delay", "buffers", "frequency", "runs"):
+        for key in ("frequency", "runs"):
             self._environments.setdefault(f"ecal_{key}", set()).add(cells.get(key, ""))
         return Record(
             test="latency",
@@ -227,10 +228,15 @@ class Senders:
         if not self._conditions:
             return
         first, *others = self._conditions
-        alike = {name: getattr(first, name) for name in ("data_path", "offered_rate_per_s")}
+        alike = {name: getattr(first, name) for name in ("data_path", "offered_rate_per_s", "settings")}
         alike = {name: value for name, value in alike.items() if all(getattr(other, name) == value for other in others)}
         environment = {key: value for key, values in self._environments.items() if len(values) == 1 for value in values if value}
         yield Facts(conditions=Conditions(**alike), environment=environment)
+
+
+def _settings(cells: Cells) -> str | None:
+    """The pause between messages, and how many memory buffers a publisher has."""
+    return settings_text({key: cells[key] for key in ("buffers", "delay") if key in cells})
 
 
 def _needed(cells: Cells) -> set[str]:

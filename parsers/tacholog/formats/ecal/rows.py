@@ -27,7 +27,7 @@ Cells = Mapping[str, str]
 class RowForm(NamedTuple):
     """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
 
-    ``bare``: a blank behind the value says that more stood there. ``begun``: what may be left of the value where the log ends within it, of a last
+    ``begun``: what may be left of the value where the log ends within it, of a last
     row that the record does not need.
     """
 
@@ -35,7 +35,6 @@ class RowForm(NamedTuple):
     labels: Sequence[str]
     value: re.Pattern[str]
     optional: bool = False
-    bare: bool = False
     begun: re.Pattern[str] | None = None
 
 
@@ -88,7 +87,7 @@ class BlockReader:
         if not line.whole and row.begun and row.begun.fullmatch(value) and not row.value.fullmatch(value):
             yield self._done(self._open.read)
             return
-        is_cut = not (line.whole or _CLOSED.fullmatch(value)) or (row.bare and line.text.endswith(" "))
+        is_cut = not (line.whole or _CLOSED.fullmatch(value))
         if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return

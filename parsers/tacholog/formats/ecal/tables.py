@@ -53,18 +53,18 @@ class DocumentedTables:
     def take(self, line: Line) -> Iterator[Found]:
         """Use a line if it belongs to a table, or says something about those that follow."""
         text = line.text.rstrip()
-        if self._heads and text.startswith(("|", "+")):
+        if not text.startswith(("|", "+")):
+            yield from self._prose(line)
+        elif self._heads and text.startswith(("|", "+")):
             yield from self._row(line, text)
         elif self._grid_head or _BORDER.fullmatch(text):
             yield from self._head(line, text)
         elif _HEADER.fullmatch(text):
             self._borders, self._heads, self._columns = [], [[_without_bar(cell)] for cell in _cells(text)], []
             yield Found(line, None)
-        else:
-            yield from self._prose(line)
 
     def end(self) -> None:
-        """Leave the table: what follows has no bar."""
+        """Leave the table: a blank line ends it."""
         if self._columns:
             self._unit_in_prose, self._samples = False, None
         self._heads, self._columns, self._grid_head = [], [], []

@@ -134,7 +134,7 @@ BLOCKS: Sequence[BlockForm] = (
     ),
     BlockForm(
         rows=(
-            RowForm("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP"), bare=True),
+            RowForm("layer", ("LAYER",), re.compile(r"SHM|SHM ZERO-COPY|UDP|TCP")),
             RowForm("elapsed", ("Elapsed time",), re.compile(_STREAMED.pattern + " s")),
             RowForm("sent", ("Sent",), _WHOLE_MEGABYTES),
             RowForm("received", ("Received",), _WHOLE_MEGABYTES),

@@ -8,6 +8,10 @@ ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time")
 
 A table is known by its header, blanks and tabs aside, so that text copied from a PDF is read too. Samples, bytes, time and rate of a side fix
 each other; a row in which they do not is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
+
+Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is
+within one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security
+must be stated by the manifest. The cost of reading the clock is environment: it is a property of the machine.
 Source: test/performance of Fast RTPS 0.4 to Fast DDS 3, and github.com/eProsima/benchmarking; samples in tests/formats/fastrtps/.
 """
 
@@ -31,6 +35,7 @@ from tacholog.formats.kit import (
     Lines,
     LineStart,
     Number,
+    Reach,
     Record,
     States,
     Taken,
@@ -84,7 +89,7 @@ DEFINITIONS = {
 }
 STATES = {
     "demand": States(always="demand definition payload_bytes", sometimes="reliability recovery_time_ns"),
-    "latency": States(always="load_mode definition", sometimes="reliability subscribers basis payload_bytes"),
+    "latency": States(always="load_mode definition", sometimes="reliability reach subscribers basis payload_bytes"),
     "throughput": States(always="definition"),
 }
 
@@ -99,11 +104,11 @@ _SIGNS = LineStart(
     r"|Printing round-trip times in us, statistics for "
 )
 _BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = ([0-9]{1,9})\s*")
-_ROW = re.compile(r"[0-9]{1,20},.*,.*,.*,")
+_ROW = re.compile(r"[0-9]{1,20},(?:[^,]*+,){3}")
 _ORPHAN = re.compile(r"[0-9]{1,20}(?:,[0-9.]{1,40}){7,19}")
 _RULE = re.compile(r"[\[\]\-,]{9,}")
 _TITLE = re.compile(r"\[{1,2}TEST\]\[[A-Z]{5,12}\]\[[A-Z]{5,12}\]")
-_ASKED = re.compile(r"Performing test with ([0-9]{1,9}) subscribers and [0-9]{1,12} samples")
+_ASKED = re.compile(r"Performing (?P<reach>intraprocess |interprocess )?test with (?P<subscribers>[0-9]{1,9}) subscribers and [0-9]{1,12} samples")
 _SAMPLES = re.compile(r"Printing round-trip times in us, statistics for ([0-9]{1,12}) samples")
 _OVERHEAD = re.compile(r"(?:Overhead|(?:Publisher|Subscriber)'s clock access overhead:) ([0-9]{1,9}(?:\.[0-9]{1,12})?) [nu]s")
 _STOPPED = "EVERYTHING STOPPED FINE"
@@ -231,13 +236,12 @@ class _FastRtpsOutput:
             yield Found(line, None)
         elif _CHATTER.match(line.text) or _RULE.fullmatch(squeezed) or _TITLE.fullmatch(squeezed):
             yield Found(line, None)
-        elif self._subscriber.is_open:
-            yield from self._subscriber.close("something else stands between these lines")
 
     def _facts(self, text: str) -> Facts | None:
         if asked := _ASKED.fullmatch(text.strip()):
             self._table, self._stopped_fine = None, False
-            return Facts(conditions=Conditions(subscribers=int(asked[1])))
+            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Between processes may be over a network.
+            return Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach))
         if overhead := _OVERHEAD.fullmatch(text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
             return Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"})
         if _FAILED.match(text):

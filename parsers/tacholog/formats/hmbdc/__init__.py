@@ -8,8 +8,10 @@ A pinger prints one character a second's worth of attempts, then its size and it
     if clock is synced, one way latency (sec):
     mean=0.033357561 std_dev=0.0632374 min=0.000005181 max=0.346393959 sampleSize=697
 
-Neither names version, transport or machine. Of ``(a/b)``, a are the replies counted and b the pings sent after the first reply: a may be
-the larger one.
+Neither names version, transport or machine. Of ``(a/b)``, a are the replies counted and b the pings sent after the first reply: a may be the larger
+one. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport and the reliability, whose
+machines, notes and commands are environment. Options of the program (transport, threads, cores) are printed nowhere and must be stated by the
+manifest.
 Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of
 12-41 to 15.17-1.
 """
@@ -40,6 +42,7 @@ from tacholog.formats.kit import (
 
 SYSTEM = "hmbdc"
 TOOL = "tips-ping-pong"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("ping-pong", "12-41 and later", "real logs of 15-29 and 17-6"),
     Dialect("sample-12-41", "perf-sample.txt of 12-41", "the published page"),
@@ -133,8 +136,10 @@ class _Pings:
             self._logged += 1
             yield Found(line, None)
         else:
-            yield from self.close()
-            yield from _about_the_run(line)
+            known = list(_about_the_run(line))
+            if known or self._first is None:  # A line of others does not part a first line from its second.
+                yield from self.close()
+            yield from known
 
     def close(self) -> Iterator[Found]:
         """Let the record go, and give up a first line that is not followed by its second."""

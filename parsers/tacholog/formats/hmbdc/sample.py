@@ -111,7 +111,6 @@ class SamplePage:
             return [Found(line, None)]
         if machine := _MACHINE.fullmatch(line.text):
             return [Found(line, Facts(environment={f"machine {machine['letter']}": machine["what"]}))]
-        self._part = ""
         return None
 
     def _table(self, line: Line) -> list[Found] | None:

@@ -13,11 +13,16 @@ an interval is of: the direction of the test does. 0 bytes in a summary are byte
 The number of streams in a direction (``publishers``) is the one that is stated. Text that is not verbose does not state it: it announces each stream
 (``[  5] local 127.0.0.1 port 45262 connected to ...``), and these are counted if none can be missing. Where the log begins later, or a row is of a
 stream that was not announced, the number is not known. What the server sends (``--reverse``, ``--bidir``) has the participant ``server to client``.
+
+Conditions are the protocol, the size of a block, the number of streams, the planned time, and whether a rate was asked for (JSON). The system's name
+and the time are environment. Options that are printed nowhere but in JSON's ``test_start`` (omit, tos) or not at all (window, congestion control,
+NUMA) must be stated by the manifest. Where UDP ends well and its receiver counts no datagram, all were lost.
 Source: the reports of iperf3 3.12 and 3.17, logs recorded with 3.12, and published logs of 3.0 to 3.6; samples in tests/formats/iperf3/.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from tacholog.formats.iperf3 import bulk
@@ -28,6 +33,7 @@ from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStar
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("text", "3.2 to 3.16", "real logs of 3.12"),
     Dialect("text-3.0", "3.0 and 3.1: 'Bandwidth' for 'Bitrate', one UDP row for both sides", "published logs of 3.0, 3.1.3 and 3.1.4"),
@@ -50,12 +56,15 @@ STATES = {
 
 
 BULK = bulk.BULK
+LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
 _HEAD = LineStart(
     r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"
     r"iperf3: (?:(?:error|interrupt) - |the (?:client|server) has )|"
     r"Server listening on [0-9]+(?: \(test #[0-9]+\))?\s{1,3}-{20})|"
-    rf"\s*\"version\":\s*\"iperf 3\.|{SIGN.pattern}"
+    rf"\s*\"(?:version\":\s*\"iperf 3\.|sum_(?:sent|received)\":\s*\{{)|{SIGN.pattern}"
 )
+_ON_ONE_LINE = re.compile(r"\"version\": ?\"iperf 3\.")
+_OPENING = re.compile(r"\s*+(?:\{|\[\s*+\{?)\s*+")
 
 
 def detect(head: str) -> Detected:
@@ -63,20 +72,21 @@ def detect(head: str) -> Detected:
     wants = (
         '\'[ ID] Interval           Transfer     Bitrate\', \'iperf3: error - \', \'"version": "iperf 3.\' in JSON, or \'{"event":"start","data":\''
     )
-    return Detected(_HEAD.is_in(head), wants)
+    return Detected(_HEAD.is_in(head) or (head[:1] in ("{", "[") and _ON_ONE_LINE.search(head) is not None), wants)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield a record a row or result; a client's text that ends before its last line is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
-        if document.is_open or line.text.rstrip() == "{":
+        if document.is_open or _OPENING.fullmatch(line.text):
             yield from document.take(line)
-        elif (found := events.take(line)) is not None:
+        elif (found := events.take(line)) is not None or (found := events.document(line)) is not None:
             yield from found
         else:
             yield from text.take(line)
     yield from document.close()
     yield from events.close()
+    yield from text.close()
     if text.client_is_running:
         yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))

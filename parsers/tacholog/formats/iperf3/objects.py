@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import floor, log10
 
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_either_side, processors, received, sent
 from tacholog.formats.kit import COUNT_LIMIT, Broken, Facts, JsonScalar, Record, Scope
 
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
@@ -49,6 +49,7 @@ class Results:
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
         self._seen: set[str] = set()
+        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by the place of the result and its socket.
         self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
@@ -67,22 +68,46 @@ class Results:
             self._roles.add(_ROLES[place])
             self._is_client = _ROLES[place] if len(self._roles) == 1 else None
 
-    def record(self, place: str, members: Mapping[str, JsonScalar]) -> Record | Broken | None:
-        """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same."""
+    @property
+    def is_described(self) -> bool:
+        """Whether ``start/test_start`` has been read."""
+        return self.test != IperfTest()
+
+    def waits_for_its_pair(self, place: str) -> bool:
+        """Whether this is what was received, and what was sent has not been read."""
+        return "received" in place and place.replace("received", "sent") not in self._seen
+
+    def shows_no_datagrams(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
+        """Whether a client's summary says that of datagrams that were sent none arrived: so it does where the test failed before its end, too."""
+        is_summary = place.startswith("end/") and members.get("packets") == 0 and "lost_percent" in members
+        was_sent = bool(members.get("bytes")) or _pair(place) in self._sent
+        return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent
+
+    def record(self, place: str, members: Mapping[str, JsonScalar], *, ended_well: bool = False) -> Record | Broken | None:
+        """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same.
+
+        ``ended_well`` says whether it is known that the test ended without an error.
+        """
         if place == _PROCESSORS:
             return self._processors(members)
         is_interval = place.startswith("intervals/")
         self._seen |= {"retransmits"} & members.keys()
         if members.get("omitted") is True or (_STREAM.fullmatch(place) and (self.test.streams or 1) == 1):
             return None
-        is_in_order = "received" not in place or place.replace("received", "sent") in self._seen
+        is_paired = not self.waits_for_its_pair(place)
         self._seen.add(place)
         make = self._maker(place, members, is_interval=is_interval)
         traffic = _traffic(members, of_one_side=make is not combined, has_all_digits=not self._is_before(_ALL_DIGITS))
         lacks = traffic is None or self._lacks(traffic, is_sent=make is sent, is_interval=is_interval)
-        if traffic is None or make is None or lacks or not is_in_order or self._is_of_the_other(place, members) or self._turned(members):
+        if traffic is None or make is None or lacks or not is_paired or self._is_of_the_other(place, members) or self._turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
         scope: Scope = "interval" if is_interval else "summary"
+        if make is sent and not is_interval and traffic.datagrams:
+            self._sent[_pair(place)] = traffic.datagrams
+        if self.shows_no_datagrams(place, members):
+            if not ended_well:
+                return Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
+            return all_lost(self.test, traffic, self._participant(place, members), self._sent.get(_pair(place)))
         return make(self.test, traffic, scope, self._participant(place, members))
 
     def _participant(self, place: str, members: Mapping[str, JsonScalar]) -> str | None:
@@ -150,6 +175,11 @@ class Results:
 
 _HOSTS = {"host": "local", "remote": "remote"}
 _WHICH = {"total": "", "user": "-user", "system": "-system"}
+
+
+def _pair(place: str) -> str:
+    """The place of a sum without whose it is: what was sent and what was received are a pair."""
+    return place.replace("_sent", "").replace("_received", "")
 
 
 def _whole(value: JsonScalar) -> int | None:

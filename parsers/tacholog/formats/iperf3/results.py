@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacholog.formats.kit import Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
+from tacholog.formats.kit import DERIVED, Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
 
 SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
 
@@ -57,15 +57,30 @@ def sent(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | Non
 
 
 def received(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
-    """What the receiver took. In a summary nothing at all means that its side's figures never arrived."""
+    """What the receiver took. In a summary nothing at all means that its side's figures never arrived, if `all_lost` does not know better."""
     numbers = _rates(traffic, "goodput", "bytes_received")
     nothing = traffic.bytes == 0 and not traffic.datagrams and scope == "summary"
     if nothing:
         numbers = _impossible(numbers[:2])
     elif traffic.datagrams is not None:
         numbers += _datagrams(traffic)
-    samples = traffic.datagrams - traffic.lost if traffic.datagrams and traffic.lost is not None else None
+    samples = traffic.datagrams - traffic.lost if traffic.datagrams and traffic.lost is not None and traffic.lost >= 0 else None
     return _record(test, numbers, scope, participant, "iperf3-received", samples)
+
+
+def all_lost(test: IperfTest, traffic: Traffic, participant: str | None, sent_datagrams: int | None) -> Record:
+    """A UDP test that ended well, of which nothing arrived: the receiver counts no datagrams, so that the tool prints a loss of 0 in 0.
+
+    Bytes beside it are the receiver's 0, or in `combined` results the sender's, of which it is not known how many datagrams they were.
+    """
+    is_both = traffic.bytes > 0
+    numbers = _rates(traffic, "offered_goodput", "bytes_sent") if is_both else _rates(traffic, "goodput", "bytes_received")
+    if not is_both:
+        numbers[:2] = [msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2]]  # No datagram, no byte.
+    if sent_datagrams:
+        numbers.append(msgspec.structs.replace(counted("messages_lost", sent_datagrams), marks=(DERIVED,)))
+    numbers.append(Number(metric="loss", statistic="total", value=1.0, marks=(DERIVED,)))
+    return _record(test, numbers, "summary", participant, "iperf3-udp" if is_both else "iperf3-received", None)
 
 
 def of_either_side(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, of_seconds, parse_json
+from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, Record, of_seconds, parse_json
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
 _INTERVAL = "intervals/[]"
@@ -24,7 +24,7 @@ class EventStream:
     def __init__(self) -> None:
         """Wait for a test."""
         self._results = Results()
-        self._is_running = False
+        self._is_running = self._has_failed = False
 
     def take(self, line: Line) -> Iterator[Found] | None:
         """What an event says; ``None`` for any other line."""
@@ -44,7 +44,7 @@ class EventStream:
             yield Found(line, self._start(data))
         elif name in {"interval", "end"} and isinstance(data, dict):
             place = _INTERVAL if name == "interval" else name
-            records = [found for at, members in _objects(data, place) if (found := self._results.record(at, members))]
+            records = self._records(data, place)
             yield from (Found(line, found) for found in records)
             if name == "end":
                 self._is_running = False
@@ -52,15 +52,48 @@ class EventStream:
             elif not records:
                 yield Found(line, None)
         elif name == "error" and isinstance(data, str):
-            self._is_running = False
+            self._is_running, self._has_failed = False, True
             yield Found(line, ending(data))
         else:
             yield Found(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
+    def _records(self, data: _Object, place: str) -> list[Record | Broken]:
+        """The results in an object. What was received is read behind what was sent."""
+        found, later = [], []
+        for at, members in _objects(data, place):
+            if self._results.waits_for_its_pair(at):
+                later.append((at, members))
+            else:
+                found.append(self._results.record(at, members, ended_well=not self._has_failed))
+        found += [self._results.record(at, members, ended_well=not self._has_failed) for at, members in later]
+        return [record for record in found if record]
+
+    def document(self, line: Line) -> Iterator[Found] | None:
+        """What a whole document, several in a list, or a document within another say on one line; ``None`` for any other line."""
+        if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
+            return None
+        value = parse_json(f'{{"":{line.text}}}')  # It is whole if its brackets are closed, whether or not its line is.
+        documents = list(_documents(value)) if value else []
+        return (found for document in documents for found in self._document(line, document)) if documents else None
+
+    def _document(self, line: Line, document: _Object) -> Iterator[Found]:
+        yield Found(line, self._start(document["start"]))
+        if isinstance(error := document.get("error"), str):
+            self._has_failed = True
+            yield Found(line, ending(error))
+        for interval in document.get("intervals", []):
+            yield from (Found(line, found) for found in self._records(interval, _INTERVAL))
+        if isinstance(end := document.get("end"), dict):
+            yield from (Found(line, found) for found in self._records(end, "end"))
+        yield Found(line, Facts(status="ok") if "end" in document else Facts(status="truncated", reason="the JSON has no 'end'"))
+        self._is_running = False
+
     def _start(self, data: _Object) -> Facts:
-        self._results, self._is_running = Results(), True
+        self._results, self._is_running, self._has_failed = Results(), True, False
         described = dict(_objects(data, "start", results=False))
         self._results.describe(described.get("start/test_start", {}))
+        for place in described:
+            self._results.met(place)
         self._results.printed_by(str(data.get("version") or ""))
         system, stamp = data.get("system_info"), described.get("start/timestamp", {})
         return Facts(
@@ -77,6 +110,15 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
     if event is None:
         return Broken("an event that is cut short or garbled")
     return event["data"] if event.keys() == {"event", "data"} else Broken("an event with other members than its name and its data")
+
+
+def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
+    """The documents of iperf3 in a value: objects with a description of the run. One within another is the other side's, of the same test."""
+    if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _documents(member)
 
 
 def _objects(value: Any, place: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401

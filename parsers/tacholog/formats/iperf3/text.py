@@ -12,31 +12,31 @@ from decimal import Decimal
 import msgspec
 
 from tacholog.formats.iperf3 import times
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, combined, of_either_side, processors, received, sent
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_either_side, processors, received, sent
 from tacholog.formats.kit import Broken, Facts, Found, Line, Record, Scope
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
-    r"(?:(?P<columns> {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams) *)?"
+    r"(?:(?P<columns> {7,9}Retr(?: {2}Cwnd)?| {7,9}Total Datagrams| {7,9}Jitter {4}Lost/Total Datagrams)(?: {10}RTT)? *)?"
 )
 _ROW_MARK = re.compile(r"\[(?: *[0-9]{1,5}|SUM)\](?:\[[TR]X-[CS]\])? {1,4}[0-9]{1,6}\.[0-9][0-9]-")
 _ROW = re.compile(
     r"\[(?P<id> *[0-9]{1,5}|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? {1,4}(?P<start>[0-9]{1,6}\.[0-9][0-9])-(?P<end>[0-9]{1,6}\.[0-9][0-9]) {1,5}sec"
     r" {1,4}(?P<transfer>[0-9]{1,7}(?:\.[0-9]{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
     r" {1,4}(?P<rate>[0-9]{1,9}(?:\.[0-9]{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
-    r"(?: {2,24}(?P<count>[0-9]{1,12})(?: {1,4}(?P<cwnd>[0-9]{1,7}(?:\.[0-9]{1,2})?) [KMGT]?Bytes)?"
-    r"| {2}(?P<jitter>[0-9]{1,15}\.[0-9]{3}) ms {2}(?P<lost>-?[0-9]{1,12})/(?P<total>[0-9]{1,12}) \((?:-?nan|[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
+    r"(?: {2,24}(?P<count>[0-9]{1,12})(?: {1,4}(?P<cwnd>[0-9]{1,7}(?:\.[0-9]{1,2})?) [KMGT]?Bytes(?: {1,9}[0-9]{1,9}ms)?)?"
+    r"| {2}(?P<jitter>[0-9]{1,15}\.[0-9]{3}) ms {2}(?P<lost>-?[0-9]{1,12})/(?P<total>[0-9]{1,12}) \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_CUT_OFF = range(5)  # Blanks behind a rate, where a count would stand: a whole row without one ends in more.
 _OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of its intervals.
 _PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
 _SUMMARY = "Test Complete. Summary Results:"
 _NO_JITTER = " " * 12  # Before a count of datagrams under a header with a jitter.
-_BEFORE_A_SUMMARY = {"", _SUMMARY}
 _DASHES = "- " * 25
+_DONE = "iperf Done."
+_STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Server output:")
 
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
@@ -59,10 +59,17 @@ _CHATTER = re.compile(
     r"Reverse mode, remote host \S{1,255} is sending|"
     r"-{20,80}|Server listening on \S{1,10}(?: \(test #[0-9]{1,9}\))?|Control connection MSS [0-9]{1,6}|"
     r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
-    r"\[ {0,2}[0-9]{1,5}\] Sent [0-9]{1,12} datagrams|"
+    r"\[(?:SUM| {0,2}[0-9]{1,5})\] Sent [0-9]{1,12} datagrams|"
+    r"\[(?:SUM| {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? {1,4}[0-9.]{1,9}-[0-9.]{1,9} {1,5}sec {1,4}[0-9]{1,12} datagrams received out-of-order|"
+    r"\[(?:SUM| {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? \((?:sender|receiver) statistics not available\)|"
+    r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}"
 )
+# What a damaged line of the test's own may have left: then the lines after it may be of another test, or of columns that are not known.
+_SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")
+_OPENINGS = ("[ ID] Interval", "Connecting to", "Accepted connection", "Starting Test:", "Server output:")
+_ANNOUNCEMENT = re.compile(r"\[ {0,2}(?:[0-9]{1,5}(?:\](?:\[[TR]X-[CS]\])? ?(?:l|lo|loc|loca|local.{0,200})?)?)?")
 
 
 class TextReport:
@@ -76,9 +83,30 @@ class TextReport:
         self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
         self._is_reverse = self._is_server = False
         self.client_is_running = False
+        self._all_lost: Record | None = None  # A result of which nothing arrived, and all such results that wait for the end of their test.
+        self._unproven: list[tuple[Line, Record]] = []
 
     def take(self, line: Line) -> Iterator[Found]:
         """Use one line."""
+        for found in self._take(line):
+            if found.what is self._all_lost and found.what is not None:
+                self._unproven.append((line, found.what))
+            else:
+                yield found
+        if line.text == _DONE:
+            yield from (Found(held, record) for held, record in self._unproven)
+            self._unproven = []
+        elif self._unproven and (_STARTS.match(line.text) or len(self._unproven) > _STREAMS):
+            yield from self.close()
+
+    def close(self) -> Iterator[Found]:
+        """The test, or the log, is over. If nothing says that it ended well, the figures of the other side may never have arrived."""
+        unproven, self._unproven = self._unproven, []
+        yield from (
+            Found(held, Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")) for held, _ in unproven
+        )
+
+    def _take(self, line: Line) -> Iterator[Found]:
         text = line.text
         if _ROW_MARK.match(text):
             yield Found(line, self._row(line))
@@ -89,22 +117,25 @@ class TextReport:
             yield Found(line, None)
         elif text.rstrip() == _DASHES.rstrip():
             yield Found(line, None)
-            self._was_dashes = True
+            self._was_dashes, self._awaits_word = True, self._has_begun
             return
         else:
             yield from self._about_the_test(line)
-        self._was_dashes = text == _SUMMARY or (self._was_dashes and text in _BEFORE_A_SUMMARY)
+            self._was_dashes |= text == _SUMMARY
 
     def _use_header(self, header: re.Match[str]) -> None:
         """The first header of a test is of its intervals, the second of its summary; a third is another test's, the start of which is lost."""
         if self._is_summary:
             self._test, self._has_all_streams = IperfTest(), False
+            self._last_row.clear()
+            self._summed.clear()
+            self._sent.clear()
         columns = header["columns"] or ""
         self._columns = "jitter" if "Jitter" in columns else (columns.split() or [""])[-1].lower()
         # Dashes between a stream's announcement and its first row are another log's.
         self._is_old, self._is_behind_dashes = header["rate"] == "Bandwidth", self._was_dashes and (self._has_begun or not self._streams)
         self._is_summary = self._was_dashes or self._has_begun or self._columns == "retr"
-        self._has_begun = True
+        self._has_begun, self._was_dashes, self._awaits_word = True, False, False
         # A server in reverse says so nowhere, but its rows have the columns of a sender. With roles, both columns stand under one header.
         self._is_reverse |= self._is_server and self._columns in _OF_A_SENDER and "[Role]" not in header[0]
 
@@ -113,7 +144,10 @@ class TextReport:
         self._streams: set[str] = set()
         self._roles: dict[str, str] = {}  # By stream, where both ways are tested at once: it has one and keeps it.
         self._last_row: dict[str, str] = {}
+        self._summed: set[str] = set()  # The streams whose summary of both sides was read.
+        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by stream.
         self._has_begun = self._is_summary = self._is_behind_dashes = self._was_dashes = self._is_old = False
+        self._awaits_word = False  # Whether dashes stand above: the row behind them may be a summary, if its header is lost.
 
     def _forget(self) -> None:
         """What follows may be of another test, or a line that announced a stream may be lost."""
@@ -140,12 +174,13 @@ class TextReport:
         elif text == "Server output:":
             self._new_test()
             self._is_server_output = True
-        elif text == "iperf Done.":
+        elif text == _DONE:
             self._is_server_output = self.client_is_running = False
             yield Found(line, Facts(status="ok"))
             return
         elif not text.strip():
-            self._forget()
+            if not self._has_begun:
+                self._has_all_streams = False  # It may be what is left of an announcement.
         elif not _CHATTER.fullmatch(text):
             yield from self._of_the_run(line)
             return
@@ -169,8 +204,13 @@ class TextReport:
         elif failed := _FAILED.fullmatch(line.text):
             self.client_is_running = False
             yield Found(line, Facts(status="failed", reason=failed["reason"]))
-        else:
-            self._forget()  # The line may be a damaged header, or the start of another test.
+        elif self._is_suspect(line.text):
+            self._forget()
+
+    def _is_suspect(self, text: str) -> bool:
+        """Whether an unknown line may be a damaged header, announcement of a stream, or start of another test."""
+        is_opening = any(opening.startswith(text.rstrip()) for opening in _OPENINGS)
+        return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
     def _processors(self, line: Line) -> Record | Broken:
         found = _PROCESSORS.fullmatch(line.text)
@@ -187,7 +227,7 @@ class TextReport:
         self._has_all_streams &= self._is_announced(row) and (row["id"] != "SUM" or len(self._streams) > 1)
         if row["word"] == "(omitted)" and self._fits(row):
             return None
-        if self._is_summary and self._last_row.get(row["id"]) == line.text:
+        if self._is_summary and self._last_row.get(_series(row)) == line.text:
             return None  # A test that is interrupted prints its last interval again, behind another header.
         if trouble := self._cannot_be_placed(row):
             return Broken(trouble)
@@ -195,32 +235,49 @@ class TextReport:
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
         """Why this may be no interval, though nothing says that it is a summary. A UDP row up to 3.1 is the same in both."""
-        if not self._is_old or self._is_summary or not row["jitter"]:
+        if self._is_of_both(row):
+            is_second = _series(row) in self._summed
+            self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
+            return "a second summary of one stream" if is_second else None
+        if self._is_summary or row["word"]:
             return None
-        if not self._streams or not self._may_receive:
+        is_unclear = self._is_old and row["jitter"]
+        if is_unclear and (not self._streams or not self._may_receive):
             return "a row of which nothing says whether it is an interval or a summary"
-        last = _ROW.fullmatch(self._last_row.get(row["id"], ""))
-        return "an interval that begins before the last one ended" if last and float(row["start"]) < float(last["end"]) else None
+        last = _ROW.fullmatch(self._last_row.get(_series(row), ""))
+        if (is_unclear or self._awaits_word) and last and float(row["start"]) < float(last["end"]):
+            return "an interval that begins before the last one ended" if is_unclear else "a summary that does not say whose it is, or is cut short"
+        self._awaits_word = False
+        return None
 
     def _result(self, row: re.Match[str]) -> Record | Broken:
-        if len(self._last_row) < _STREAMS or row["id"] in self._last_row:
-            self._last_row[row["id"]] = row[0]
+        if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
+            self._last_row[_series(row)] = row[0]
         traffic = _traffic(row, self._columns)
         if not _follows(traffic):
             return Broken("the rate is not bytes over time")
         side, stated = self._side(row), self._stated(row)
+        is_summary = side == "both" or bool(row["word"])
         if stated is None:
             return Broken("a row of another protocol than the test's")
+        if is_summary and side == "sender" and traffic.datagrams:
+            self._sent[_series(row)] = traffic.datagrams
+        if is_summary and side != "sender" and self._shows_no_datagrams(row, traffic):
+            if not traffic.bytes and _series(row) not in self._sent:
+                return Broken("nothing received, and no row says that anything was sent")
+            self._all_lost = all_lost(stated, traffic, self._participant(row), self._sent.get(_series(row)))
+            return self._all_lost
         make = {"sender": sent, "receiver": received, "both": combined, "": of_either_side}[side]
-        scope: Scope = "summary" if side == "both" or row["word"] else "interval"
+        scope: Scope = "summary" if is_summary else "interval"
         return make(stated, traffic, scope, self._participant(row))
+
+    def _shows_no_datagrams(self, row: re.Match[str], traffic: Traffic) -> bool:
+        """Whether a client's row counts no datagrams at all. A server is not told what was sent."""
+        return not self._is_server and not self._is_server_output and row["jitter"] is not None and traffic.datagrams == 0
 
     def _fits(self, row: re.Match[str]) -> bool:
         """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""
         if self._is_summary and row["word"] not in {"sender", "receiver"} and not self._is_of_both(row):
-            return False
-        behind = len(row[0]) - len(row[0].rstrip())
-        if not (row["count"] or row["jitter"] or row["word"]) and behind in _CUT_OFF:
             return False
         return self._is_announced(row) and self._keeps_its_role(row) and (self._columns in _columns_for(row) or self._is_received_under_cwnd(row))
 
@@ -274,6 +331,11 @@ class TextReport:
         words += [SERVER_TO_CLIENT] if is_reverse else []
         words += [f"stream {row['id'].strip()}"] if row["id"] != "SUM" and len(self._streams) != directions else []
         return ", ".join(words) or None
+
+
+def _series(row: re.Match[str]) -> str:
+    """The stream of a row, or the sum, and the direction."""
+    return f"{row['id']} {row['role'] or ''}"
 
 
 def _columns_for(row: re.Match[str]) -> set[str]:

@@ -17,6 +17,7 @@ single samples in bounded memory.
 **JSON.** `json_findings` is all of ``parse`` for a tool that prints JSON: it reads documents as they come, line by line, and gives each `JsonObject`
 with the line of each `JsonMember`. A function that reads a result yields
 `JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
+`settings_text` writes the condition ``settings``.
 
 **Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s. Their
 functions give `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one array element for each record. Where lines
@@ -49,7 +50,7 @@ from tacholog.formats.kit.bulk import (
 from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
-from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json
+from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json, settings_text
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, LineStart, States, closed_cells
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
@@ -131,6 +132,7 @@ __all__ = [
     "printed_column",
     "read_in_bulk",
     "rounded",
+    "settings_text",
     "unit_of_last_decimal",
     "unit_of_last_place",
 ]

@@ -25,6 +25,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
+# A line that others print into a document: no member and no element begins with a letter, but for the three words of JSON.
+_FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
 _MOST_MEMBERS = 4096
@@ -42,16 +44,20 @@ class JsonMember(NamedTuple):
 class JsonObject(NamedTuple):
     """An object: its place, its values by their names, and the lines that they stand on.
 
-    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled.
+    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
+    ``damaged_line`` is where, if that is known.
     """
 
     place: str
     members: Mapping[str, JsonMember]
     lines: tuple[Line, ...]
     is_damaged: bool = False
+    damaged_line: Line | None = None
 
     def found(self, what: JsonResult) -> Found:
-        """Make the finding that stands on the lines of this object."""
+        """Make the finding that stands on the lines of this object. What is broken is shown at the line that is damaged."""
+        if isinstance(what, Broken) and self.damaged_line in self.lines:
+            return Found(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
         return Found(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
@@ -91,6 +97,7 @@ class JsonLine(NamedTuple):
 
     ``members`` are its values by their places, without those of kept objects. ``opened`` are the places of the objects and lists that begin on it,
     ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be read on.
+    ``is_foreign`` says that the line is text of others, and no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]
@@ -98,6 +105,7 @@ class JsonLine(NamedTuple):
     closed: list[JsonObject]
     damage: str | None = None
     lost: tuple[JsonObject, ...] = ()
+    is_foreign: bool = False
 
 
 class _Frame:
@@ -111,11 +119,17 @@ class _Frame:
         self.count = 0  # of a list's elements
         self.expects = "first"  # first, key, colon, value, next
         self.is_damaged = False
+        self.damaged_line: Line | None = None
+
+    def damage(self, line: Line | None = None) -> None:
+        """Note that a value is missing or garbled, and on which line, if that is known."""
+        self.is_damaged = True
+        self.damaged_line = self.damaged_line or line
 
     def keep(self, name: str, member: JsonMember) -> None:
         """Take a value. Two of one name, or too many, leave the object damaged."""
         if name in self.members or len(self.members) >= _MOST_MEMBERS:
-            self.is_damaged = True
+            self.damage(member.line)
         else:
             self.members[name] = member
         self.stand_on(member.line)
@@ -131,7 +145,7 @@ class _Frame:
 
     def object(self) -> JsonObject:
         """Return what has been read of the object."""
-        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged)
+        return JsonObject(self.place, self.members, tuple(self.lines), self.is_damaged, self.damaged_line)
 
 
 class _DamagedError(ValueError):
@@ -161,8 +175,10 @@ class JsonReader:
         return [frame.place for frame in self._frames if frame.lines and frame.lines[-1] is line]
 
     def take(self, line: Line) -> JsonLine:
-        """Read a line. The first line of a document begins with its opening brace."""
+        """Read a line. The first line of a document begins with its opening brace or bracket."""
         self._line = JsonLine([], [], [])
+        if self.is_open and _FOREIGN.fullmatch(line.text):
+            return self._line._replace(is_foreign=True)
         try:
             self._read(line)
         except _DamagedError as error:
@@ -175,7 +191,7 @@ class JsonReader:
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
             keeper = self._keeper() or frame
-            keeper.is_damaged = True
+            keeper.damage(line)
             if keeper.keeps:
                 keeper.stand_on(line)
             return self._line._replace(damage=damage)
@@ -217,7 +233,7 @@ class JsonReader:
 
     def _open(self, mark: str) -> None:
         if not self._frames:
-            self._frames = [_Frame("", "}", self._keeps(""))]
+            self._frames = [_Frame("", "}" if mark == "{" else "]", mark == "{" and self._keeps(""))]
             return
         parent = self._frames[-1]
         self._expect_value(parent)
@@ -313,6 +329,8 @@ def json_findings(
         if not reader.is_open and not line.text.lstrip().startswith("{"):
             continue
         held = reader.take(line)
+        if held.is_foreign:
+            continue
         done = [item for item in held.closed if item.place in results and item.lines and (held.damage is None or line not in item.lines)]
         for item in done:
             yield from _results(item, results[item.place])
@@ -341,6 +359,11 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
         return
     found = list(read(item))
     yield from map(item.found, found or [None])
+
+
+def settings_text(settings: Mapping[str, str]) -> str | None:
+    """Return settings as the condition of that name has them, a JSON object with sorted names; ``None`` if there are none."""
+    return json.dumps(dict(sorted(settings.items())), ensure_ascii=False) if settings else None
 
 
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:

@@ -7,12 +7,13 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
     sustain payload_bytes=64 basis=rtt ... goal_statistic=p99 goal_latency_ns=100000 ... outcome=found trials=21 rate_per_s=63000 ...
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
+Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is what describes the machine, the build, and
+what the kernel counted: it sets machines and builds apart, which comparisons ask for by other ways.
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -41,6 +42,7 @@ from tacholog.formats.kit import (
     Test,
     counted_column,
     exact_column,
+    settings_text,
 )
 from tacholog.formats.native import of_tools
 from tacholog.formats.native.line import (
@@ -555,7 +557,7 @@ def _config(fields: Fields) -> Facts:
 
 def _settings(fields: Fields) -> Facts:
     """All settings of the transport, as one condition: which there are depends on the transport."""
-    return Facts(conditions=Conditions(settings=json.dumps(dict(sorted(fields.items())), ensure_ascii=False)))
+    return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
 def _transport(fields: Fields) -> Facts:

@@ -20,7 +20,7 @@ DEFINITIONS = {
     "trial-of-tool": "What a tool printed of one trial of such a search, by its own definition of latency and loss.",
 }
 _BASES: tuple[Basis, ...] = get_args(Basis)
-_DEFINITION = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
+_DEFINITION = re.compile(r"[a-z0-9]++(?:[-.][a-z0-9]++)*")
 _LATENCY = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
 

@@ -8,9 +8,17 @@ The table itself names its columns; they are separated by commas and tabs::
     1.000123,		1.000100,		998,		998,		0,		0.00,		1021952,		0.0412,		0.9123, ...
 
 A row says what happened since the row before it; each becomes two interval records, one of latency and one of throughput, and the tables'
-summaries are derived. Rates are what was counted over ``T_loop``. Four significant digits are printed of latencies, in milliseconds; the
-"variance (ms)" is the variance in seconds squared, times 1000. Without samples the minimum is infinite or huge, which is no latency; between hosts
-without a common clock it is far below zero, which is none either. Counts are rounded down, so that their sum may be less than what was sent.
+summaries are derived. ``received``, ``sent``, ``lost`` and ``data_received`` are per second: in all versions the tool divides its counts by the time
+since the row before, cuts the fraction off, and adds up its publishers or subscribers. Messages in all are the rate times ``T_loop``, which is a
+little less than there were. Neither rate is exact enough for the size of a message to follow from them, and no line states one.
+Four significant digits are printed of latencies, in milliseconds; the "variance (ms)" is the variance in seconds squared, times 1000. Without
+samples the minimum is infinite or huge, which is no latency; between hosts without a common clock it is far below zero, which is none either.
+
+The middleware is the system: ``RMW Implementation`` where messages go through ROS 2, else ``Communication mean``. Conditions are reliability, rate,
+duration, type, publishers and subscribers, zero copy, the seconds ignored at the beginning (warm-up) and, as settings, what else changes how messages
+travel: the part of ROS 2 that waits for them (``Communication mean``, ``Communicator``), durability, history and its depth, synchronous publishing,
+one participant for all, security, and messages without a bound. Environment are the domain, the names of files, and whether memory was checked: they
+change nothing about how a message travels.
 Source: performance_test/src/experiment_execution and src/outputs of performance_test 1.x and 2.x; samples in tests/formats/performance_test/.
 """
 
@@ -38,6 +46,7 @@ from tacholog.formats.kit import (
     Record,
     States,
     Tally,
+    settings_text,
 )
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
@@ -53,17 +62,18 @@ LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
-    "performance_test-counts": "Messages counted in the time between two rows of the table; rates are these counts over that time. The bytes are "
-    "the size of the message type, whatever was sent of it. Processor time is that of the process, over all cores.",
+    "performance_test-rates": "Messages and bytes per second, as the tool computes them for the time between two rows: whole numbers, "
+    "summed over publishers or subscribers. Messages in all are these rates times that time. The bytes are the size of the message type, whatever "
+    "was sent of it. Processor time is that of the process, over all cores.",
 }
 STATES = {
     "latency": States(
-        always="reliability type offered_rate_per_s publishers subscribers basis definition planned_duration_s tool_version",
-        sometimes="data_path load_mode payload_bytes",
+        always="reliability type offered_rate_per_s publishers subscribers settings basis definition planned_duration_s tool_version",
+        sometimes="data_path load_mode warmup",
     ),
     "throughput": States(
-        always="reliability type offered_rate_per_s publishers subscribers definition planned_duration_s tool_version",
-        sometimes="data_path load_mode payload_bytes",
+        always="reliability type offered_rate_per_s publishers subscribers settings definition planned_duration_s tool_version",
+        sometimes="data_path load_mode warmup",
     ),
 }
 
@@ -81,8 +91,23 @@ _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
 _TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
 _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
+_IGNORED = "Ignore seconds from beginning"
+_QOS = re.compile(r"(?P<name>Durability|History kind|History depth|Sync\. pub/sub): (?P<value>\w{1,40})")
+_SETTINGS = {
+    "Durability": "durability",
+    "History kind": "history",
+    "History depth": "history_depth",
+    "Sync. pub/sub": "synchronous",
+    "Use single participant": "single_participant",
+    "With security": "security",
+    "Unbounded message size": "unbounded",
+    "is_rt_init_required": "real_time",
+    "execution_strategy": "execution_strategy",
+}
+_FLAGS = {"true": "1", "false": "0"}
+_THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
 _WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", "Ignore seconds from beginning"}  # and what only those print that do.
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # and what only those print that do.
 _KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}")
 
@@ -131,7 +156,6 @@ class _Experiment:
         self._flowing: frozenset[str] = frozenset()  # The counts that were above zero in some row.
         self._time = -1.0
         self._partial = False  # Whether rows are missing from what the summaries are computed of.
-        self._sizes: set[int | None] = set()  # Of the messages, as far as rows tell: a run has messages of one type, and so of one size.
         self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
         self._is_over = False
 
@@ -145,7 +169,7 @@ class _Experiment:
         self._stated |= stated
         self._conditions = _conditions(self._stated)
         environment = {f"performance_test {key}": value for key, value in stated.items() if value}
-        return Facts(tool_version=stated.get(_VERSION), conditions=self._conditions, environment=environment)
+        return Facts(tool_version=stated.get(_VERSION), system=_middleware(self._stated), conditions=self._conditions, environment=environment)
 
     def document(self, line: Line) -> Iterator[Found]:
         """All of an experiment: facts first, for what they say holds of its records."""
@@ -155,7 +179,6 @@ class _Experiment:
             return
         yield Found(None, self._learned(document.stated))
         accumulates = accumulated(document.stated.get(_VERSION), document.rows)
-        self._sizes = {row.payload_bytes for row in document.rows if isinstance(row, ExperimentRow) and row.received}
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)
         self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], ExperimentRow)
@@ -182,9 +205,7 @@ class _Experiment:
         row = row._replace(flowing=self._flowing)
         self._flowing |= row.active
         own = self._own(line, row) if accumulates else row
-        if own.received:
-            self._sizes.add(own.payload_bytes)
-        records = own.records(self._conditions, self._meaning, self._size if own.received else None)
+        records = own.records(self._conditions, self._meaning)
         for record in records:
             yield Found(line, record)
         if row.time > self._time and (self._tallies or not row.idle):
@@ -197,11 +218,6 @@ class _Experiment:
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
         return taken_apart(row, before) if "latency_M2" in row.cells else without_latencies(row)
-
-    @property
-    def _size(self) -> int | None:
-        """The size of a message, where no row contradicts it."""
-        return next(iter(self._sizes)) if len(self._sizes) == 1 else None
 
     @property
     def _meaning(self) -> Conditions:
@@ -222,26 +238,20 @@ class _Experiment:
             yield whole
         for tally in (self._before_silence or self._tallies).values():
             if summary := tally.found(partial=self._partial):
-                yield _of_size(summary, self._size)
+                yield summary
         self._tallies.clear()
         self._before_silence = None
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Found | None:
         """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
-        record = row.latency(self._conditions, self._meaning, self._size)
+        record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
         marks = () if self._is_over else (DERIVED, PARTIAL)
         numbers = tuple(msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, *marks}))) for number in record.numbers)
         samples = record.samples if "latencies" in row.cells else None
         return Found(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
-
-
-def _of_size(summary: Found, payload_bytes: int | None) -> Found:
-    """The summary with the size that all rows agree on."""
-    record = summary.what
-    return summary._replace(what=msgspec.structs.replace(record, payload_bytes=payload_bytes)) if isinstance(record, Record) else summary
 
 
 def _conditions(stated: Mapping[str, str]) -> Conditions:
@@ -258,7 +268,35 @@ def _conditions(stated: Mapping[str, str]) -> Conditions:
         publishers=_count(stated.get("Number of publishers")),
         subscribers=_count(stated.get("Number of subscribers")),
         data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
+        warmup=_ignored(stated.get(_IGNORED)),
+        settings=_settings(stated),
     )
+
+
+def _settings(stated: Mapping[str, str]) -> str | None:
+    """What else changes how messages travel, by the name that a setting has in text and JSON."""
+    qos = {found["name"]: found["value"] for found in _QOS.finditer(stated.get("QOS", ""))}
+    known = {setting: {**stated, **qos}.get(key) for key, setting in _SETTINGS.items()}
+    means = _means(stated)
+    known["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
+    return settings_text({setting: _FLAGS.get(value, value) for setting, value in known.items() if value})
+
+
+def _middleware(stated: Mapping[str, str]) -> str | None:
+    """What carries the messages: what the communication names, or the middleware below ROS 2; ``None`` if it is not said."""
+    means, rmw = _means(stated), stated.get("RMW Implementation")
+    if means and not _THROUGH_ROS.match(means):
+        return means
+    return f"{SYSTEM} with {rmw}" if rmw else None
+
+
+def _means(stated: Mapping[str, str]) -> str | None:
+    return stated.get(_WITHOUT_MODES) or stated.get("Communicator")
+
+
+def _ignored(seconds: str | None) -> str | None:
+    """The warm-up: the seconds of which no row is printed."""
+    return f"first {seconds} s ignored" if _count(seconds) else None
 
 
 def _mode(stated: Mapping[str, str]) -> str:

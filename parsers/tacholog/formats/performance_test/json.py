@@ -51,9 +51,16 @@ _NAMES = {
     "number_of_subscribers": "Number of subscribers",
     "with_security": "With security",
     "is_zero_copy_transfer": "Zero copy transfer",
+    "use_single_participant": "Use single participant",
     "roundtrip_mode": "Roundtrip Mode",
 }
-_QOS = {"qos_reliability": "Reliability", "qos_durability": "Durability", "qos_history_kind": "History kind", "qos_history_depth": "History depth"}
+_QOS = {
+    "qos_reliability": "Reliability",
+    "qos_durability": "Durability",
+    "qos_history_kind": "History kind",
+    "qos_history_depth": "History depth",
+    "qos_sync_pubsub": "Sync. pub/sub",
+}
 
 
 def _whole(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
@@ -121,7 +128,11 @@ def read_document(text: str) -> ExperimentDocument | Broken:
 
 
 def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    qos = " ".join(f"{words}: {members[name]}" for name, words in _QOS.items() if name in members)
+    qos = " ".join(
+        f"{words}: {str(members[name]).lower() if isinstance(members[name], bool) else members[name]}"
+        for name, words in _QOS.items()
+        if name in members
+    )
     if qos:
         yield "QOS", qos
     for name, value in members.items():
@@ -171,7 +182,7 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
 
 
 def _own(row: ExperimentRow) -> float:
-    """About how many messages came in the row's own time; of the share of another that may have come too, one."""
+    """About how many messages came in the row's own time; and one, for the fraction that its rate is printed without."""
     return row.received + 1.0
 
 

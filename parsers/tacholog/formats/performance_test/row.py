@@ -1,6 +1,8 @@
 """A row of performance_test's table, or an object of its JSON: its cells by name, what they must add up to, and the records in it.
 
-Source: performance_test/src/experiment_execution/analysis_result.cpp of performance_test.
+``received``, ``sent``, ``lost`` and ``data_received`` are rates: the tool counts, divides by how long the row took, and cuts the fraction off.
+Source: experiment_execution/analysis_result.cpp of performance_test; data_running/data_runner.hpp (1.x) and experiment_metrics/subscriber_stats.hpp
+and publisher_stats.hpp (1.3 to 2.x) divide.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ class ExperimentRow(NamedTuple):
     """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
 
     ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
-    latencies were computed from those of longer times. ``flowing`` names the counts that were above zero before: a zero of theirs is a rate of zero,
-    and not that of a process that has no such side.
+    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
+    that of a process that has no such side.
     """
 
     time: float
@@ -47,26 +49,26 @@ class ExperimentRow(NamedTuple):
     derived: bool = False
     flowing: frozenset[str] = frozenset()
 
-    def records(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> tuple[Record, ...]:
-        """The latencies, if anything was received, and the counts. ``meaning`` says what a latency is of."""
+    def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
+        """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
         counts = Record(
             test="throughput",
-            payload_bytes=payload_bytes,
+            payload_bytes=None,  # No line states it. Bytes through messages is no size: both are rates without their fractions.
             numbers=tuple(self._counts()),
             scope="interval",
-            conditions=Conditions(definition="performance_test-counts").over(conditions),
+            conditions=Conditions(definition="performance_test-rates").over(conditions),
         )
-        latency = self.latency(conditions, meaning, payload_bytes)
+        latency = self.latency(conditions, meaning)
         return (latency, counts) if latency else (counts,)
 
-    def latency(self, conditions: Conditions, meaning: Conditions, payload_bytes: int | None) -> Record | None:
+    def latency(self, conditions: Conditions, meaning: Conditions) -> Record | None:
         """The latencies, if there are any."""
         samples = self.samples
         if not samples or _MEAN not in self.cells:
             return None
         return Record(
             test="latency",
-            payload_bytes=payload_bytes,
+            payload_bytes=None,
             numbers=tuple(self._latencies()),
             samples=samples,
             scope="interval",
@@ -75,37 +77,33 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many latencies are behind the statistics."""
-        return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self._count("received")
+        """How many latencies are behind the statistics: what the row states, or about as many as the rate and the time make."""
+        return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
     def idle(self) -> bool:
         """Whether nothing happened."""
-        return not any(self._count(name) for name in COUNTS)
+        return not any(self._rate(name) for name in COUNTS)
 
     @property
     def active(self) -> frozenset[str]:
-        """The counts that are above zero."""
-        return frozenset(name for name in COUNTS if self._count(name))
+        """The rates that are above zero."""
+        return frozenset(name for name in COUNTS if self._rate(name))
 
     @property
     def lasted(self) -> float:
         """How many seconds the row is of; 1 where that cannot be known."""
         return 1.0 if "T_loop" in self.impossible else float(self.cells["T_loop"])
 
-    def _count(self, name: str) -> int:
+    def _rate(self, name: str) -> int:
+        """A rate per second, as printed."""
         return 0 if name in self.impossible else int(self.cells.get(name, "0"))
 
     @property
     def received(self) -> int:
-        """How many messages came; 0 where that cannot be known."""
-        return self._count("received")
-
-    @property
-    def payload_bytes(self) -> int | None:
-        """The size of a message, which is not printed: the bytes are its size times the messages, if the division leaves nothing over."""
-        received, data = self._count("received"), self._count("data_received")
-        return data // received if received and data and data % received == 0 else None
+        """About how many messages came; 0 where that cannot be known."""
+        rate = self._rate("received")
+        return max(1, round(rate * self.lasted)) if rate else 0
 
     def _latencies(self) -> Iterator[Number]:
         for statistic in ("min", "max", "mean"):
@@ -119,25 +117,22 @@ class ExperimentRow(NamedTuple):
         for name in ("received", "sent", "lost"):
             if name in self.impossible:
                 yield impossible(f"messages_{name}")
-            elif name in self.cells:
-                yield Number(metric=f"messages_{name}", statistic="total", value=float(self._count(name)))
-        received, lost = self._count("received"), self._count("lost")
+            elif name in self.cells and "T_loop" not in self.impossible:
+                yield Number(metric=f"messages_{name}", statistic="total", value=self._rate(name) * self.lasted, marks=(DERIVED,))
+        received, lost = self._rate("received"), self._rate("lost")
         if received + lost and {"received", "lost"} <= self.cells.keys() - self.impossible:
             yield Number(metric="loss", statistic="total", value=lost / (received + lost), marks=(DERIVED,))
+        for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
+            rate = bits * self._rate(name)
+            if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
+                marks = () if rate else (DERIVED,)  # That a zero is a rate follows from the rows before it.
+                yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
         if "T_loop" in self.impossible:
             yield impossible("duration")
         else:
-            yield from self._rates()
+            resolution = 1e3 if self.digits else None
+            yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
         yield from self._process()
-
-    def _rates(self) -> Iterator[Number]:
-        seconds = float(self.cells["T_loop"])
-        for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
-            count = bits * self._count(name)
-            if count or (name in self.flowing and name in self.cells and name not in self.impossible):
-                yield Number(metric=metric, statistic="mean", value=count / seconds, marks=(DERIVED,))
-        resolution = 1e3 if self.digits else None
-        yield Number(metric="duration", statistic="total", value=float(Decimal(self.cells["T_loop"]) * 10**9), resolution=resolution)
 
     def _process(self) -> Iterator[Number]:
         if 0 <= float(self.cells.get("cpu_usage (%)", "nan")) <= _ALL_CORES:

@@ -13,6 +13,11 @@ As printed with -v, values right-aligned under the widest name and value of thei
 Units scale by 1000 up to a last one; with -uu nothing is scaled. Sizes that are multiples of 1024 are printed as such, with the bytes behind them;
 other sizes above 999 are rounded like all figures, and are taken for the number that was asked for only if they are round.
 Rows of 0 are not printed. A block's end is not marked: it is whole if its columns are as narrow as its rows allow, and both sides report alike.
+
+Conditions are the kind of operation, which the test's name says (it is part of the transport for operations that are no sending, as in ``RDMA RC
+read``, and part of the definition for both ways at once), the size, the time, and as settings the parameters that change how messages are sent:
+``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, the way to connect, the timeout)
+is no condition and is not kept; the machines that ``conf`` names are environment.
 Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
 """
 
@@ -21,10 +26,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Basis, Broken, Conditions, Detected, Dialect, Facts, Found, Line, LoadMode, Number, Record, States, impossible
+from tacholog.formats.kit import (
+    Basis,
+    Broken,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    Line,
+    LoadMode,
+    Number,
+    Record,
+    States,
+    impossible,
+    settings_text,
+)
 from tacholog.formats.qperf.rows import (
     FIGURES,
     KNOWN,
+    SETTINGS,
     FigureRow,
     as_bytes,
     in_order,
@@ -44,21 +65,27 @@ DEFINITIONS = {
     "a round trip. Nothing else of the distribution is measured. The message rate is its reciprocal.",
     "qperf-one-sided": "Time of the test over its operations, which the remote side takes no part in.",
     "qperf-bandwidth": "Message bytes received over the time of the test, or sent over it where the tool says 'send'.",
+    "qperf-both-ways": "Message bytes of both directions together over the time of the test.",
 }
 STATES = {
-    "latency": States(always="transport load_mode basis definition", sometimes="planned_duration_s payload_bytes tool_version"),
-    "throughput": States(always="transport load_mode definition", sometimes="planned_duration_s payload_bytes tool_version"),
+    "latency": States(always="transport load_mode basis definition", sometimes="settings planned_duration_s payload_bytes tool_version"),
+    "throughput": States(always="transport load_mode definition", sometimes="settings planned_duration_s payload_bytes tool_version"),
 }
 
 _TEST = re.compile(
     r"(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # What may be left of a test's name. Any other unknown line costs only itself.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}"
 )
 _TRANSPORTS = {"tcp": "TCP", "udp": "UDP", "sctp": "SCTP", "sdp": "SDP", "rds": "RDS"}
+_VERBS = (
+    *(("rdma_read", "read"), ("rdma_write_poll", "write, polled"), ("rdma_write", "write")),
+    *(("compare_swap", "compare and swap"), ("fetch_add", "fetch and add")),
+)
 _HEADLINES = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
 _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
 _ROWS = 100
@@ -82,12 +109,13 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             block.open(line)
         elif looks_like_row(line.text):
             yield from block.take(line)
-        else:
+        elif _ERROR.fullmatch(line.text):
             yield from block.close()
-            if _ERROR.fullmatch(line.text):
-                yield Found(line, Facts(status="failed", reason=line.text.removeprefix("server:").strip() or None))
-            elif not line.text:
-                yield Found(line, None)
+            yield Found(line, Facts(status="failed", reason=line.text.removeprefix("server:").strip() or None))
+        elif not line.text.strip():
+            yield Found(line, None)
+        elif _LIKE_TEST.fullmatch(line.text):
+            yield from block.close()
     yield from block.close()
 
 
@@ -158,7 +186,7 @@ def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
     return Record(
         test="latency" if is_latency else "throughput",
         payload_bytes=as_bytes(size) if size else None,
-        numbers=tuple(_number(row, digits) for row in rows if row.name in FIGURES),
+        numbers=tuple(_number(row, digits) for row in rows if row.name in FIGURES and row.number is not None),
         samples=_samples(by_name),
         side="both",
         conditions=_conditions(test, by_name, is_latency=is_latency),
@@ -180,18 +208,31 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
     load_mode: LoadMode = "closed" if is_latency else "max-rate"
     time = rows.get("time")
     return Conditions(
-        transport=_TRANSPORTS.get(kind) or _RDMA[kind],
+        transport=_TRANSPORTS.get(kind) or _verb(test),
+        settings=_settings(rows),
         load_mode=load_mode,
         basis=basis,
-        definition=latency if is_latency else "qperf-bandwidth",
+        definition=latency if is_latency else "qperf-both-ways" if "_bi_" in test else "qperf-bandwidth",
         planned_duration_s=time.value / 1e9 if time and time.quantity == "time" and time.value else None,
     )
+
+
+def _verb(test: str) -> str:
+    """The kind of RDMA, and its operation where that is no sending: a read, a write, or one on memory of the other side."""
+    kind = test.partition("_")[0]
+    verb = next((f" {words}" for name, words in _VERBS if name in test), "")
+    return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
+
+
+def _settings(rows: dict[str, FigureRow]) -> str | None:
+    """The parameters that change how messages are sent, as they are printed."""
+    return settings_text({name: " ".join(row.text.split()) for name, row in rows.items() if name in SETTINGS})
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
     """How many messages the figures stand on: those that both sides received; ``None`` unless they are printed in full."""
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
-    counts = [row for name in names if (row := rows.get(name)) and row.factor == 1]
+    counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
@@ -251,7 +292,7 @@ def _ways_agree(rows: dict[str, FigureRow]) -> bool:
     """Whether each side of a ping-pong received what the other sent, but for the last messages under way."""
     if "latency" not in rows:
         return True
-    counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1}
+    counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
     pairs = [(counts.get(f"{one}_send_msgs"), counts.get(f"{other}_recv_msgs")) for one, other in (("loc", "rem"), ("rem", "loc"))]
     return all(sent is None or got is None or abs(sent - got) <= _LAST_MESSAGES + _LATE_SHARE * sent for sent, got in pairs)
 

@@ -53,6 +53,10 @@ _PARAMETERS = (
     *("access_recv", "affinity", "alt_port", "cq_poll", "flip", "id", "msg_size", "mtu_size", "no_msgs", "poll_mode", "port", "rate", "rd_atomic"),
     *("service_level", "sl", "sock_buf_size", "src_path_bits", "static_rate", "time", "timeout", "use_cm"),
 )
+#: Parameters that change how messages are sent. The others name what is known otherwise, or only how the two sides find each other.
+SETTINGS = frozenset(
+    f"{side}{name}" for name in {*_PARAMETERS} - {"msg_size", "time", "timeout", "id", "port", "alt_port", "use_cm"} for side in ("", "loc_", "rem_")
+)
 _QUANTITIES = {"msg_size": "size", "mtu_size": "size", "sock_buf_size": "size", "time": "time", "timeout": "time"}
 _COUNTED = tuple(f"{way}{what}" for what in ("errors", "bytes", "msgs") for way in ("", "send_", "recv_"))
 _SIDE_ROWS = ("cost", *_TIMES, "real_time", "cpu_time", *_COUNTED, "max_cqe")
@@ -73,15 +77,21 @@ KNOWN = frozenset(_ORDER)
 _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in ("", "loc_", "rem_"))
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
-_ROW = re.compile(r" {4}(?P<name>[a-z][a-z_]{0,30}) {2,32}= {2}(?P<value> {0,40}\S.{0,200})")
+_ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
+_SCALED = 4  # No figure with a unit has so many digits, or commas, before its point.
+_LIKE_ROW = re.compile(r"(?: {4}|\t).*?[ \t]=[ \t]")
 _VALUE = re.compile(
-    r" *(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?) (?P<unit>|[A-Za-z/]{1,9}|% cpus)"
+    r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
     r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"
 )
 
 
 class FigureRow(NamedTuple):
-    """A row: what is left of its ``=``, and behind it a number with its unit, or only a text."""
+    """A row: what is left of its ``=``, and behind it a number with its unit, or only a text.
+
+    ``equals`` is how far behind the start of the name the sign stands, and ``digits`` where the number ends; both are -1 in rows with tabs, which
+    have no columns.
+    """
 
     line: Line
     name: str
@@ -101,7 +111,7 @@ class FigureRow(NamedTuple):
 
 def looks_like_row(text: str) -> bool:
     """Whether a line is a row, whole or not."""
-    return text.startswith("    ") and "  =  " in text
+    return _LIKE_ROW.match(text) is not None
 
 
 def read_row(line: Line) -> FigureRow | None:
@@ -109,11 +119,16 @@ def read_row(line: Line) -> FigureRow | None:
     found = _ROW.fullmatch(line.text)
     if found is None or not line.whole:
         return None
-    row = FigureRow(line, found["name"], line.text.index("="), found["value"])
+    is_aligned = "\t" not in found["gap"] + found["behind"] + found["value"]
+    row = FigureRow(line, found["name"], found.start("behind") - 1 - found.start("name") if is_aligned else -1, found["value"])
     value = _VALUE.fullmatch(found["value"])
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
-    quantity, factor = _UNITS.get(value["unit"], ("", 1))
+    whole, *_ = value["number"].split(".")
+    if value["unit"] is None and (len(whole) < _SCALED or whole != value["number"]):  # "123 thousand" may have been cut to this.
+        is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
+        return row if is_count else None
+    quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
     number = Decimal(value["number"].replace(",", ""))
     exact = int(value["exact"].replace(",", "")) if value["exact"] else None
     wanted = FIGURES[row.name][2] if row.name in FIGURES else _QUANTITIES.get(row.name, quantity)
@@ -121,13 +136,17 @@ def read_row(line: Line) -> FigureRow | None:
         return None
     if exact is not None and exact != number * factor:
         return None
-    return row._replace(number=number, digits=value.end("number"), quantity=quantity, factor=factor, exact=exact)
+    return row._replace(number=number, digits=value.end("number") if is_aligned else -1, quantity=quantity, factor=factor, exact=exact)
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
     """Whether no row is missing, as far as columns tell: as wide as the widest name and value, one width for all."""
     names = {row.name for row in rows}
-    if len(names) < len(rows) or {row.equals for row in rows} != {6 + max(map(len, names))}:
+    if len(names) < len(rows):
+        return False
+    if -1 in {row.equals for row in rows}:
+        return True
+    if {row.equals for row in rows} != {2 + max(map(len, names))}:
         return False
     numbers = [row for row in rows if row.number is not None]
     if len({row.digits for row in numbers}) > 1:

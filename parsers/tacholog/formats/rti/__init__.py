@@ -9,6 +9,11 @@ from 3.1 on as CSV, or as JSON or the old text if asked for. Results are on stdo
 
 ``Length`` is the sample as the tool counts it (28 bytes of it are RTI's own header), "Mbps" is 10**6 bit/s of it, "Lost" counts gaps in the sequence
 numbers at this subscriber. Latencies are half of a round trip, halved by integer division.
+
+Conditions are what the banner says of reliability, keys, batching, rate, time, listeners or waitsets, type, FlatData, zero copy and the transport,
+and as settings what else the middleware was asked for: asynchronous publishing, flow controller, multicast, turbo mode, throttling, and the mode of
+TCP. Environment are identifiers, the domain, the network card, the file of QoS profiles, and how often a latency is measured: they name a run, a
+machine, or what the conditions say already.
 Source: the RTI Perftest manual, "Test Results", and the printers of its releases 5.1 to 4.3 and of Perftest Lite; samples in tests/formats/rti/.
 """
 
@@ -68,11 +73,11 @@ DEFINITIONS = {
 STATES = {
     "latency": States(
         always="definition",
-        sometimes="transport data_path reliability keyed offered_rate_per_s batch_bytes subscribers load_mode waiting "
+        sometimes="transport data_path reliability keyed offered_rate_per_s batch_bytes subscribers load_mode waiting settings "
         "basis planned_duration_s payload_bytes tool_version",
     ),
     "throughput": States(
-        always="definition", sometimes="transport data_path reliability keyed publishers subscribers waiting payload_bytes tool_version"
+        always="definition", sometimes="transport data_path reliability keyed publishers subscribers waiting settings payload_bytes tool_version"
     ),
 }
 

@@ -11,19 +11,26 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from tacholog.formats.kit import Conditions, Facts, Found, Line
+from tacholog.formats.kit import Conditions, Facts, Found, Line, settings_text
 
 # Where a site does not show the commit, another word stands in its place: what else the banner states is read all the same.
 _VERSION = re.compile(
-    r"RTI Perftest (?P<version>Master|Develop|[0-9]+(?:\.[0-9]+)+)\S*(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
+    r"RTI Perftest (?P<version>Master|Develop|[0-9]{1,9}(?:\.[0-9]{1,9}){1,9})\S{0,80}"
+    r"(?: (?:(?P<commit>[0-9a-f]{6,40})|[^\s()]{1,40}))?(?: \((?!RTI )[^()]{1,80}\))?"
     r"(?: \(RTI Connext[A-Za-z ]{0,40} (?P<system>[0-9][\w.]*)\))?\s*"
 )
 _SECTION = re.compile(r"(?:Perftest|Transport|Secure) Configuration:")
 _KEY = re.compile(r"(?=\t| {4})[ \t]+(?P<key>[A-Z][A-Za-z/ ]{1,40}?):(?: (?P<value>.*))?")
-_ENVIRONMENT = (
-    *("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "Asynchronous Publishing", "Flow Controller"),
-    *("XML File", "Nic", "Use Multicast", "Turbo Mode", "AutoThrottle", "TCP LAN/WAN mode", "Kind"),
-)
+_ENVIRONMENT = (*("Publisher ID", "Subscriber ID", "Latency count", "Data Size", "Number of samples", "Domain", "XML File", "Nic", "Kind"),)
+#: What the middleware was asked for besides the conditions that have a name of their own.
+_SETTINGS = {
+    "Asynchronous Publishing": "asynchronous_publishing",
+    "Flow Controller": "flow_controller",
+    "Use Multicast": "multicast",
+    "Turbo Mode": "turbo_mode",
+    "AutoThrottle": "auto_throttle",
+    "TCP LAN/WAN mode": "tcp_mode",
+}
 _CHATTER = re.compile(
     r"\s*$|\s*\(Use \"-latencyTest\"|Setting timeout to [0-9]+ seconds|Sending [0-9]+ initialization pings|Finishing test|"
     r"Waiting for subscribers announcement|\[IMPORTANT\]|nohup: ignoring input|"
@@ -68,6 +75,7 @@ class Banner:
 
     def __init__(self) -> None:
         self.conditions = Conditions()
+        self._settings: dict[str, str] = {}
         self.marks: set[str] = set()
         self._inside = False
         self._throughput_test = False
@@ -139,6 +147,9 @@ class Banner:
         environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
         if key == "Latency count" and (every := _LATENCY_COUNT.fullmatch(value)):
             environment["messages_per_latency_sample"] = every[1]
+        if key in _SETTINGS and value:
+            self._settings[_SETTINGS[key]] = value
+            return self._learn(line, Conditions(settings=settings_text(self._settings)))
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)
         return Found(line, Facts(environment=environment) if environment else None)

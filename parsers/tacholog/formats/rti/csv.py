@@ -65,16 +65,16 @@ def _row(kind: Kind, decimals: Sequence[int], point: str, closed: _Head | None =
     C# lost a comma between the fifth and sixth cell, and put a percent sign before the second. Where the point is a comma, as Java prints it in many
     countries, blanks behind the other commas must tell them apart.
     """
-    comma = r"\s*,\s*" if point == r"\." else r",\s+"
+    comma = r"\s*+,\s*+" if point == r"\." else r",\s++"
 
     def cell(places: int, most: int = 40) -> str:
-        return rf"[0-9]{{1,{most}}}{point}[0-9]{{{places}}}" if places else rf"[0-9]{{1,{most}}}"
+        return rf"[0-9]{{1,{most}}}+{point}[0-9]{{{places}}}" if places else rf"[0-9]{{1,{most}}}+"
 
     gaps = ["", *([comma] * (len(decimals) - 1))]
     if kind == "latency":
-        gaps[5] = rf"(?:{comma}|\s+)"
+        gaps[5] = rf"(?:{comma}|\s++)"
     if kind == "throughput":
-        gaps[1] = rf"{comma}%?\s*" if point == r"\." else r",\s*%?\s+"
+        gaps[1] = rf"{comma}%?\s*+" if point == r"\." else r",(?:\s++|\s*+%\s++)"
     each = [f"{gap}({cell(places)})" for gap, places in zip(gaps, decimals, strict=True)]
     paid = [f"{comma}(?P<{name}>-?{cell(3, most=12)})" for name in _COSTS]
     if closed:
@@ -105,7 +105,7 @@ def _closed_rows(head: _Head, point: str) -> tuple[re.Pattern[str], ...]:
 
 def is_row(text: str) -> bool:
     """Whether the text is a row as the tool pads it."""
-    return ",  " in text and any(pattern.fullmatch(text.strip()) for _, pattern in _ROWS[r"\."])
+    return (",  " in text or ",\t" in text) and any(pattern.fullmatch(text.strip()) for _, pattern in _ROWS[r"\."])
 
 
 class CsvTable:
@@ -119,7 +119,7 @@ class CsvTable:
     def take(self, line: Line) -> list[Found] | None:
         """Use a title, a head or a row; ``None`` for anything else."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows up with empty cells.
-        text = bare.strip()
+        text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas: tabs between them are blanks.
         if not text:
             return [Found(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):

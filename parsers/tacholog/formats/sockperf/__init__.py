@@ -15,6 +15,10 @@ Nearly every line has the prefix ``sockperf: ``, and some are coloured even in f
 Times are microseconds. Neither the message size nor whether it was a ping-pong is printed there; a full log has its parameters on top.
 A throughput test says what was sent. Its "MBps" are 2^20 bytes a second and its "Mbps" 2^20 bits, of the message without headers.
 Up to 3.5 the mean is called ``avg-lat``.
+
+Conditions are the transport of the socket line, and of a full log's parameters the size, the time, under load the rate, and as settings all others
+(burst, replies and so on). How a side waits for its socket (``using recvfrom() to block on socket(s)``) is said before a summary in the same words
+by all modes, and is not kept.
 Source: the printing functions of sockperf 2.5 to 3.10, logs recorded with 3.7, and a published log from before 3.6; samples in
 tests/formats/sockperf/.
 """
@@ -22,14 +26,29 @@ tests/formats/sockperf/.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
+from tacholog.formats.kit import (
+    Detected,
+    Dialect,
+    Facts,
+    Found,
+    FoundMany,
+    Line,
+    Lines,
+    LineStart,
+    Record,
+    States,
+    Taken,
+    read_in_bulk,
+    settings_text,
+)
 from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
 from tacholog.formats.sockperf.full import PACKETS, Packets
 
 SYSTEM = "Sockets"
 TOOL = "sockperf"
+EXPANDS_TABS = True
 DIALECTS = (
     Dialect("2.5", "before 2.8: percentiles of two decimals", "from source only"),
     Dialect("3.0", "2.8 to 3.5: 'avg-lat='", "a published log"),
@@ -47,7 +66,9 @@ DEFINITIONS = {
     "How many arrived is not measured.",
 }
 STATES = {
-    "latency": States(always="basis definition", sometimes="transport offered_rate_per_s load_mode planned_duration_s payload_bytes tool_version"),
+    "latency": States(
+        always="basis definition", sometimes="transport offered_rate_per_s load_mode settings planned_duration_s payload_bytes tool_version"
+    ),
     "throughput": States(always="transport load_mode definition payload_bytes tool_version"),
 }
 
@@ -56,6 +77,7 @@ _VERSION = re.compile(r"== version #(?P<version>\S{1,64}) == ?")
 _SOCKET = re.compile(r"\[ ?[0-9]{1,4}\] IP = \S{1,64} +PORT = +[0-9]{1,5} # (?P<transport>UDP|TCP)")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (?P<all>--.{1,2000})")
 _PARAMETER = re.compile(r"--(msg-size|time|mps|reply-every)=([0-9]{1,9})(?= |$)")
+_OTHER_PARAMETER = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}+)(?:=(?P<value>\S{1,100}+))?")
 _RULER = "-" * 30
 _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
@@ -99,7 +121,14 @@ def _context_of(parameters: str) -> TestParameters:
         planned_duration_s=float(said.get("time", 0)) or None,
         load_mode="open" if under_load else None,
         offered_rate_per_s=float(said.get("mps", 0)) or None if under_load else None,
+        settings=_settings(parameters, {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}),
     )
+
+
+def _settings(parameters: str, conditions: Collection[str]) -> str | None:
+    """The parameters that are no condition with a name of its own. Without its value, one is a switch."""
+    found = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
+    return settings_text(found)
 
 
 class _Client:
@@ -116,7 +145,8 @@ class _Client:
         if self._packets.is_open and line.text[:1].isdigit() and (rows := self._packets.take(line, line.text)) is not None:
             yield from rows  # Most lines of a full log are rows, by far.
             return
-        text = _COLOUR.sub("", line.text).removeprefix("sockperf: ")
+        plain = _COLOUR.sub("", line.text)
+        text = plain.removeprefix("sockperf: ")
         if _INTERRUPTED.fullmatch(text):
             yield Found(line, None)
             return
@@ -129,8 +159,10 @@ class _Client:
         if not text and self._throughput.is_open:
             yield Found(line, None)  # The line of the total ends with a line break of its own.
             return
-        yield from (*self._statistics.close(), *self._throughput.close())
-        yield from self._other(line, text)
+        about = list(self._other(line, text))
+        if about or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
+            yield from (*self._statistics.close(), *self._throughput.close())
+        yield from about
 
     def take_many(self, lines: Lines) -> Taken:
         """Use rows of a full log."""
@@ -156,8 +188,10 @@ class _Client:
         elif text == _RULER:
             yield from self._packets.close(line) if self._packets.is_open else [Found(line, None)]
         elif text or not self._packets.is_open:
-            yield from self._end_packets()
-            yield from self._about_the_run(line, text)
+            known = list(self._about_the_run(line, text))
+            if known:
+                yield from self._end_packets()
+            yield from known
 
     def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
         if version := _VERSION.fullmatch(text):

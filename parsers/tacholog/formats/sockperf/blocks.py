@@ -27,6 +27,7 @@ class TestParameters(msgspec.Struct, frozen=True):
     planned_duration_s: float | None = None
     load_mode: LoadMode | None = None
     offered_rate_per_s: float | None = None
+    settings: str | None = None
 
 
 class Step(NamedTuple):
@@ -41,7 +42,7 @@ Said = dict[str, list[re.Match[str]]]
 
 
 class StepReader:
-    """A block of lines in a fixed order. Any other line of the block, or any line between them, ends it, and what was said so far is broken."""
+    """A block of lines in a fixed order. Any other line of the block ends it, and what was said so far is broken."""
 
     def __init__(self, steps: Mapping[str, Step], read: Callable[[Said, TestParameters], Record | Broken]) -> None:
         """Wait for the first step."""
@@ -159,6 +160,7 @@ def read_statistics(said: Said, context: TestParameters) -> Record | Broken:
             transport=context.transport,
             load_mode=context.load_mode,
             offered_rate_per_s=context.offered_rate_per_s,
+            settings=context.settings,
             basis=basis,
             definition=("sockperf-burst-" if burst else "sockperf-") + ("rtt" if basis == "rtt" else "latency"),
             planned_duration_s=context.planned_duration_s,

@@ -57,7 +57,7 @@ def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
-        kept = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"),)
+        kept = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"), remark.start("more") + 1)
         return [at for at in range(len(line)) if at not in kept and not _is_within_number(line, at)]
 
     return [line[: chance.choice(ends(line) or [0])] + b"\n" if chance.random() < SHARE else line for line in lines]

@@ -6,13 +6,16 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from tacholog.formats.reading import Event
 from tacholog.schema.records import Number, Record
 
 FLIPPED_BYTES = 4  # at most, in one log
 _FREE_TEXT = ("participant", "transport", "type")  # "Kind: UDPv4 & SHMEM" cut to "Kind: UDPv4": the text is whatever somebody chose.
+_SETTING = "setting "  # Each setting is a condition of its own, and may stand on a line of its own.
 Printed = tuple[str, str, float | None, str, float | None]  # metric, statistic, value, bound, resolution
 
 
@@ -70,6 +73,8 @@ def is_derived(record: Record) -> bool:
 def claim_of(record: Record) -> Claim:
     """Return what a record says. Samples that the format counted itself are left out: they change when lines are missing."""
     conditions = {name: getattr(record.conditions, name) for name in record.conditions.__struct_fields__}
+    settings = msgspec.json.decode(conditions.pop("settings") or "{}", type=dict[str, Any])
+    conditions |= {f"{_SETTING}{name}": str(value) for name, value in settings.items()}
     counted = not any("derived" in n.marks for n in record.numbers if n.metric == "messages_received") and record.numbers
     samples = record.samples if counted and not all("derived" in n.marks for n in record.numbers) else None
     words = {**conditions, "side": record.side, "participant": record.participant, "samples": samples}
@@ -155,7 +160,7 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
     """Whether a record may say this of itself where the true one says ``true``."""
     if value == true.get(name) or allow.is_same(name, value, true, change):
         return True
-    if name not in _FREE_TEXT:
+    if not name.startswith((*_FREE_TEXT, _SETTING)):
         return False
     text, true_text = str(value), str(true.get(name))
     return (change == "flipped" and _are_alike(text, true_text)) or (change == "cut" and true_text.startswith(text))

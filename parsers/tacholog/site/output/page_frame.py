@@ -15,7 +15,7 @@ FRAME_TITLE = "Page without content"  # as in templates/frame.md.jinja
 _ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
 _SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BLANK = re.compile(r"\s*\n\s*")
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # From the first blank of a stretch on, so that a long one is gone through once.
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 

@@ -1,0 +1,230 @@
+# ruff: noqa: ANN401 - what `re._parser` makes of a pattern has no types
+r"""No pattern that is matched against a log can go back and forth over one stretch of it: a hostile line would cost minutes.
+
+Each compiled pattern of the formats and of the redaction is taken apart. Two long repeats that can both match the text between and around them, or
+one within another, are refused: make the first possessive (``\\s*+``), bound them, or split the text first. No test here measures time.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+import tacholog.formats
+import tacholog.privacy
+from tacholog.formats.kit import LineStart
+
+LONG = 256  # Repeats. What is bounded below this costs little, even twice in a row.
+Text = frozenset[int]
+EVERY: Text = frozenset(range(256))
+CATEGORIES = {
+    codes.CATEGORY_DIGIT: re.compile(r"\d"),
+    codes.CATEGORY_SPACE: re.compile(r"\s"),
+    codes.CATEGORY_WORD: re.compile(r"\w"),
+    codes.CATEGORY_NOT_DIGIT: re.compile(r"\D"),
+    codes.CATEGORY_NOT_SPACE: re.compile(r"\S"),
+    codes.CATEGORY_NOT_WORD: re.compile(r"\W"),
+}
+
+
+def in_category(category: Any) -> Text:
+    """The characters of a category."""
+    return frozenset(code for code in EVERY if CATEGORIES[category].match(chr(code)))
+
+
+def in_set(items: Any) -> Text:
+    """The characters of a set in brackets."""
+    found: set[int] = set()
+    negated = False
+    for kind, value in items:
+        if kind is codes.NEGATE:
+            negated = True
+        elif kind is codes.LITERAL:
+            found.add(value)
+        elif kind is codes.RANGE:
+            found |= set(range(value[0], min(value[1], 255) + 1))
+        elif kind is codes.CATEGORY:
+            found |= in_category(value)
+    return EVERY - found if negated else frozenset(found) & EVERY
+
+
+def texts(sequence: Any) -> Text:
+    """All characters that a sequence can match somewhere."""
+    return frozenset().union(*(texts_of(item) for item in sequence))
+
+
+def texts_of(item: Any) -> Text:
+    """All characters that an item can match somewhere."""
+    kind, value = item
+    if kind is codes.LITERAL:
+        return frozenset({value}) & EVERY
+    if kind is codes.NOT_LITERAL:
+        return EVERY - {value}
+    if kind is codes.ANY:
+        return EVERY - {10}
+    if kind is codes.IN:
+        return in_set(value)
+    if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+        return texts(value[2])
+    if kind is codes.SUBPATTERN:
+        return texts(value[3])
+    if kind is codes.ATOMIC_GROUP:
+        return texts(value)
+    if kind is codes.BRANCH:
+        return frozenset().union(*(texts(branch) for branch in value[1]))
+    return frozenset()  # Places, looks around, and groups that come again.
+
+
+def fits(sequence: Any, within: Text) -> bool:
+    """Whether a sequence can match a text of these characters alone, the empty one too."""
+    return all(item_fits(item, within) for item in sequence)
+
+
+def item_fits(item: Any, within: Text) -> bool:
+    """Whether an item can."""
+    kind, value = item
+    if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT):
+        return value[0] == 0 or fits(value[2], within)
+    if kind is codes.SUBPATTERN:
+        return fits(value[3], within)
+    if kind is codes.ATOMIC_GROUP:
+        return fits(value, within)
+    if kind is codes.BRANCH:
+        return any(fits(branch, within) for branch in value[1])
+    if kind in (codes.AT, codes.ASSERT, codes.ASSERT_NOT, codes.GROUPREF):
+        return True
+    return bool(texts_of(item) & within)
+
+
+def is_long(item: Any) -> bool:
+    """Whether an item is a repeat that can give back what it took, of many times."""
+    kind, value = item
+    return kind in (codes.MAX_REPEAT, codes.MIN_REPEAT) and value[1] >= LONG
+
+
+def chains(sequence: Any) -> Iterator[list[Any]]:
+    """The items of a sequence, with groups opened, one list for each choice of branches (but not of all their combinations)."""
+    flat: list[Any] = []
+    for item in sequence:
+        kind, value = item
+        if kind is codes.SUBPATTERN and not any(inner[0] is codes.BRANCH for inner in value[3]):
+            flat += next(chains(value[3]))
+        else:
+            flat.append(item)
+    yield flat
+
+
+def long_parts(item: Any) -> Iterator[tuple[Any, list[Any], list[Any]]]:
+    """What each long repeat within an item repeats, with the items before and behind it there; an atomic or possessive part gives nothing back."""
+    kind, value = item
+    if is_long(item):
+        yield value[2], [], []
+    if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+        inner = [value[2]]
+    elif kind is codes.SUBPATTERN:
+        inner = [value[3]]
+    elif kind is codes.BRANCH:
+        inner = value[1]
+    else:
+        return
+    for sequence in inner:
+        for at, one in enumerate(sequence):
+            for repeated, before, behind in long_parts(one):
+                yield repeated, [*list(sequence)[:at], *before], [*behind, *list(sequence)[at + 1 :]]
+
+
+def faults(sequence: Any) -> Iterator[str]:
+    """What makes a sequence slow."""
+    for flat in chains(sequence):
+        for at, first in enumerate(flat):
+            for repeated, _, behind in long_parts(first):
+                for end in range(at + 1, len(flat)):
+                    for other, before, _ in long_parts(flat[end]):
+                        shared = texts(repeated) & texts(other)
+                        if shared and fits([*repeated, *other, *behind, *flat[at + 1 : end], *before], shared):
+                            yield f"two repeats of {sample(shared)} with nothing else between"
+    for kind, value in sequence:
+        if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            whole = (codes.SUBPATTERN, (None, 0, 0, value[2]))
+            if value[1] >= LONG and any(fits([*before, *behind], texts(inner)) for inner, before, behind in long_parts(whole)):
+                yield "a repeat within a repeat"
+            yield from faults(value[2])
+        elif kind is codes.SUBPATTERN:
+            yield from faults(value[3])
+        elif kind is codes.BRANCH:
+            for branch in value[1]:
+                yield from faults(branch)
+        elif kind in (codes.ASSERT, codes.ASSERT_NOT):
+            yield from faults(value[1])
+        elif kind is codes.ATOMIC_GROUP:
+            yield from faults(value)
+        elif kind is codes.POSSESSIVE_REPEAT:
+            if len(value[2]) > 1 or value[2][0][0] in (codes.SUBPATTERN, codes.BRANCH):
+                yield "a possessive group, which Python up to 3.11.4 matches wrongly"
+            yield from faults(value[2])
+
+
+def sample(taken: Text) -> str:
+    """Some of the characters."""
+    return repr("".join(chr(code) for code in sorted(taken) if 32 <= code < 127)[:12])
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """Each compiled pattern of the modules, by its name."""
+    for package in (tacholog.formats, tacholog.privacy):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".testing" in module.name:
+                continue
+            for name, value in vars(importlib.import_module(module.name)).items():
+                for number, found in enumerate(compiled(value)):
+                    yield f"{module.name}.{name}.{number}", found
+
+
+def compiled(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    """The patterns in a value: one, or those of a list, a mapping or a tuple of them."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, LineStart):
+        yield value._pattern  # noqa: SLF001
+    elif isinstance(value, dict) and depth < 4:
+        for member in value.values():
+            yield from compiled(member, depth + 1)
+    elif isinstance(value, list | tuple) and depth < 4:
+        for member in value:
+            yield from compiled(member, depth + 1)
+
+
+@pytest.mark.parametrize(("name", "pattern"), [pytest.param(name, found, id=name) for name, found in patterns()])
+def test_no_pattern_goes_back_and_forth(name: str, pattern: re.Pattern[Any]) -> None:
+    found = list(faults(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)))
+
+    assert found == [], f"{name}: {pattern.pattern!r}"
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        r"\s*,?\s*x",
+        r"(?:a+)+b",
+        r"[0-9]*\w+ ",
+        r".*,.*,.*,",
+        r"(\s*)(\s+)z",
+        r"(?:\w+ ?)+!",
+        r"\s*(?:a|\s*b)",
+        r"x{0,300}x{0,300}",
+    ],
+)
+def test_slow_patterns_are_seen(slow: str) -> None:
+    assert list(faults(parser.parse(slow))) != []
+
+
+@pytest.mark.parametrize("quick", [r"\s*+,?\s*x", r"\s*,\s*x", r"[0-9]+\s+[0-9]+", r"(?:a,)+b", r"(?>a+)a*b", r"x{1,40}x{1,40}", r"\w+: .*"])
+def test_quick_patterns_are_not(quick: str) -> None:
+    assert list(faults(parser.parse(quick))) == []

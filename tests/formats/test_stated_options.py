@@ -1,0 +1,88 @@
+"""Each option that a tool prints is a condition, or is named here with the reason why runs that differ in it may be compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import read
+from tacholog.formats.registry import formats
+from tacholog.schema.records import Facts
+
+HERE = Path(__file__).parent
+NAMES = [name for name in sorted(formats()) if (HERE / name).is_dir()]
+MACHINE, NAMED, ALSO, COUNTED = (
+    "describes the machine or build",
+    "only a name",
+    "is a condition as well",
+    "says how much was measured, which is counted",
+)
+#: What is only environment, by format: a pattern of its keys, and why.
+ENVIRONMENT: dict[str, dict[str, str]] = {
+    "ecal": {"ecal_runs": COUNTED, "ecal_buffers": "stands above a table of the documentation", "ecal_frequency": ALSO},
+    "fastrtps": {"clock_overhead_ns": MACHINE},
+    "hmbdc": {"machine .*": MACHINE, "notes .*": "prose of the sample page", "note .*": "prose of the sample page", "command .*": "one for each row"},
+    "iperf3": {"system_info": MACHINE},
+    "native": {
+        "(perftest|host|clock|load|affinity|socket|companion|transport)_.*": MACHINE,
+        "(way|path)_.*": "what the kernel counted",
+        "note_text": "prose",
+        "search_command": "the command of the tool that was run",
+    },
+    "performance_test": {
+        "performance_test (QOS|Communicat.*|RMW Implementation|Publishing rate|Msg name|Maximum runtime.*|Number of .*)": ALSO,
+        "performance_test (Zero copy.*|Roundtrip Mode)": ALSO,
+        "performance_test (Use single participant|With security|Ignore seconds.*|Unbounded.*|is_rt_init_required|execution_strategy)": ALSO,
+        "performance_test (id|Experiment id|Logfile name|final_logfile_name|DDS domain id|Topic name|external_info_.*)": NAMED,
+        "performance_test Performance Test Version": "the version",
+        "performance_test (check_memory|Memory check enabled)": "says whether the tool watches its own memory",
+    },
+    "qperf": {"(loc|rem)_.*": MACHINE},
+    "rti": {
+        "rti_(publisher|subscriber)_id|rti_domain|lite_domain|rti_xml_file": NAMED,
+        "rti_perftest_commit|rti_nic|lite_nic": MACHINE,
+        "rti_latency_count|messages_per_latency_sample": COUNTED,
+        "rti_data_size|lite_datalen|rti_kind": ALSO,
+        "rti_number_of_samples": COUNTED,
+    },
+    "sockperf": {"sockperf_parameters": ALSO},
+}
+
+
+def runs(name: str) -> Iterator[tuple[str, Facts]]:
+    """What each run in the samples of a format says of itself."""
+    for path in sorted((HERE / name).iterdir()):
+        if path.name != "README.md":
+            yield from ((path.name, facts) for facts in read(path, name).account.runs)
+
+
+def why_environment(name: str, key: str) -> str | None:
+    """Why a fact is no condition; ``None`` if nobody has said."""
+    return next((why for pattern, why in ENVIRONMENT.get(name, {}).items() if re.fullmatch(pattern, key)), None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_fact_that_a_tool_prints_is_a_condition_or_is_known_to_be_none(name: str) -> None:
+    unexplained = {key: log for log, facts in runs(name) for key in facts.environment if why_environment(name, key) is None}
+
+    assert unexplained == {}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if any(why is ALSO for why in ENVIRONMENT.get(name, {}).values())])
+def test_samples_that_differ_in_an_option_do_not_compare_as_equal(name: str) -> None:
+    for (one, old), (other, new) in combinations(runs(name), 2):
+        options = {key for key in {*old.environment, *new.environment} if why_environment(name, key) is ALSO}
+        differ = {key for key in options & {*old.environment} & {*new.environment} if old.environment[key] != new.environment[key]}
+        if differ and "rti_data_size" not in differ and "lite_datalen" not in differ:  # The size stands in each record.
+            assert (old.conditions, old.system) != (new.conditions, new.system) or name == "sockperf", (one, other, differ)
+            if name == "sockperf":  # Its parameters hold for the records of one test, not for the log.
+                assert read(HERE / name / one, name).records[0].conditions != read(HERE / name / other, name).records[0].conditions
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_says_what_sets_runs_apart(name: str) -> None:
+    assert re.search(r"^(?:.* )?Conditions are ", formats()[name].__doc__ or "", re.MULTILINE)

@@ -1,0 +1,107 @@
+"""What a log may meet on its way changes none of its numbers: lines of others between its own, and blanks that editors add, strip, or make tabs of.
+
+Each sample of each format is changed at a number of places and read again. The numbers must be those of the unchanged sample, each on its line.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Log, read
+from tacholog.formats.registry import formats
+
+HERE = Path(__file__).parent
+PLACES = 12  # So many places of each sample; shorter samples are tried at each.
+DOCUMENTS = ("page", "cell-missing", "perf-sample")  # Published pages, with a cell a line or text in columns.
+STRANGE = ("a line that no tool of ours prints", "warning: something happened (3 of 12)", "user@host:~$ ls")
+SAMPLES = [
+    pytest.param(name, path, id=f"{name}/{path.name}")
+    for name in sorted(formats())
+    if (HERE / name).is_dir()
+    for path in sorted((HERE / name).iterdir())
+    if path.name != "README.md" and path.stat().st_size < 60_000
+]
+
+
+def numbers(log: Log) -> list[tuple[object, ...]]:
+    """What the records say, in order. Marks are cautions, which the lines around a result may add."""
+    return [
+        (r.test, r.scope, r.payload_bytes, r.participant, r.conditions, n.metric, n.statistic, n.value, n.bound)
+        for r in log.records
+        for n in r.numbers
+    ]
+
+
+def read_changed(text: str, name: str | None, folder: Path) -> Log:
+    """Read a changed sample. Bytes that are not UTF-8 stay what they are."""
+    (folder / "changed.log").write_bytes(text.encode("utf-8", "surrogateescape"))
+    return read(folder / "changed.log", name)
+
+
+def text_of(path: Path) -> str:
+    """The text of a sample."""
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def places(lines: list[str]) -> list[int]:
+    """Where a line is put in: before each line, or before some of many, always the same."""
+    every = range(len(lines) + 1)
+    return list(every) if len(every) <= PLACES else sorted(random.Random(len(lines)).sample(every, PLACES))  # noqa: S311
+
+
+@pytest.mark.parametrize(("name", "path"), SAMPLES)
+def test_a_line_that_is_not_known_costs_only_itself(name: str, path: Path, tmp_path: Path) -> None:
+    if path.name.startswith(DOCUMENTS):
+        pytest.skip("a document, not a log: a line between its cells may be a cell")
+    lines = text_of(path).splitlines(keepends=True)
+    whole = numbers(read(path, name))
+    is_cut = bool(lines) and not lines[-1].endswith("\n")  # Nothing comes behind its last line.
+    for number, at in enumerate(place for place in places(lines) if place < len(lines) or not is_cut):
+        strange = STRANGE[number % len(STRANGE)]
+        log = read_changed("".join([*lines[:at], f"{strange}\n", *lines[at:]]), name, tmp_path)
+        assert numbers(log) == whole, f"{strange!r} before line {at + 1}"
+
+
+STRIPPED: dict[str, Callable[[str], str]] = {
+    "blanks stripped at the ends of lines": lambda text: re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE),
+    "blanks added at the ends of lines": lambda text: re.sub(r"$", "  ", text, flags=re.MULTILINE) if text.endswith("\n") else text,
+    "lines that end in CR LF": lambda text: text.replace("\r\n", "\n").replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("change", STRIPPED)
+@pytest.mark.parametrize(("name", "path"), SAMPLES)
+def test_blanks_at_the_ends_of_lines_say_nothing(name: str, path: Path, change: str, tmp_path: Path) -> None:
+    log = read_changed(STRIPPED[change](text_of(path)), None, tmp_path)
+
+    assert (log.format, numbers(log)) == (name, numbers(read(path, name)))
+
+
+@pytest.mark.parametrize(("name", "path"), SAMPLES)
+def test_tabs_for_blanks_change_nothing_or_the_message_names_them(name: str, path: Path, tmp_path: Path) -> None:
+    if path.name.startswith(DOCUMENTS):
+        pytest.skip("a document, not a log: text in columns")
+    for changed in (re.sub(r" {2,}", "\t", text_of(path)), with_tabs(text_of(path))):
+        try:
+            log = read_changed(changed, None, tmp_path)
+        except UnreadableInput as error:
+            message = str(error)
+        else:
+            message = "" if numbers(log) == numbers(read(path, name)) else " ".join(problem.reason for problem in log.problems)
+            if not message:
+                continue
+        assert "tabs stand" in message
+
+
+def with_tabs(text: str) -> str:
+    """A text as editors write it that put a tab for the blanks before every eighth column."""
+    return "\n".join(
+        "".join(re.sub(r" {2,}$", "\t", line[at : at + 8]) if len(line) >= at + 8 else line[at:] for at in range(0, max(len(line), 1), 8))
+        for line in text.split("\n")
+    )
