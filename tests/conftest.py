@@ -92,7 +92,7 @@ _APPEARED = pytest.StashKey[tuple[set[str], set[str]]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Remember what is in the checkout. Hypothesis, which keeps tables of characters, would make a folder there."""
-    hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / config.getini("cache_dir") / "hypothesis")
+    hypothesis.configuration.set_hypothesis_home_dir(config.rootpath / "build/pytest/hypothesis")
     if not hasattr(config, "workerinput"):
         config.stash[_BEFORE] = (outside.files(), outside.names_at_home())
 
