@@ -144,8 +144,7 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
 # What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
-# The comma comes first: before Python 3.11.4, a possessive group forgets where it last ended if the next bin begins alike but has no comma behind it.
-_BINS = re.compile(rf"{_BIN.pattern}(?:,{_BIN.pattern})*+")
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group matches wrongly before Python 3.11.4.
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
 
 
