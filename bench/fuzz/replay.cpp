@@ -1,4 +1,4 @@
-// Gives each decoder of what others send the inputs that once found a fault (seeds/NAME/), and a few thousand that are
+// Gives each decoder of what others send the inputs that once found a fault (seeds/NAME/), and a few hundred that are
 // always the same: for builds with a sanitizer, and without libFuzzer.
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +16,7 @@ DECODERS
 
 namespace {
 
-constexpr int random_inputs = 2000;
+constexpr int random_inputs = 500;
 constexpr std::size_t longest_bytes = 1024;
 
 using Decoder = int (*)(const std::uint8_t*, std::size_t);

@@ -119,8 +119,8 @@ TEST_P(ToSeveral, OneThatLeftNeverMakesThePublisherHang) {
 class DroppingForSlow : public ToSeveral {};
 
 TEST_P(DroppingForSlow, OneThatTakesNothingIsNotWaitedForAndWhatItMissesIsCounted) {
-    constexpr std::uint64_t count = 20'000;
-    constexpr std::uint64_t at_once = 8;  // less than any of them holds: who takes these in time misses none
+    constexpr std::uint64_t at_once = 32;     // less than any of them holds: who takes these in time misses none
+    constexpr std::uint64_t count = 64 * 32;  // 8 MiB: more than any of them holds
     join(4096, SlowSubscriber::drop);
     std::atomic<std::uint64_t> taken = 0;
     std::thread quick_one{[this, &taken] {

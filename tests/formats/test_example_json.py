@@ -56,13 +56,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(package: Path, *words: str) -> str:
-    """Run a Python program in the checkout with the package installed; return its output."""
+def run(package: Path, cwd: Path, *words: str) -> str:
+    """Run a Python program in a folder with the package installed; return its output."""
     places = os.pathsep.join(place for place in (str(package), os.environ.get("PYTHONPATH", "")) if place)
     environment = os.environ | {"PYTHONPATH": places, "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, "-m", *words],
-        cwd=ROOT,
+        cwd=cwd,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -78,12 +78,12 @@ def test_the_page_shows_what_the_format_reads(package: Path) -> None:
     shown = re.search(r"^\$ tacholog (parse docs/example-logs/.*)\n((?:.*\n)*?)```", PAGE, flags=re.MULTILINE)
 
     assert shown
-    assert run(package, "tacholog", *shown[1].split()) == shown[2]
+    assert run(package, ROOT, "tacholog", *shown[1].split()) == shown[2]
 
 
 def test_the_example_holds_to_what_holds_for_every_format(package: Path) -> None:
     (package / "test_fio.py").write_text(TESTS)
 
-    said = run(package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
+    said = run(package, package, "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(package / "test_fio.py"))
 
     assert re.search(r"^19 passed", said, re.MULTILINE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.packaging.cmake_program import cmake
+from tests.waiting import LIMIT_S
 
 pytestmark = pytest.mark.core
 
@@ -70,7 +71,7 @@ def test_a_build_without_adapters_says_of_each_which_session_has_it(tmp_path: Pa
 
 def test_the_program_says_of_each_transport_that_was_left_out_how_to_get_it(perftest: Path) -> None:
     def asked(*options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=600)
+        return subprocess.run([perftest, *options], capture_output=True, text=True, check=False, timeout=LIMIT_S)
 
     listed = asked("--list-transports").stdout
     expected = {"carrier-pigeon": "no such transport; --list-transports shows what there is"}
