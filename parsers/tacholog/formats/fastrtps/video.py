@@ -37,8 +37,8 @@ def _header(words: Sequence[str], percent: str) -> str:
 
 
 FORMS: Mapping[str, VideoForm] = {
-    "Samples," + _header(["Avg"], "%"): _form((_RATE,), (11, 11, 11, 11, 11, 11, 11, 13, 12)),  # The last with the blank behind it.
-    "Samples," + _header(["FameDrop"], "%"): _form((_LOST,), (11, 15, 14, 13, 14, 14, 14, 16, 15)),
+    "Samples," + _header(["Avg"], "%"): _form((_RATE,), (11, 11, 11, 11, 11, 11, 11, 13, 11)),
+    "Samples," + _header(["FameDrop"], "%"): _form((_LOST,), (11, 15, 14, 13, 14, 14, 14, 16, 14)),
     "Samples," + _header(["Avg", "Drop"], "%%"): _form((_RATE, _LOST), ()),
 }
 
@@ -56,7 +56,7 @@ class VideoTable:
         if form is None:
             return Broken("a second row: this table has one")
         found = form.row.fullmatch(squeezed)
-        widths = tuple(map(len, line.text.split(",")))
+        widths = tuple(map(len, line.text.rstrip(" ").split(",")))
         if found is None or not line.whole or (form.widths and widths != tuple(form.widths)):
             return Broken("a row of this table is cut short, garbled or of another one")
         count, *cells = found.groups()
