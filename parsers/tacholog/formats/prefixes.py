@@ -81,7 +81,7 @@ _PARTS = (
     Part("the number of a process", r"\[[0-9]{1,9}+,[0-9]{1,9}+\]<std(?:out|err|diag)>:?"),
     Part("the number of a step", rf"#[0-9]{{1,6}}+ [0-9]{{1,9}}+\.[0-9]{{1,9}}+{_END}"),
     Part("the names of a host and a program", rf"{_WORD} {_WORD}(?:\[[0-9]{{1,10}}+\])?:{_END}", public=False, only_behind=(_TIME, "a priority")),
-    Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", "possible", public=False),  # iceoryx2 prints [REQUESTS] before each line
+    Part("a name in brackets", rf"\[[A-Za-z][\w./:@#=-]{{0,250}}+\]:?{_END}", "possible", public=False),  # iceoryx2 has one
     Part("the name of a service", rf"[A-Za-z][\w./-]{{0,200}}+ {{0,60}}+\|{_END}", public=False),
     Part("a name", rf"\w[\w.-]{{0,200}}+(?:/[\w.:-]{{1,200}}+){{1,5}}{_END}", public=False),
     Part("a dash", rf"[-|]{_END}", only_behind=(_TIME, "a level", "a name in brackets")),
