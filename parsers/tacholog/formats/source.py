@@ -85,7 +85,7 @@ class LogText:
         packing = packing_of(start)
         self._chunks = self._expanded(packing, start) if packing else self._plain(start)
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
-        if refusal := _no_text(self._head):
+        if refusal := why_no_text(self._head):
             raise UnreadableInput(refusal)
         self.prefix = prefix_of(self._whole_lines(), _JUDGES)
         self._line = partial(_without_prefix, self.prefix) if self.prefix else _line
@@ -211,7 +211,7 @@ def _without_prefix(prefix: Prefix, number: int, raw: bytes, whole: bool) -> Lin
     return line
 
 
-def _no_text(head: bytes) -> str | None:
+def why_no_text(head: bytes) -> str | None:
     """Say why bytes are not the text of one log, and the way out; ``None`` if they may be."""
     if encoding := utf16_of(head):
         return UTF16_REFUSED.format(encoding)

@@ -55,6 +55,8 @@ class VideoTable:
         form, self._form = self._form, None
         if form is None:
             return Broken("a second row: this table has one")
+        if "\t" in line.text and form.widths:
+            return Broken("tabs stand in this row, which is told by the widths of its columns: restore the blanks, or copy the log anew")
         found = form.row.fullmatch(squeezed)
         widths = tuple(map(len, line.text.rstrip(" ").split(",")))
         if found is None or not line.whole or (form.widths and widths != tuple(form.widths)):

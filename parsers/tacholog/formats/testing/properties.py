@@ -15,7 +15,7 @@ from tacholog.formats.kit.found import Found
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import format_named
-from tacholog.formats.source import UTF16_MARKS, LogText
+from tacholog.formats.source import LogText, why_no_text
 from tacholog.formats.testing import changes
 from tacholog.formats.testing.claims import (
     FLIPPED_BYTES,
@@ -89,8 +89,8 @@ class FormatUnderTest:
 
     def check_any_bytes(self, log: bytes) -> None:
         """Check that whatever the bytes are, each line is in one class."""
-        if log.startswith(UTF16_MARKS) or packing_of(log):
-            return  # UTF-16 is refused with a message, and what is packed has other lines.
+        if packing_of(log) or why_no_text(log):
+            return  # UTF-16 and archives are refused with a message, and what is packed has other lines.
         with _shown(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
@@ -187,7 +187,7 @@ class FormatUnderTest:
         flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
         for _ in range(chance.randint(1, 20)):
             flipped[chance.randrange(len(flipped))] = chance.randrange(256)
-        if not flipped.startswith(UTF16_MARKS):
+        if not why_no_text(flipped):
             with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
 
