@@ -187,7 +187,7 @@ class FormatUnderTest:
         flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
         for _ in range(chance.randint(1, 20)):
             flipped[chance.randrange(len(flipped))] = chance.randrange(256)
-        if not why_no_text(flipped):
+        if not why_no_text(bytes(flipped)):
             with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
 
