@@ -83,18 +83,6 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
     return std::nullopt;
 }
 
-/// What a control group leaves; nothing if it has no limit.
-std::optional<std::uint64_t> left_in_group(const std::string& folder) {
-    const auto most = to_number<std::uint64_t>(first_line(folder + "/memory.max"));
-    const auto used = to_number<std::uint64_t>(first_line(folder + "/memory.current"));
-    if (!most || !used) return std::nullopt;
-    const std::string statistics = folder + "/memory.stat";
-    const std::uint64_t cache =
-        number_in(statistics, "inactive_file").value_or(0) + number_in(statistics, "active_file").value_or(0);
-    const std::uint64_t kept = *used - std::min(*used, cache);
-    return *most - std::min(*most, kept);
-}
-
 /// A file of the kernel about all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
@@ -140,13 +128,24 @@ std::string transparent_huge_pages() {
 
 }  // namespace
 
+std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
+    const auto most = to_number<std::uint64_t>(first_line(folder + "/memory.max"));
+    const auto used = to_number<std::uint64_t>(first_line(folder + "/memory.current"));
+    if (!most || !used) return std::nullopt;
+    const std::string statistics = folder + "/memory.stat";
+    const std::uint64_t cache =
+        number_in(statistics, "inactive_file").value_or(0) + number_in(statistics, "active_file").value_or(0);
+    const std::uint64_t kept = *used - std::min(*used, cache);
+    return *most - std::min(*most, kept);
+}
+
 std::optional<std::uint64_t> available_memory_bytes() {
     auto left = number_in("/proc/meminfo", "MemAvailable:");
     if (left) *left *= 1024;
     std::string group = value_of("/proc/self/cgroup", "0", ':');
     group = group.starts_with(":") ? group.substr(1) : group;
     while (true) {
-        const auto here = left_in_group("/sys/fs/cgroup" + (group == "/" ? "" : group));
+        const auto here = memory_left_in_group("/sys/fs/cgroup" + (group == "/" ? "" : group));
         if (here) left = std::min(left.value_or(*here), *here);
         const auto slash = group.find_last_of('/');
         if (slash == std::string::npos || group.size() <= 1) return left;

@@ -18,6 +18,9 @@ Load read_load(bool at_end);
 /// kernel tells: page cache is given back for it.
 std::optional<std::uint64_t> available_memory_bytes();
 
+/// What the control group of this folder leaves of its memory; nothing if it has no limit.
+std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
+
 /// The CPUs that the calling thread may run on.
 std::vector<int> allowed_cpus();
 

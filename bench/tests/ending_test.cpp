@@ -1,8 +1,13 @@
 // Ends of a run that a program can catch: its log says how it ended, and nothing stays behind.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
+#include "core/clock.hpp"
+#include "core/environment.hpp"
+#include "core/helper_program.hpp"
 #include "tests/program.hpp"
 #include "tests/reported.hpp"
 
@@ -59,6 +64,78 @@ TEST(MoreMemoryThanThereIs, IsRefusedBeforeTheRun) {
     EXPECT_EQ(perftest.wait(), 2);
     EXPECT_NE(perftest.err().find("needs at least 16384 MiB of memory"), std::string::npos) << perftest.err();
     EXPECT_EQ(perftest.out(), "");
+}
+
+TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
+    std::string folder = std::filesystem::temp_directory_path() / "tacholog-group-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const auto write = [&](const char* name, const char* text) { std::ofstream{folder + "/" + name} << text; };
+    write("memory.current", "700\n");
+    write("memory.stat", "anon 400\ninactive_file 200\nactive_file 100\n");
+    write("memory.max", "max\n");
+    EXPECT_EQ(memory_left_in_group(folder), std::nullopt);
+    write("memory.max", "1000\n");
+    EXPECT_EQ(memory_left_in_group(folder), 600U);
+    write("memory.max", "100\n");
+    EXPECT_EQ(memory_left_in_group(folder), 0U);
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(memory_left_in_group(folder), std::nullopt);
+    EXPECT_TRUE(available_memory_bytes());
+}
+
+/// A handler that has calls of the system end early.
+class InterruptedBySignals {
+public:
+    InterruptedBySignals() : thread_(::pthread_self()) {
+        struct sigaction action{};
+        action.sa_handler = [](int) {};
+        ::sigaction(SIGUSR1, &action, &before_);
+        sender_ = std::thread{[this] {
+            while (!over_) {
+                ::pthread_kill(thread_, SIGUSR1);
+                sleep_until(now_ns() + 1'000'000);
+            }
+        }};
+    }
+    InterruptedBySignals(const InterruptedBySignals&) = delete;
+    InterruptedBySignals& operator=(const InterruptedBySignals&) = delete;
+    ~InterruptedBySignals() {
+        over_ = true;
+        sender_.join();
+        ::sigaction(SIGUSR1, &before_, nullptr);
+    }
+
+private:
+    pthread_t thread_;
+    struct sigaction before_{};
+    std::atomic<bool> over_{false};
+    std::thread sender_;
+};
+
+// A message that was sent early had a lateness of 1.8e19 ns.
+TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
+    const InterruptedBySignals signals;
+    const Nanoseconds end_ns = now_ns() + 50'000'000;
+    sleep_until(end_ns);
+
+    EXPECT_GE(now_ns(), end_ns);
+}
+
+// It was started to its end first, for up to a minute.
+TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
+    sigset_t ending;
+    ::sigemptyset(&ending);
+    ::sigaddset(&ending, SIGTERM);
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &ending, nullptr), 0);
+    ::raise(SIGTERM);
+    const HelperProgram::Order order{.words = {"/bin/sleep", "600"}, .patience = plenty};
+    const auto program = HelperProgram::start(order, [](const HelperProgram&) { return false; });
+    const timespec now{};
+    EXPECT_EQ(::sigtimedwait(&ending, nullptr, &now), SIGTERM);
+    ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+
+    ASSERT_FALSE(program);
+    EXPECT_EQ(program.error().text, "stopped by a signal");
 }
 
 // An answer that could not be read was taken off twice: lost=18446744073709551566.
