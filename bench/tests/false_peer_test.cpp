@@ -18,6 +18,7 @@
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 #include "transports/ip_endpoint.hpp"
+#include "transports/local_door.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/socket_wait.hpp"
 
@@ -304,7 +305,15 @@ TEST(Descriptors, OfWhichThereAreTwoAreNotTakenAndNotKept) {
     EXPECT_TRUE(readable(reader, Deadline{Patience{0}})) << "a copy of the pipe's end is still open";
 }
 
-// A pipe's end that nobody has any more is readable at once; a program that spins uses the CPU all the time.
+/// The processor time of this process so far, in seconds.
+double seconds_of(int whose) {
+    rusage usage{};
+    ::getrusage(whose, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+// Whoever waits for a descriptor must not use the CPU meanwhile.
 TEST(WithoutDescriptors, APublisherWaitsForSubscribers) {
     const int port = free_port();
     const auto few = [] {
@@ -323,16 +332,35 @@ TEST(WithoutDescriptors, APublisherWaitsForSubscribers) {
             Program::pause();
         }
     }
-    rusage before{};
-    ::getrusage(RUSAGE_CHILDREN, &before);
+    const double before_s = seconds_of(RUSAGE_CHILDREN);
     EXPECT_EQ(publisher.wait(), 1) << publisher.err();
-    rusage after{};
-    ::getrusage(RUSAGE_CHILDREN, &after);
-    const auto seconds = [](const rusage& usage) {
-        return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-               static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    };
-    EXPECT_LT(seconds(after) - seconds(before), 1.0) << "of 3 s of waiting";
+    EXPECT_LT(seconds_of(RUSAGE_CHILDREN) - before_s, 1.0) << "of 3 s of waiting";
+}
+
+TEST(WithoutDescriptors, ALocalSubscriberWaitsForItsPublisher) {
+    const auto all = all_transports();
+    const auto uds = std::find_if(all.begin(), all.end(), [](const Transport* one) { return one->name == "uds"; });
+    const Topic topic{"test-" + std::to_string(now_ns()), 64, "127.0.0.1"};
+    auto subscriber = (*uds)->subscribe(topic);
+    ASSERT_TRUE(subscriber);
+    const auto plate = parse_door_plate((*subscriber)->endpoint());
+    ASSERT_TRUE(plate);
+    rlimit usual{};
+    ::getrlimit(RLIMIT_NOFILE, &usual);
+    auto stranger = connect_locally(plate->name);  // it is let in, or waits, as it comes
+    ASSERT_TRUE(stranger);
+    const Fd next{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const rlimit none{static_cast<rlim_t>(next.get()), usual.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const AbstractAddress address{plate->name};
+    const int connected = ::connect(next.get(), address.get(), address.length);
+    const double before_s = seconds_of(RUSAGE_SELF);
+    sleep_until(now_ns() + 1'000'000'000);
+    const double used_s = seconds_of(RUSAGE_SELF) - before_s;
+    ::setrlimit(RLIMIT_NOFILE, &usual);
+
+    EXPECT_EQ(connected, 0);
+    EXPECT_LT(used_s, 0.3) << "of 1 s of waiting";
 }
 
 }  // namespace
