@@ -51,12 +51,10 @@ void list_reporters() {
     }
 }
 
-}  // namespace
-
-int main(int argc, char* argv[]) {
+int do_as_told(int argc, char* argv[]) {
     const auto options = tacholog::parse_options(argc, argv);
     if (!options) {
-        std::cerr << "perftest: " << options.error().text << '\n';
+        std::cerr << "perftest: " << tacholog::shown(options.error().text) << '\n';
         return 2;
     }
     const tacholog::Build build = tacholog::build_info();
@@ -78,4 +76,13 @@ int main(int argc, char* argv[]) {
     }
     std::cout.flush();
     return std::cout ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char* argv[]) {
+    const auto code = tacholog::without_exceptions([&]() -> tacholog::Result<int> { return do_as_told(argc, argv); });
+    if (code) return *code;
+    std::cerr << "perftest: " << code.error().text << '\n';
+    return 1;
 }

@@ -25,6 +25,7 @@
 #include "adapters/farewell.hpp"
 #include "core/fd.hpp"
 #include "core/helper_program.hpp"
+#include "core/stop.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
@@ -183,9 +184,11 @@ private:
         if (!lock) lock = Fd{::open(path.c_str(), flags | O_CREAT, 0644)};
         if (!lock) return os_error("open " + path);
         for (const Deadline deadline{longest_run}; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
-             sleep_until(now_ns() + nap_ns))
+             sleep_until(now_ns() + nap_ns)) {
+            if (Stop::is_pending()) return Stop::error();
             if (deadline.passed())
                 return Error{"iox-roudi: another run uses it, and a host can have one alone: try again after that run"};
+        }
         return lock;
     }
 

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 
 namespace tacholog {
@@ -26,7 +27,7 @@ ClockFacts measure_clock() {
 
 void sleep_until(Nanoseconds time_ns) {
     const timespec time{time_ns / nanoseconds_per_second, time_ns % nanoseconds_per_second};
-    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr);
+    while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) continue;
 }
 
 void wake_on_time() {

@@ -30,7 +30,7 @@ inline Nanoseconds to_nanoseconds(Patience patience) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count();
 }
 
-/// Gives the CPU away until then, or until a signal comes.
+/// Gives the CPU away until then, whatever signals come.
 void sleep_until(Nanoseconds time_ns);
 
 /// From here on this thread's sleeps end when they are to; the kernel is free to add 50 us otherwise.

@@ -36,7 +36,8 @@ Waited wait_for(const Fd& socket, short events, const Stop& stop, Patience patie
     while (true) {
         const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(deadline.left().count()));
         if (ready > 0) return waiting[1].revents != 0 ? Waited::stopped : Waited::ready;
-        if (ready == 0 && deadline.passed()) return Waited::timed_out;
+        if (ready <= 0 && deadline.passed()) return Waited::timed_out;
+        if (ready < 0 && errno != EINTR) sleep_until(now_ns() + 1'000'000);  // the kernel has no memory for it just now
     }
 }
 
@@ -117,12 +118,26 @@ Result<bool> Control::fill(Patience patience) {
     return true;
 }
 
-Result<std::optional<Frame>> Control::poll() {
+/// The next frame of what has come, if it is all there. All frames pass here: nobody sees one that cannot be true.
+Result<std::optional<Frame>> Control::next_frame() {
     auto frame = parse_frame(received_);
+    if (!frame || !*frame) return frame;
+    if (!is_possible(**frame)) return Error{out_of_step(*this).text + ": it sent numbers that cannot be true"};
+    // A side says that it is at work a few times a second at most. Any number of such frames would be a sign of life.
+    constexpr std::int64_t most_at_once = 10'000;
+    constexpr Nanoseconds spacing_ns = 100'000;
+    if ((*frame)->kind == FrameKind::alive && ++alive_frames_ > most_at_once &&
+        alive_frames_ - most_at_once > (now_ns() - open_since_ns_) / spacing_ns)
+        return Error{"control channel: " + peer_ + " sends more than it has to say"};
+    return frame;
+}
+
+Result<std::optional<Frame>> Control::poll() {
+    auto frame = next_frame();
     if (frame && !*frame) {
         const auto more = fill(Patience{0});
         if (!more) return more.error();
-        frame = parse_frame(received_);
+        frame = next_frame();
     }
     if (frame && *frame && (*frame)->kind == FrameKind::abort) return gave_up(**frame);
     return frame;
@@ -131,7 +146,7 @@ Result<std::optional<Frame>> Control::poll() {
 Result<Frame> Control::receive(Patience limit) {
     const Deadline deadline{limit};
     while (true) {
-        auto frame = parse_frame(received_);
+        auto frame = next_frame();
         if (!frame) return frame.error();
         if (*frame) return std::move(**frame);
         const auto more = fill(deadline.left());
@@ -144,14 +159,14 @@ Result<Frame> Control::expect(FrameKind kind, Patience limit) {
     auto frame = receive(limit);
     if (!frame) return frame.error();
     if (frame->kind == FrameKind::abort) return gave_up(*frame);
-    if (frame->kind == FrameKind::refused) return Error{peer_ + " refused: " + frame->text};
+    if (frame->kind == FrameKind::refused) return Error{peer_ + " refused: " + shown(frame->text, longest_reason)};
     if (frame->kind != kind) return Error{"control channel: " + peer_ + " is out of step with this side"};
     return frame;
 }
 
 std::optional<Error> Control::reason(Patience limit) {
     const Deadline deadline{limit};
-    while (!stop_->requested()) {
+    for (int count = 0; !stop_->requested() && (count < frames_a_look || !deadline.passed()); ++count) {
         const auto frame = receive(deadline.left());
         if (!frame) break;
         if (frame->kind == FrameKind::abort) return gave_up(*frame);
@@ -280,7 +295,7 @@ std::string difference(const std::string& here, const std::string& there) {
         const std::string theirs = start < there.size() ? there.substr(start, other_end - start) : "nothing";
         const auto first = std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end()).first;
         const auto at = static_cast<std::size_t>(first - mine.begin());
-        if (mine != theirs) return excerpt(mine, at) + " here, " + excerpt(theirs, at) + " there";
+        if (mine != theirs) return excerpt(mine, at) + " here, " + shown(excerpt(theirs, at)) + " there";
         start = end + 1;
     }
     return "the other side was told more";

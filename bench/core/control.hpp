@@ -13,6 +13,7 @@
 #include "core/fd.hpp"
 #include "core/result.hpp"
 #include "core/stop.hpp"
+#include "core/text.hpp"
 
 namespace tacholog {
 
@@ -51,12 +52,15 @@ inline constexpr std::size_t most_numbers = 16;
 /// An agreement names every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
 
+/// How many frames are taken at once before a side looks at its time limit, at signals, and at other peers.
+inline constexpr int frames_a_look = 64;
+
 /// Reads one frame off the front of `bytes`: nothing if it is not all there yet, an error if it is no frame of ours.
 Result<std::optional<Frame>> parse_frame(std::string& bytes);
 
 class Control {
 public:
-    Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop) {}
+    Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
 
     /// What the peer is called in messages, where there are several.
     const std::string& peer() const { return peer_; }
@@ -80,6 +84,9 @@ public:
     /// Whether it is an error of this channel, which names its peer.
     bool concerns(const Error& error) const;
 
+    /// What a frame of the kind abort says.
+    Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + shown(frame.text, longest_reason)}; }
+
     int descriptor() const { return socket_.get(); }
 
     const Stop& stop() const { return *stop_; }
@@ -93,15 +100,22 @@ public:
     std::string local_host() const;
 
 private:
+    Result<std::optional<Frame>> next_frame();
     Result<bool> fill(Patience patience);
     Result<void> send_all(std::string_view bytes, Patience patience);
-    Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + frame.text}; }
 
     Fd socket_;
     const Stop* stop_;
     std::string peer_ = "the peer";
     std::string received_;
+    Nanoseconds open_since_ns_;
+    std::int64_t alive_frames_ = 0;  ///< that have come
 };
+
+/// Of a frame that is not due.
+inline Error out_of_step(const Control& peer) {
+    return Error{"control channel: " + peer.peer() + " is out of step with this side"};
+}
 
 class Listener {
 public:

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -70,6 +71,18 @@ std::optional<std::uint64_t> memory_bytes() {
     return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+/// The number behind a key in lines of "key number".
+std::optional<std::uint64_t> number_in(const std::string& path, std::string_view wanted) {
+    std::ifstream file{path};
+    std::string key;
+    std::uint64_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words{line};
+        if (words >> key >> number && key == wanted) return number;
+    }
+    return std::nullopt;
+}
+
 /// A file of the kernel about all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
@@ -114,6 +127,31 @@ std::string transparent_huge_pages() {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
+    const auto most = to_number<std::uint64_t>(first_line(folder + "/memory.max"));
+    const auto used = to_number<std::uint64_t>(first_line(folder + "/memory.current"));
+    if (!most || !used) return std::nullopt;
+    const std::string statistics = folder + "/memory.stat";
+    const std::uint64_t cache =
+        number_in(statistics, "inactive_file").value_or(0) + number_in(statistics, "active_file").value_or(0);
+    const std::uint64_t kept = *used - std::min(*used, cache);
+    return *most - std::min(*most, kept);
+}
+
+std::optional<std::uint64_t> available_memory_bytes() {
+    auto left = number_in("/proc/meminfo", "MemAvailable:");
+    if (left) *left *= 1024;
+    std::string group = value_of("/proc/self/cgroup", "0", ':');
+    group = group.starts_with(":") ? group.substr(1) : group;
+    while (true) {
+        const auto here = memory_left_in_group("/sys/fs/cgroup" + (group == "/" ? "" : group));
+        if (here) left = std::min(left.value_or(*here), *here);
+        const auto slash = group.find_last_of('/');
+        if (slash == std::string::npos || group.size() <= 1) return left;
+        group.resize(std::max<std::size_t>(slash, 1));
+    }
+}
 
 std::vector<int> allowed_cpus() {
     cpu_set_t set;

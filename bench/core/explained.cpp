@@ -40,7 +40,7 @@ public:
 private:
     bool has_ended(Control& other) {
         auto frame = other.poll();
-        while (frame && *frame) frame = other.poll();
+        for (int count = 0; count < frames_a_look && frame && *frame; ++count) frame = other.poll();
         if (frame) return false;
         stopped_ = other.stop().requested();
         auto& kept = stopped_ || is_word_of(other, frame.error()) ? reason : death;

@@ -55,7 +55,7 @@ Result<Facts> parse_facts(std::string_view text) {
         const auto key = line.substr(0, equals);
         if (equals == std::string_view::npos || !is_key(key) || has(facts, key) || facts.size() == most_facts)
             return Error{"control channel: the peer is out of step with this side"};
-        facts.push_back({std::string{key}, std::string{line.substr(equals + 1)}});
+        facts.push_back({std::string{key}, shown(line.substr(equals + 1), longest_message)});
     }
     return facts;
 }

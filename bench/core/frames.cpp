@@ -1,5 +1,7 @@
 #include "core/frames.hpp"
 
+#include <algorithm>
+
 namespace tacholog {
 namespace {
 
@@ -20,6 +22,72 @@ Wide wide(std::uint64_t low, std::uint64_t high) {
 }
 
 }  // namespace
+
+namespace {
+
+/// How many numbers a frame of this kind has at most.
+std::size_t numbers_of(FrameKind kind) {
+    switch (kind) {
+        case FrameKind::open:
+            return 3;
+        case FrameKind::affinity:
+            return 2;
+        case FrameKind::run:
+            return 1;
+        case FrameKind::hello:  // another version may have more
+        case FrameKind::phase_end:
+            return most_numbers;
+        case FrameKind::interval:
+            return 4;
+        case FrameKind::phase_done:
+        case FrameKind::resources:
+            return 7;
+        case FrameKind::histogram:
+            return 12;
+        default:
+            return 0;
+    }
+}
+
+/// A message holds 48 bits of the moment that it was due.
+constexpr std::uint64_t longest_latency_ns = std::uint64_t{1} << 48;
+
+bool are_counts(const Frame& frame) {
+    return std::all_of(frame.numbers.begin(), frame.numbers.end(),
+                       [](std::uint64_t number) { return number <= most_counted; });
+}
+
+bool is_possible_result(const PhaseDoneFrame& done) {
+    return done.reordered <= done.received && done.instances_heard <= done.received;
+}
+
+bool is_possible_use(const Resources& used) {
+    // The kernel counts in ticks, and a side may have as many threads as there are CPUs.
+    constexpr Nanoseconds most_threads = 4096;
+    return used.user_ns + used.system_ns <= (used.duration_ns + nanoseconds_per_second) * most_threads;
+}
+
+}  // namespace
+
+bool is_possible(const Frame& frame) {
+    if (frame.numbers.size() > numbers_of(frame.kind)) return false;
+    switch (frame.kind) {
+        case FrameKind::open:
+            return frame.number(1) <= UINT32_MAX && frame.number(2) <= most_counted;  // a side knows the sizes
+        case FrameKind::phase_end:
+        case FrameKind::interval:
+            return are_counts(frame);
+        case FrameKind::phase_done:
+            return are_counts(frame) && is_possible_result(PhaseDoneFrame::of(frame));
+        case FrameKind::resources:
+            return are_counts(frame) && is_possible_use(ResourcesFrame::of(frame).used);
+        case FrameKind::histogram:
+            return frame.number(0) <= 1 && frame.number(1) <= most_counted && frame.number(2) <= most_counted &&
+                   frame.number(5) < longest_latency_ns;
+        default:
+            return true;
+    }
+}
 
 HelloFrame HelloFrame::of(const Frame& frame) {
     return {frame.number(0), frame.number(1), frame.number(2), frame.text};

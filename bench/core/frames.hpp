@@ -14,6 +14,13 @@
 
 namespace tacholog {
 
+/// Whether what a frame says can be true, as far as one frame shows: no more numbers than its kind has, counts and
+/// times that can be added up, parts that are no more than the whole. Control asks before anybody sees the frame.
+bool is_possible(const Frame& frame);
+
+/// More messages than a run can send, and a longer time than it can last. Sums of some thousands fit 64 bits.
+inline constexpr std::uint64_t most_counted = std::uint64_t{1} << 50;
+
 /// FrameKind::hello. The subscriber says it first.
 struct HelloFrame {
     std::uint64_t version = protocol_version;

@@ -32,7 +32,7 @@ void write_all(int descriptor, const void* from, std::size_t bytes) {
 }
 
 void work_and_tell(int descriptor, Log* log, const std::function<Result<void>()>& work) {
-    const auto done = work();
+    const auto done = without_exceptions(work);
     Verdict verdict;
     verdict.failed = !done;
     if (log != nullptr) {

@@ -16,6 +16,7 @@
 
 #include "core/address.hpp"
 #include "core/fd.hpp"
+#include "core/stop.hpp"
 #include "core/text.hpp"
 
 namespace tacholog {
@@ -44,7 +45,7 @@ void reset_signals() {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int number : {SIGPIPE, SIGINT, SIGTERM}) ::signal(number, SIG_DFL);
+    for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
 }
 
 /// What a program is started with.
@@ -202,6 +203,7 @@ Result<std::unique_ptr<HelperProgram>> HelperProgram::start_in(
     const Deadline deadline{order.patience};
     while (!is_ready(*program)) {
         if (const auto trouble = program->trouble()) return Error{*trouble};
+        if (Stop::is_pending()) return Stop::error();
         if (deadline.passed()) {
             const std::string last = last_line(program->output());
             return Error{name + " is not ready after " + std::to_string(static_cast<long>(order.patience.count())) +

@@ -1,6 +1,7 @@
 #include "core/histogram.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace tacholog {
 
@@ -20,7 +21,63 @@ void Histogram::merge(const Histogram& other) {
     max_ = std::max(max_, other.max_);
 }
 
-void Histogram::restore(const Exact& exact) {
+bool Histogram::agrees(const Exact& exact) const {
+    // Smallest and largest that count, sum and squares can be, as far as the bins tell. In floating point nothing
+    // wraps.
+    long double least_sum = 0;
+    long double most_sum = 0;
+    long double least_squares = 0;
+    long double most_squares = 0;
+    Wide count = exact.overflow;
+    std::optional<std::size_t> first;
+    std::size_t last = 0;
+    const auto add = [&](std::uint64_t lower_ns, std::uint64_t upper_ns, std::uint64_t values) {
+        const auto lower = static_cast<long double>(std::max(lower_ns, exact.min));
+        const auto upper = static_cast<long double>(std::min(upper_ns, exact.max));
+        const auto times = static_cast<long double>(values);
+        least_sum += times * lower;
+        most_sum += times * upper;
+        least_squares += times * lower * lower;
+        most_squares += times * upper * upper;
+    };
+    for (std::size_t at = 0; at < counts_.size(); ++at) {
+        if (counts_[at] == 0) continue;
+        if (!first) first = at;
+        last = at;
+        count += counts_[at];
+        const Bin bin = edges(at);
+        add(bin.lower_ns, bin.upper_ns, counts_[at]);
+    }
+    if (exact.overflow > 0) add(top_ns + 1, exact.max, exact.overflow);
+    if (exact.count != count) return false;
+    if (exact.count == 0) return exact.sum == 0 && exact.squares == 0;
+    if (exact.min > exact.max || exact.min_at >= exact.count || exact.max_at >= exact.count) return false;
+    if ((exact.max > top_ns) != (exact.overflow > 0) || (exact.min > top_ns) == first.has_value()) return false;
+    if (first && (index(exact.min) != *first || (exact.overflow == 0 && index(exact.max) != last))) return false;
+    // 128 bits hold them, and what is computed of them.
+    constexpr long double most = 0x1p126L;
+    constexpr long double rounding = 1e-9L;
+    const auto is_within = [](Wide value, long double low, long double high) {
+        const auto about = static_cast<long double>(value);
+        return about >= low * (1 - rounding) && about <= high * (1 + rounding);
+    };
+    if (most_squares >= most || !is_within(exact.sum, least_sum, most_sum) ||
+        !is_within(exact.squares, least_squares, most_squares))
+        return false;
+    // No deviation is below 0, from the mean's whole part and from the next one: then from no whole number, see std_ns.
+    const Wide whole = exact.sum / exact.count;
+    const Wide rest = exact.sum % exact.count;
+    const Wide least = whole * exact.sum + whole * rest;
+    return exact.squares >= least && exact.squares - least + exact.count >= 2 * rest;
+}
+
+bool Histogram::restore(const Exact& exact) {
+    if (!agrees(exact)) {
+        std::fill(counts_.begin(), counts_.end(), 0);
+        count_ = 0;
+        return false;
+    }
+    if (exact.count == 0) return true;
     count_ = exact.count;
     overflow_ = exact.overflow;
     min_ = exact.min;
@@ -29,6 +86,7 @@ void Histogram::restore(const Exact& exact) {
     max_at_ = exact.max_at;
     sum_ = exact.sum;
     squares_ = exact.squares;
+    return true;
 }
 
 void Histogram::clear() {

@@ -59,11 +59,17 @@ public:
     void merge(const Histogram& other);
 
     /// A histogram of another process: its bins, then the rest of it.
-    void add_bin(std::uint64_t lower_ns, std::uint64_t count) {
-        if (lower_ns <= top_ns) counts_[index(lower_ns)] += count;
+    /// False if there is no such bin, or if it has been added.
+    bool add_bin(std::uint64_t lower_ns, std::uint64_t count) {
+        if (lower_ns > top_ns || count == 0) return false;
+        std::uint64_t& held = counts_[index(lower_ns)];
+        if (held != 0 || edges(index(lower_ns)).lower_ns != lower_ns) return false;
+        held = count;
+        return true;
     }
     Exact exact() const { return {count_, overflow_, min_, max_, min_at_, max_at_, sum_, squares_}; }
-    void restore(const Exact& exact);
+    /// False if this cannot be the rest of these bins: then nothing is kept.
+    bool restore(const Exact& exact);
 
     /// Forgets everything. Costs what was used of the bins, not what there is of them.
     void clear();
@@ -103,6 +109,7 @@ private:
         return shift * octave_bins + (value >> shift);
     }
     static Bin edges(std::size_t index);
+    bool agrees(const Exact& exact) const;
 
     std::vector<std::uint64_t> counts_;
     std::uint64_t count_ = 0;

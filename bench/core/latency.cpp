@@ -81,8 +81,6 @@ private:
         if (answer == Outcome::came) {
             last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
             intervals_.record(last_round_trip_ns_);
-        } else if (answer == Outcome::lost) {
-            ++faults_.lost;
         }
     }
 
@@ -96,7 +94,7 @@ private:
             if (*answer) {
                 // Its number cannot be read, but one of the missing answers has come.
                 if (const auto number = (*answer)->number; !number)
-                    faults_.lost -= std::min<std::uint64_t>(faults_.lost, 1);
+                    given_up_.answered_unreadably();
                 else
                     count_late(*number);
                 silence.begin(late_silence);
@@ -146,6 +144,8 @@ private:
 
     Result<void> finish() {
         if (const auto ended = end_of_size(side_); !ended) return ended;
+        faults_.lost = given_up_.lost();
+        faults_.duplicated += given_up_.duplicated();
         faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
         LatencyResult result{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())};
         if (lossy_) result.answer_limit = AnswerLimit{to_nanoseconds(answer_limit_), late_};
@@ -263,7 +263,6 @@ private:
             return;
         }
         if (!newest_.advance(number)) ++faults_.reordered;
-        --faults_.lost;
         ++late_;
         count(Outcome::came, now_ns() - *sent_ns);
     }
@@ -301,8 +300,10 @@ public:
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
-        const auto hear = [this](const Frame& frame, std::size_t) {
+        const auto hear = [this](const Frame& frame, std::size_t) -> Result<void> {
             if (frame.kind == FrameKind::size_end) ended_.store(true, std::memory_order_release);
+            const bool is_due = frame.kind == FrameKind::size_end || frame.kind == FrameKind::alive;
+            return is_due ? Result<void>{} : out_of_step(side_.control);
         };
         side_.monitor->begin({hear, nullptr, false, false});
         Deadline silence{side_.limit()};

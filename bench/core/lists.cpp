@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <fstream>
 #include <utility>
 
@@ -102,6 +103,7 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
 
 Result<std::vector<int>> parse_cpus(std::string_view text) {
     std::vector<int> cpus;
+    std::bitset<most_cpus> is_listed;
     for (const auto item : split(text, ',')) {
         const auto dash = item.find('-');
         const auto first = to_number<int>(item.substr(0, dash));
@@ -109,7 +111,12 @@ Result<std::vector<int>> parse_cpus(std::string_view text) {
         if (!first || !last || *first < 0 || *first > *last || *last >= most_cpus) {
             return Error{quoted(text) + " is not a list of CPUs (like 0 or 2,4-7)"};
         }
-        for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
+        for (int cpu = *first; cpu <= *last; ++cpu) {
+            if (is_listed[static_cast<std::size_t>(cpu)])
+                return Error{quoted(text) + " is not a list of CPUs: " + std::to_string(cpu) + " is there twice"};
+            is_listed.set(static_cast<std::size_t>(cpu));
+            cpus.push_back(cpu);
+        }
     }
     return cpus;
 }

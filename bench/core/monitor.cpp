@@ -117,35 +117,52 @@ void Monitor::work() {
 void Monitor::watch() {
     Nanoseconds next_alive_ns = now_ns() + alive_every_ns_;
     while (!asked_to_end_) {
-        attend(next_alive_ns);
-        rest(next_alive_ns);
+        if (!attend(next_alive_ns)) rest(next_alive_ns);
     }
     std::uint64_t count = 0;
     static_cast<void>(::eventfd_read(wake_.get(), &count));
 }
 
-void Monitor::attend(Nanoseconds& next_alive_ns) {
-    if (trouble()) return;
-    Result<void> done = listen();
-    if (done && duty_.live && duty_.collect) done = duty_.collect();
-    if (done && now_ns() >= next_alive_ns) {
-        next_alive_ns = now_ns() + alive_every_ns_;
-        if (duty_.alive) done = tell_alive();
-    }
-    if (!done) fail(done.error());
+/// Whether there may be more to do at once.
+bool Monitor::attend(Nanoseconds& next_alive_ns) {
+    if (trouble()) return false;
+    const auto more = without_exceptions([&] { return look(next_alive_ns); });
+    if (!more) fail(more.error());
+    return more && *more;
 }
 
-Result<void> Monitor::listen() {
+Result<bool> Monitor::look(Nanoseconds& next_alive_ns) {
+    const auto more = listen();
+    if (!more) return more;
+    if (duty_.live && duty_.collect) {
+        if (auto collected = duty_.collect(); !collected) return collected.error();
+    }
+    if (now_ns() < next_alive_ns) return more;
+    next_alive_ns = now_ns() + alive_every_ns_;
+    if (duty_.alive) {
+        if (auto told = tell_alive(); !told) return told.error();
+    }
+    return more;
+}
+
+/// Takes some frames of each peer, so that one that never stops is not all that is looked at. Whether there may be
+/// more.
+Result<bool> Monitor::listen() {
+    bool may_be_more = false;
     for (std::size_t who = 0; who < peers_.size(); ++who) {
-        while (true) {
+        bool is_empty = false;
+        for (int count = 0; count < frames_a_look && !is_empty; ++count) {
             const auto frame = peers_[who].poll();
             if (!frame) return frame.error();
-            if (!*frame) break;
+            is_empty = !*frame;
+            if (is_empty) continue;
             frames_.fetch_add(1, std::memory_order_relaxed);
-            if (duty_.heard) duty_.heard(**frame, who);
+            const auto fine = duty_.heard ? duty_.heard(**frame, who) : Result<void>{out_of_step(peers_[who])};
+            if (!fine) return fine.error();
         }
+        may_be_more = may_be_more || !is_empty;
     }
-    return {};
+    return may_be_more;
 }
 
 Result<void> Monitor::tell_alive() {

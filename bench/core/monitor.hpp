@@ -20,8 +20,9 @@ class Monitor {
 public:
     /// The work of the monitor's thread while a phase lasts.
     struct Duty {
-        std::function<void(const Frame&, std::size_t who)> heard;  ///< of each frame that comes
-        std::function<Result<void>()> collect;                     ///< takes what was handed over; may be nothing
+        /// Of each frame that comes; an error ends the phase. Nothing: no frame is due.
+        std::function<Result<void>(const Frame&, std::size_t who)> heard;
+        std::function<Result<void>()> collect;  ///< takes what was handed over; may be nothing
         bool live = true;    ///< whether to collect while the phase lasts; else it is the caller's, after it
         bool alive = false;  ///< whether to tell the peers now and then that this side is at work
     };
@@ -62,8 +63,9 @@ private:
 
     void work();
     void watch();
-    void attend(Nanoseconds& next_alive_ns);
-    Result<void> listen();
+    bool attend(Nanoseconds& next_alive_ns);
+    Result<bool> look(Nanoseconds& next_alive_ns);
+    Result<bool> listen();
     Result<void> tell_alive();
     void rest(Nanoseconds limit_ns);
     void fail(Error error);

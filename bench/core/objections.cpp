@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/choices.hpp"
+#include "core/environment.hpp"
 #include "core/side.hpp"
 #include "reporters/reporter.hpp"
 
@@ -131,6 +132,22 @@ std::optional<std::string> objection_to_sizes(const Options& options, const Tran
            std::to_string(transport.most_bytes) + " bytes with these settings";
 }
 
+/// What speaks against messages so large on this machine: a run that takes more than there is would be killed.
+std::optional<std::string> objection_to_memory(const Options& options, const Transport& transport) {
+    const std::uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
+    constexpr std::uint64_t always_there = std::uint64_t{16} << 20;
+    if (largest < always_there) return std::nullopt;
+    const bool answers = has_round_trips(options) || options.probe_every > 0;
+    const std::uint64_t channels = options.publishers + (answers ? 1 : 0);
+    const std::uint64_t sides = options.role == Role::both ? 2 : 1;
+    const std::uint64_t needed = largest * transport.messages_in_memory * channels * sides / 2;
+    const auto available = available_memory_bytes();
+    if (!available || needed <= *available) return std::nullopt;
+    const auto in_mib = [](std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+    return "--sizes " + std::to_string(largest) + ": " + options.transport + " needs at least " + in_mib(needed) +
+           " of memory for it, and there are " + in_mib(*available);
+}
+
 /// Why this build has no such transport. The library zeromq, if it was left out, stands for its transports, such as
 /// zeromq-tcp.
 std::string why_missing(const std::string& name) {
@@ -160,6 +177,7 @@ std::optional<std::string> objection(const Options& options, const Transport* tr
                ": measure them in several runs";
     }
     if (auto wrong = objection_to_sizes(options, *transport)) return wrong;
+    if (auto wrong = objection_to_memory(options, *transport)) return wrong;
     if (auto wrong = objection_to_fresh_processes(options, *transport)) return wrong;
     if (auto wrong = objection_to_sending(options, *transport)) return wrong;
     if (auto wrong = objection_to_probes(options)) return wrong;

@@ -29,19 +29,28 @@ std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns
     return frames;
 }
 
-bool HistogramReader::add(const Frame& frame) {
-    const auto part = HistogramFrame::of(frame);
+Result<bool> HistogramReader::add(const Frame& frame) {
     if (whole_) histogram.clear();
-    for (const auto item : split(part.bins, ',')) {
+    const auto part = HistogramFrame::of(frame);
+    whole_ = part.is_last;
+    duration_ns = part.duration_ns;
+    if (add_bins(part) && (!whole_ || histogram.restore(part.exact))) return whole_;
+    histogram = {};
+    whole_ = true;
+    return Error{"control channel: the peer sent a histogram that is none"};
+}
+
+bool HistogramReader::add_bins(const HistogramFrame& part) {
+    auto items = split(part.bins, ',');
+    if (!items.back().empty()) return false;
+    items.pop_back();  // behind the last comma
+    if (items.empty() && !part.is_last) return false;
+    for (const auto item : items) {
         const auto parts = split(item, ':');
         const auto lower = to_number<std::uint64_t>(parts.front());
         const auto count = to_number<std::uint64_t>(parts.back());
-        if (lower && count && parts.size() == 2) histogram.add_bin(*lower, *count);
+        if (!lower || !count || parts.size() != 2 || !histogram.add_bin(*lower, *count)) return false;
     }
-    whole_ = part.is_last;
-    if (!whole_) return false;
-    duration_ns = part.duration_ns;
-    histogram.restore(part.exact);
     return true;
 }
 

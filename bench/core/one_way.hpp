@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/control.hpp"
+#include "core/frames.hpp"
 #include "core/histogram.hpp"
 #include "core/message.hpp"
 
@@ -16,13 +17,16 @@ std::vector<Frame> frames_of(const Histogram& histogram, Nanoseconds duration_ns
 /// Puts such frames together again.
 class HistogramReader {
 public:
-    /// True once the frame was the last of its histogram, which then stands in `histogram` until the next one.
-    bool add(const Frame& frame);
+    /// True once the frame was the last of its histogram, which then stands in `histogram` until the next one. An error
+    /// if no histogram has such frames.
+    Result<bool> add(const Frame& frame);
 
     Histogram histogram;
     Nanoseconds duration_ns = 0;
 
 private:
+    bool add_bins(const HistogramFrame& part);
+
     bool whole_ = true;
 };
 

@@ -36,7 +36,7 @@ private:
     /// Sends what is due for so long; of a warm-up, until it is steady. Then hears what the subscriber has found.
     Result<void> phase(Nanoseconds longest_ns, SteadyRule* warmup) {
         begin(warmup);
-        side_.monitor->begin({[this](const Frame& frame, std::size_t) { heard(frame); }, nullptr, false, true});
+        side_.monitor->begin({[this](const Frame& frame, std::size_t) { return heard(frame); }, nullptr, false, true});
         auto sent = send_all(longest_ns);
         side_.monitor->end();
         return sent ? end_phase() : sent;
@@ -69,7 +69,7 @@ private:
     void begin(SteadyRule* warmup) {
         warmup_ = warmup;
         steady_ = false;
-        sent_ = index_ = 0;
+        sent_ = index_ = intervals_ = 0;
         first_sent_ns_ = last_sent_ns_ = 0;
         lateness_.clear();
         total_.clear();
@@ -94,29 +94,42 @@ private:
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
         if (auto sent = side_.control.send(PhaseEndFrame{{next_place_}}.frame()); !sent) return sent;
+        const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
-            auto frame = side_.control.receive(side_.limit() + drain_allowance);
+            auto frame = side_.control.receive(deadline.left());
             if (!frame) return frame.error();
-            if (frame->kind == FrameKind::abort) return Error{"the peer gave up: " + frame->text};
-            heard(*frame);
-            if (frame->kind != FrameKind::phase_done) continue;
-            counts_ = OneWayDoneFrame::of(*frame);
-            return {};
+            if (frame->kind == FrameKind::abort) return side_.control.gave_up(*frame);
+            if (frame->kind == FrameKind::phase_done) return take_counts(OneWayDoneFrame::of(*frame));
+            if (auto fine = heard(*frame); !fine) return fine;
+            if (deadline.passed()) return side_.no_answer(0);
         }
     }
 
-    void heard(const Frame& frame) {
-        if (frame.kind != FrameKind::histogram || !reader_.add(frame)) return;
+    Result<void> take_counts(const OneWayDoneFrame& counts) {
+        if (counts.received > sent_ + counts.duplicated || counts.lost > sent_ || total_.count() > sent_)
+            return Error{"control channel: " + side_.control.peer() + " counts more messages than were sent"};
+        counts_ = counts;
+        return {};
+    }
+
+    Result<void> heard(const Frame& frame) {
+        if (frame.kind != FrameKind::histogram) return out_of_step(side_.control);
+        const auto whole = reader_.add(frame);
+        if (!whole) return whole.error();
+        if (!*whole) return {};
         const Histogram& interval = reader_.histogram;
+        if (++intervals_ > side_.most_intervals() || total_.count() > most_counted)
+            return Error{"control channel: " + side_.control.peer() + " sends more intervals than there are"};
         total_.merge(interval);
         if (warmup_ == nullptr) {
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval, interval.max_ns()});
-            return;
+            return {};
         }
         // The monitor's: what the publisher's thread has is not looked at.
         const Nanoseconds elapsed_ns = now_ns() - start_ns_.load(std::memory_order_relaxed);
         if (warmup_->second_passed(median_of(interval), total_.count(), elapsed_ns))
             steady_.store(true, std::memory_order_relaxed);
+        return {};
     }
 
     Result<void> report() {
@@ -151,6 +164,7 @@ private:
     std::uint64_t sent_ = 0;
     std::uint64_t next_place_ = 0;  ///< among all messages
     std::uint64_t index_ = 0;
+    std::uint64_t intervals_ = 0;  ///< that have come in this phase
     Nanoseconds first_sent_ns_ = 0;
     Nanoseconds last_sent_ns_ = 0;
     Nanoseconds duration_ns_ = 0;

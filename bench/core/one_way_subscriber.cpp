@@ -39,10 +39,13 @@ private:
         const std::uint64_t first = next_first_;
         sequence_.restart(first);
         begin(measured);
-        const auto hear = [this](const Frame& frame, std::size_t) {
-            if (frame.kind != FrameKind::phase_end) return;
+        const auto hear = [this, first](const Frame& frame, std::size_t) -> Result<void> {
+            if (frame.kind == FrameKind::alive) return {};
             const auto ends = PhaseEndFrame::of(frame).ends;
-            end_.store(ends.empty() ? 0 : ends.front(), std::memory_order_release);
+            if (frame.kind != FrameKind::phase_end || ended() || ends.size() != 1 || ends.front() < first)
+                return out_of_step(side_.control);
+            end_.store(ends.front(), std::memory_order_release);
+            return {};
         };
         side_.monitor->begin({hear, [this] { return collect(); }, !measured || side_.placement.live});
         // The publisher begins this phase when it has the counts of the one before: from here on we are ready.

@@ -72,7 +72,9 @@ Result<SideCpus> parse_side_cpus(std::string_view text) {
     const auto allowed = parse_cpus(parts[0]);
     const auto achieved = parse_cpus(parts[1]);
     const auto threads = to_number<std::size_t>(parts[2]);
-    if (!allowed || !achieved || !threads) return Error{"control channel: the peer is out of step with this side"};
+    constexpr std::size_t most_threads = 1024;
+    if (!allowed || !achieved || !threads || *threads > most_threads)
+        return Error{"control channel: the peer is out of step with this side"};
     return SideCpus{std::string{parts[3]}, *allowed, *achieved, *threads};
 }
 

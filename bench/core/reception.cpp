@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/side.hpp"
+#include "core/text.hpp"
 
 namespace tacholog {
 namespace {
@@ -21,7 +22,7 @@ constexpr Patience look_around{100};
 
 void Strangers::let_go(const Error& reason) {
     ++count_;
-    last_ = reason.text;
+    last_ = shown(reason.text, longest_reason);
 }
 
 std::string Strangers::summary() const {
@@ -67,13 +68,17 @@ Result<void> Reception::gather(std::vector<Control>& joined) {
 Result<void> Reception::wait_for_all() {
     const Deadline deadline{limit_of(options_)};
     while (!places_.empty()) {
-        std::vector<pollfd> watched{{stop_.descriptor(), POLLIN, 0}, {listener_.descriptor(), POLLIN, 0}};
+        std::vector<pollfd> watched{{stop_.descriptor(), POLLIN, 0},
+                                    {accepts_ ? listener_.descriptor() : -1, POLLIN, 0}};
         for (const Control& guest : guests_) watched.push_back({guest.descriptor(), POLLIN, 0});
         const Patience patience = std::min(deadline.left(), look_around);
         ::poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
         if (stop_.requested()) return Stop::error();
-        std::size_t at = 2;
-        std::erase_if(guests_, [&](Control& guest) { return watched[at++].revents != 0 && heard(guest); });
+        std::vector<Control> silent;
+        for (std::size_t at = 0; at < guests_.size(); ++at) {
+            if (watched[at + 2].revents == 0 || !heard(guests_[at])) silent.push_back(std::move(guests_[at]));
+        }
+        guests_ = std::move(silent);
         if (auto done = accept_new(); !done) return done;
         if (places_.empty()) break;
         if (hopeless_()) return Error{"a subscriber of this run ended before it had joined"};
@@ -93,10 +98,17 @@ Error Reception::nobody_came() const {
 }
 
 Result<void> Reception::accept_new() {
+    accepts_ = true;
     for (std::size_t count = 0; count < most_guests; ++count) {
         auto guest = listener_.accept_now(stop_);
         if (!guest) return guest.error();
-        if (!*guest) break;
+        if (!*guest) {
+            // Without descriptors or memory nobody can be let in, however long he has been waiting: it is tried again
+            // later.
+            pollfd waiting{listener_.descriptor(), POLLIN, 0};
+            accepts_ = ::poll(&waiting, 1, 0) <= 0;
+            return {};
+        }
         guests_.push_back(std::move(**guest));
         if (guests_.size() <= most_guests) continue;
         strangers_.let_go(Error{"it said nothing of use while " + std::to_string(most_guests) + " others came"});

@@ -61,6 +61,7 @@ private:
     std::function<bool()> hopeless_;
     std::string agreement_;
     std::vector<std::size_t> places_;  ///< that are free
+    bool accepts_ = true;              ///< else there are no descriptors for those who wait
     std::vector<Control> guests_;      ///< who have not said enough yet, the oldest first
     std::vector<Member> members_;
     Strangers strangers_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cerrno>
+#include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,5 +59,18 @@ public:
 private:
     std::optional<Error> error_;
 };
+
+/// Does the work, whose result is a Result. What libraries throw, such as for want of memory or threads, becomes an
+/// error.
+template <typename Work>
+auto without_exceptions(Work&& work) -> decltype(work()) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return Error{"out of memory"};
+    } catch (const std::exception& problem) {
+        return Error{problem.what()};
+    }
+}
 
 }  // namespace tacholog

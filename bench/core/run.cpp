@@ -22,6 +22,7 @@
 #include "core/reception.hpp"
 #include "core/resources.hpp"
 #include "core/side.hpp"
+#include "core/text.hpp"
 #include "core/way.hpp"
 
 namespace tacholog {
@@ -39,7 +40,7 @@ Error with_origin_of_port(Error error, const Options& options) {
 
 void complain(const std::string& text) {
     // One write, so that two processes do not mix their lines.
-    std::cerr << "perftest: " + text + "\n" << std::flush;
+    std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
 }
 
 /// 0 says that there is none.
@@ -80,7 +81,7 @@ Result<void> subscribe_and_run(const Options& options, const Transport& transpor
         const auto watched = watch(transport, {&*control, 1}, own.last_words);
         return run_subscriber(side);
     };
-    return explained(run_it(), {&*control, 1});
+    return explained(without_exceptions(run_it), {&*control, 1});
 }
 
 /// What a publisher's process has started itself. Of its subscribers: what they know, and whether one of them can no
@@ -105,7 +106,7 @@ Result<void> publish_and_run(const Options& options, const Transport& transport,
         side.companion_pid = own.companion->pid();
     }
     const auto watched = watch(transport, subscribers, own.last_words);
-    return explained(run_publisher(side), subscribers);
+    return explained(without_exceptions([&] { return run_publisher(side); }), subscribers);
 }
 
 /// The subscribers, each a process of its own, named as the log will name them.
@@ -137,7 +138,7 @@ struct Run {
 
 /// The end of a log whose run does not come back. The counters of the kernel are left out.
 void say_and_end(const Run& run, const Error& error) {
-    run.log.write(Failure{std::nullopt, error.text});
+    run.log.write(Failure{std::nullopt, shown(error.text)});
     complain(error.text);
     run.log.write(read_load(true));
     run.log.end();
@@ -169,16 +170,23 @@ Result<void> run_threads(const Run& run, const Listener& listener) {
     std::atomic<bool> one_failed{false};
     std::vector<Result<void>> ends(run.options.audience.subscribers);
     std::vector<std::thread> subscribers;
-    for (std::size_t at = 0; at < ends.size(); ++at) {
-        subscribers.emplace_back([&, at] {
-            ends[at] =
-                subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, {at + 1, secret});
-            if (!ends[at]) one_failed = true;
+    const auto subscribe = [&](std::size_t at) {
+        ends[at] = without_exceptions([&] {
+            return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, {at + 1, secret});
         });
-    }
-    auto published = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
-                                     {run.companion, {}, secret, [&] { return one_failed.load(); }});
+        if (!ends[at]) one_failed = true;
+    };
+    const auto started = without_exceptions([&]() -> Result<void> {
+        for (std::size_t at = 0; at < ends.size(); ++at) subscribers.emplace_back([&, at] { subscribe(at); });
+        return {};
+    });
+    if (!started) one_failed = true;
+    auto published = without_exceptions([&] {
+        return publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                               {run.companion, {}, secret, [&] { return one_failed.load(); }});
+    });
     for (auto& subscriber : subscribers) subscriber.join();
+    if (!started) return started;
     const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
     return published && failed != ends.end() ? *failed : published;
 }
@@ -234,7 +242,7 @@ int conclude(const Run& run, const Result<void>& done, const PathCounters& befor
     if (!done) {
         const auto trouble = run.companion == nullptr ? std::nullopt : run.companion->trouble();
         const std::string text = done.error().text + (trouble ? " (" + *trouble + ")" : "");
-        log.write(Failure{std::nullopt, text});
+        log.write(Failure{std::nullopt, shown(text)});
         complain(text);
     }
     write_path(run, before);
@@ -259,7 +267,11 @@ int run_forked(const Run& run, const Listener& listener) {
     // Forked before the first byte is written: what is buffered then would be written twice.
     auto children = start_all(run.options, [&](std::size_t place) {
         const Introduction own{place, secret};
-        return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, own) ? 0 : 1;
+        return without_exceptions([&] {
+            return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, own);
+        })
+                   ? 0
+                   : 1;
     });
     const PathCounters before = write_head(run);
     if (!children) return conclude(run, children.error(), before);
@@ -345,10 +357,16 @@ int run(const Options& options, const Build& build) {
         return 2;
     }
     ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
+    // Before anything is started: whatever is, ends in order from here on.
+    const auto stop = Stop::watch();
+    if (!stop) {
+        complain(stop.error().text);
+        return 1;
+    }
     const auto companion = prepare(options, transport);
     if (!companion) {
         complain(companion.error().text);
-        return 2;
+        return stop->requested() ? 1 : 2;
     }
     Files files;
     auto log = open_logs(options.logs, files);
@@ -356,12 +374,13 @@ int run(const Options& options, const Build& build) {
         complain(log.error().text);
         return 2;
     }
-    const auto stop = Stop::watch();
-    if (!stop) {
-        complain(stop.error().text);
-        return 1;
-    }
-    return run_role({options, transport, build, *stop, *log, companion->get()});
+    const Run whole{options, transport, build, *stop, *log, companion->get()};
+    const auto code = without_exceptions([&]() -> Result<int> { return run_role(whole); });
+    if (code) return *code;
+    complain(code.error().text);
+    log->write(Failure{std::nullopt, shown(code.error().text)});
+    log->end();
+    return 1;
 }
 
 }  // namespace tacholog

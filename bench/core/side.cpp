@@ -33,10 +33,10 @@ std::string search(const Options& options) {
     const SustainPlan& plan = options.sustain;
     if (options.test != Test::sustain) return "";
     return " --latency-goal=" + plan.latency->statistic + "=" + std::to_string(plan.latency->limit_ns) + "ns" +
-           " --loss-goal=" + std::to_string(plan.loss_ratio) +
-           " --rate-range=" + std::to_string(plan.rates.least_per_s) + "," + std::to_string(plan.rates.most_per_s) +
-           " --trial-duration=" + std::to_string(plan.short_s) + " --goal-width=" + std::to_string(plan.width_ratio) +
-           " --trials=" + std::to_string(plan.trials) + " --exceed-ratio=" + std::to_string(plan.exceed_ratio);
+           " --loss-goal=" + exact(plan.loss_ratio) + " --rate-range=" + exact(plan.rates.least_per_s) + "," +
+           exact(plan.rates.most_per_s) + " --trial-duration=" + exact(plan.short_s) +
+           " --goal-width=" + exact(plan.width_ratio) + " --trials=" + std::to_string(plan.trials) +
+           " --exceed-ratio=" + exact(plan.exceed_ratio);
 }
 
 std::string tuning(const Tuning& tuning) {
@@ -49,11 +49,11 @@ std::string tuning(const Tuning& tuning) {
 
 std::string agreement(const Options& options) {
     const auto number = [](std::optional<double> value, const char* otherwise) {
-        return value ? std::to_string(*value) : std::string{otherwise};
+        return value ? exact(*value) : std::string{otherwise};
     };
     return "--test=" + std::string{to_text(options.test)} + " --transport=" + options.transport +
            " --sizes=" + comma_separated(options.sizes) + demands(options) +
-           " --duration=" + std::to_string(options.duration_s) + " --warmup=" + number(options.warmup_s, "steady") +
+           " --duration=" + exact(options.duration_s) + " --warmup=" + number(options.warmup_s, "steady") +
            " --rate=" + number(options.rate_per_s, "max") + " --touch=" + std::string{to_text(options.handling.touch)} +
            " --verify=" + (options.handling.verify ? "yes" : "no") +
            " --wait=" + std::string{to_text(options.waiting)} + " --basis=" + std::string{to_text(options.basis)} +
@@ -61,8 +61,7 @@ std::string agreement(const Options& options) {
            " --slow-subscriber=" + std::string{to_text(options.audience.slow)} +
            " --batch-bytes=" + std::to_string(options.batch_bytes) +
            " --probe-every=" + std::to_string(options.probe_every) +
-           (options.interval_s == Options{}.interval_s ? ""
-                                                       : " --interval-length=" + std::to_string(options.interval_s)) +
+           (options.interval_s == Options{}.interval_s ? "" : " --interval-length=" + exact(options.interval_s)) +
            settings(options) + (options.publishers > 1 ? " --publishers=" + std::to_string(options.publishers) : "") +
            search(options) + tuning(options.tuning) +
            (options.instances ? " --instances=" + std::to_string(*options.instances) : "");
@@ -106,7 +105,7 @@ Result<Told> read_affinity(const Frame& frame) {
     if (blank == std::string::npos) return Error{"control channel: the peer is out of step with this side"};
     auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
     if (!cpus) return cpus.error();
-    return Told{frame.text.substr(0, blank), std::move(*cpus)};
+    return Told{shown(std::string_view{frame.text}.substr(0, blank), longest_reason), std::move(*cpus)};
 }
 
 /// The publisher knows the CPUs of all, and tells each subscriber where the rig's own work goes there.
@@ -377,7 +376,7 @@ Result<void> run_subscriber(const Side& given) {
         if (!next) return next.error();
         if (next->kind == FrameKind::alive) continue;
         if (next->kind == FrameKind::bye) return side.control.send({FrameKind::bye});
-        if (next->kind == FrameKind::abort) return Error{"the peer gave up: " + next->text};
+        if (next->kind == FrameKind::abort) return side.control.gave_up(*next);
         if (next->kind != FrameKind::open) return Error{"control channel: the peer is out of step with this side"};
         if (!agreed(side, *next)) return Error{"control channel: the peer opens a case that was not agreed on"};
         const auto done =

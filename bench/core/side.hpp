@@ -75,6 +75,16 @@ struct Side {
                               most_kept);
     }
 
+    /// More intervals than a subscriber that is honest reports in one phase. It begins to count with the first message,
+    /// and ends when the publisher has: each end waits for the other no longer than its limit.
+    std::uint64_t most_intervals() const {
+        constexpr double longest_warm_up_s = 60;
+        constexpr double shortest_s = 0.001;
+        const double phase_s = std::max({options.duration_s, options.warmup_s.value_or(0), longest_warm_up_s}) +
+                               4 * options.timeout_s + 60;
+        return 16 + static_cast<std::uint64_t>(phase_s / std::max(shortest_s, std::min(options.interval_s, 1.0)));
+    }
+
     template <typename Event>
     void tell(const Event& event) const {
         if (log != nullptr) log->write(event);

@@ -1,5 +1,5 @@
-// Stopping on request. SIGINT and SIGTERM become readable on a descriptor, so that every wait can watch for them and
-// the run ends in order, with an error line and an end line.
+// Stopping on request. SIGINT, SIGTERM, SIGHUP and SIGQUIT become readable on a descriptor, so that every wait can
+// watch for them and the run ends in order, with an error line and an end line.
 #pragma once
 
 #include <string>
@@ -11,8 +11,12 @@ namespace tacholog {
 
 class Stop {
 public:
-    /// Blocks both signals for this thread and those that it starts. Call before starting any.
+    /// Blocks these signals for this thread and those that it starts. Call before starting any. Where who started this
+    /// program has it ignore SIGHUP or SIGQUIT, as nohup does, it goes on to.
     static Result<Stop> watch();
+
+    /// Whether a signal waits that was blocked by watch(): for whoever has no Stop at hand.
+    static bool is_pending();
 
     int descriptor() const { return fd_.get(); }
     bool requested() const;

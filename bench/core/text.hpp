@@ -1,7 +1,10 @@
 // Lists and numbers in text.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +41,69 @@ std::optional<Number> to_number(std::string_view text) {
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
     return number;
+}
+
+/// A number as short as it can be written so that reading it gives the same one. to_chars knows no locale.
+inline std::string exact(double number) {
+    std::array<char, 400> digits{};
+    const auto [end, problem] =
+        std::to_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
+    return {digits.data(), end};
+}
+
+/// How many bytes at the front of a text, which is not empty, are one character that may be shown. 0: the first byte is
+/// none of such a character. Not shown are control characters (C0, DEL, C1), what is no UTF-8, and what turns the
+/// direction or the lines of the text around it.
+inline std::size_t shown_bytes(std::string_view text) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    const unsigned first = byte(0);
+    if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
+    const std::size_t bytes = first >= 0xF0 ? 4 : (first >= 0xE0 ? 3 : 2);
+    if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+    std::uint32_t character = first & (0x7FU >> bytes);
+    for (std::size_t at = 1; at < bytes; ++at) {
+        if ((byte(at) & 0xC0U) != 0x80) return 0;
+        character = character << 6 | (byte(at) & 0x3FU);
+    }
+    const bool is_too_long = (bytes == 3 && character < 0x800) || (bytes == 4 && character < 0x10000);
+    const bool is_surrogate = character >= 0xD800 && character <= 0xDFFF;
+    const bool is_control = character < 0xA0;
+    const bool turns = character == 0x061C || (character >= 0x200E && character <= 0x200F) ||
+                       (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069) ||
+                       character == 0xFEFF;
+    return is_too_long || is_surrogate || character > 0x10FFFF || is_control || turns ? 0 : bytes;
+}
+
+/// Adds a text, with an escape for each byte that may not be shown. The one way for foreign text to a terminal and a
+/// log.
+inline void append_shown(std::string& to, std::string_view text) {
+    constexpr std::string_view hex = "0123456789ABCDEF";
+    while (!text.empty()) {
+        const std::size_t bytes = shown_bytes(text);
+        if (bytes > 0) {
+            to += text.substr(0, bytes);
+        } else if (text.front() == '\n') {
+            to += "\\n";
+        } else if (text.front() == '\t') {
+            to += "\\t";
+        } else {
+            const auto byte = static_cast<unsigned char>(text.front());
+            to += {'\\', 'x', hex[byte / 16], hex[byte % 16]};
+        }
+        text.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+}
+
+/// The longest that a peer may say of why it gives up, and the longest message altogether.
+inline constexpr std::size_t longest_reason = 400;
+inline constexpr std::size_t longest_message = 4000;
+
+/// Foreign text on one line, cut to so many bytes.
+inline std::string shown(std::string_view text, std::size_t longest = longest_message) {
+    std::string line;
+    append_shown(line, text.substr(0, longest));
+    if (text.size() > longest) line += "...";
+    return line;
 }
 
 inline std::string quoted(std::string_view word) {

@@ -239,11 +239,12 @@ private:
             // Listens to all that owe something at once: one that dies now may be the one that another waits for.
             std::optional<std::size_t> owing;
             for (std::size_t who = 0; who < counts.size(); ++who) {
-                while (counts[who].size() < writers_.size()) {  // behind the intervals that it kept back
+                // Behind the intervals that it kept back.
+                for (int count = 0; count < frames_a_look && counts[who].size() < writers_.size(); ++count) {
                     auto frame = side_.subscribers[who].poll();
                     if (!frame) return frame.error();
                     if (!*frame) break;
-                    take_counts(**frame, who, counts[who]);
+                    if (auto fine = take_counts(**frame, who, counts[who]); !fine) return fine.error();
                 }
                 if (counts[who].size() < writers_.size()) owing = who;
             }
@@ -284,15 +285,21 @@ private:
         return firsts;
     }
 
-    void take_counts(const Frame& frame, std::size_t who, std::vector<PhaseDoneFrame>& counts) {
+    Result<void> take_counts(const Frame& frame, std::size_t who, std::vector<PhaseDoneFrame>& counts) {
         if (frame.kind != FrameKind::phase_done) return arrived(frame, who);
-        counts.push_back(PhaseDoneFrame::of(frame));
+        const auto told = PhaseDoneFrame::of(frame);
+        const std::uint64_t sent = writers_[writers_.size() > 1 ? counts.size() : 0].written();
+        if (told.lost > sent || told.received > sent + told.duplicated)
+            return Error{"control channel: " + side_.subscribers[who].peer() + " counts more messages than were sent"};
+        counts.push_back(told);
+        return {};
     }
 
     /// Sends from all publishers for so long, or until it is enough; then takes the answers to probes.
     Result<std::vector<Sent>> phase(Nanoseconds longest_ns, const std::function<Result<void>()>& collect) {
-        const auto heard = [this](const Frame& frame, std::size_t who) { arrived(frame, who); };
+        const auto heard = [this](const Frame& frame, std::size_t who) { return arrived(frame, who); };
         enough_ = false;
+        intervals_.assign(side_.subscribers.size(), 0);
         second_start_ns_ = second_messages_ = 0;
         side_.monitor->begin({heard, collect, true, true});
         auto sent = stream(longest_ns);
@@ -308,10 +315,15 @@ private:
         std::vector<Result<Sent>> ends(writers_.size(), Sent{});
         std::atomic<State> state{State::running};
         std::vector<std::thread> others;
-        for (std::size_t at = 1; at < writers_.size(); ++at) {
-            others.emplace_back([&, at] { ends[at] = follow(writers_[at], longest_ns, state); });
-        }
-        ends.front() = lead(longest_ns, state);
+        ends.front() = without_exceptions([&] {
+            for (std::size_t at = 1; at < writers_.size(); ++at) {
+                others.emplace_back([&, at] {
+                    ends[at] = without_exceptions([&] { return follow(writers_[at], longest_ns, state); });
+                    if (!ends[at]) state = State::failed;
+                });
+            }
+            return lead(longest_ns, state);
+        });
         if (!ends.front()) state = State::failed;
         for (auto& other : others) other.join();
         // A publisher that stopped because another failed does not know why.
@@ -348,21 +360,25 @@ private:
     }
 
     static Result<Sent> follow(Writer& writer, Nanoseconds longest_ns, std::atomic<State>& state) {
-        auto sent = writer.stream(
+        return writer.stream(
             longest_ns, [&](std::uint64_t, Nanoseconds) -> Result<bool> { return state != State::running; },
             [&]() -> Result<void> {
                 if (state != State::failed) return {};
                 return Error{stopped_by_another};
             });
-        if (!sent) state = State::failed;
-        return sent;
     }
 
-    void arrived(const Frame& frame, std::size_t who) {
-        if (frame.kind != FrameKind::interval || !measuring_) return;
+    Result<void> arrived(const Frame& frame, std::size_t who) {
+        const Control& peer = side_.subscribers[who];
         const auto interval = IntervalFrame::of(frame);
+        // Of a warm-up, a subscriber tells none.
+        if (frame.kind != FrameKind::interval || !measuring_ || interval.index != intervals_[who])
+            return out_of_step(peer);
+        if (++intervals_[who] > side_.most_intervals())
+            return Error{"control channel: " + peer.peer() + " sends more intervals than there are"};
         side_.tell(ThroughputInterval{payload_bytes_, interval.index, interval.duration_ns, interval.received,
                                       interval.lost, demand_, side_.participant(who)});
+        return {};
     }
 
     const Side& side_;
@@ -371,7 +387,8 @@ private:
     std::optional<Demand> demand_;
     Batches batches_;
     bool measuring_ = false;
-    std::uint64_t arrived_ = 0;  ///< at all subscribers, in all phases
+    std::vector<std::uint64_t> intervals_;  ///< that each subscriber has told in this phase
+    std::uint64_t arrived_ = 0;             ///< at all subscribers, in all phases
     static constexpr std::size_t warm_up_records = 3;
     HandOver<CountRecord> seconds_;  ///< of the warm-up
     Nanoseconds second_start_ns_ = 0;

@@ -46,7 +46,7 @@ public:
 private:
     Result<void> phase(bool measured) {
         begin(measured);
-        const auto heard = [this](const Frame& frame, std::size_t) { hear(frame); };
+        const auto heard = [this](const Frame& frame, std::size_t) { return hear(frame); };
         side_.monitor->begin({heard, [this] { return collect(); }, side_.placement.live});
         // The publisher begins this phase when it has the counts of the one before: from here on we are ready.
         if (auto sent = send_counts(); !sent) return sent;
@@ -141,17 +141,23 @@ private:
     }
 
     /// On the monitor's thread.
-    void hear(const Frame& frame) {
-        if (frame.kind != FrameKind::phase_end) return;
-        heard_ends_ = PhaseEndFrame::of(frame).ends;
+    Result<void> hear(const Frame& frame) {
+        if (frame.kind == FrameKind::alive) return {};
+        auto ends = PhaseEndFrame::of(frame).ends;
+        const bool is_due = frame.kind == FrameKind::phase_end && !heard_end_ && ends.size() == intakes_.size();
+        if (!is_due) return out_of_step(side_.control);
+        for (std::size_t at = 0; at < ends.size(); ++at) {
+            if (ends[at] < intakes_[at].first) return out_of_step(side_.control);
+        }
+        heard_ends_ = std::move(ends);
         heard_end_.store(true, std::memory_order_release);
+        return {};
     }
 
     void learn_end() {
         if (ended_ || !heard_end_.load(std::memory_order_acquire)) return;
         ended_ = true;
-        for (std::size_t at = 0; at < intakes_.size(); ++at)
-            intakes_[at].end = at < heard_ends_.size() ? heard_ends_[at] : 0;
+        for (std::size_t at = 0; at < intakes_.size(); ++at) intakes_[at].end = heard_ends_[at];
     }
 
     /// Hands the current interval over once it is over. Intervals are counted from the first message.

@@ -19,20 +19,18 @@ inline bool is_bare(char letter) {
            std::string_view{"_.:/+,%@-"}.find(letter) != std::string_view::npos;
 }
 
-inline void append_escaped(std::string& line, char letter) {
-    constexpr std::string_view hex = "0123456789ABCDEF";
-    const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') {
-        line += {'\\', letter};
-    } else if (letter == '\n') {
-        line += "\\n";
-    } else if (letter == '\t') {
-        line += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-        line += {'\\', 'x', hex[byte / 16], hex[byte % 16]};
-    } else {
-        line += letter;
+/// A text between quote marks.
+inline void append_quoted(std::string& line, std::string_view text) {
+    line += '"';
+    while (!text.empty()) {
+        const auto marked = std::min(text.find_first_of("\"\\"), text.size());
+        append_shown(line, text.substr(0, marked));
+        text.remove_prefix(marked);
+        if (text.empty()) break;
+        line += {'\\', text.front()};
+        text.remove_prefix(1);
     }
+    line += '"';
 }
 
 /// One line in the making. What is unknown (an empty text, an empty optional) is left out.
@@ -47,9 +45,7 @@ public:
             text_ += value;
             return *this;
         }
-        text_ += '"';
-        for (const char letter : value) append_escaped(text_, letter);
-        text_ += '"';
+        append_quoted(text_, value);
         return *this;
     }
     Line& add(std::string_view key, const std::string& value) { return add(key, std::string_view{value}); }
@@ -76,11 +72,8 @@ public:
     /// As short as it can be written, for numbers that a user gave.
     Line& add_given(std::string_view key, std::optional<double> value) {
         if (!value) return *this;
-        std::array<char, 64> digits{};
-        const auto [end, problem] =
-            std::to_chars(digits.data(), digits.data() + digits.size(), *value, std::chars_format::fixed);
         begin(key);
-        text_.append(digits.data(), end);
+        text_ += exact(*value);
         return *this;
     }
 

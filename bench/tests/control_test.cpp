@@ -45,11 +45,11 @@ protected:
 };
 
 TEST_F(ControlTest, AFrameArrivesAsItWasSent) {
-    peer_says(wire({FrameKind::interval, {1, 2, UINT64_MAX}, "text with \n and \0"}));
+    peer_says(wire({FrameKind::hello, {1, 2, UINT64_MAX}, "text with \n and \0"}));
     const auto frame = control_->receive(plenty);
 
     ASSERT_TRUE(frame) << frame.error().text;
-    EXPECT_EQ(frame->kind, FrameKind::interval);
+    EXPECT_EQ(frame->kind, FrameKind::hello);
     EXPECT_EQ(frame->numbers, (std::vector<std::uint64_t>{1, 2, UINT64_MAX}));
     EXPECT_EQ(frame->number(7), 0U);
 }

@@ -153,7 +153,9 @@ TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     ASSERT_GT(frames.size(), 1U);
     for (std::size_t at = 0; at < frames.size(); ++at) {
         EXPECT_LE(frames[at].text.size(), longest_text);
-        EXPECT_EQ(reader.add(frames[at]), at + 1 == frames.size());
+        const auto whole = reader.add(frames[at]);
+        ASSERT_TRUE(whole) << whole.error().text;
+        EXPECT_EQ(*whole, at + 1 == frames.size());
     }
 
     EXPECT_EQ(reader.duration_ns, 42);
@@ -172,16 +174,66 @@ TEST(Histogram, AnEmptyOneTravelsToo) {
     const auto frames = frames_of(Histogram{}, 1);
 
     ASSERT_EQ(frames.size(), 1U);
-    EXPECT_TRUE(reader.add(frames.front()));
+    const auto whole = reader.add(frames.front());
+    EXPECT_TRUE(whole && *whole);
     EXPECT_EQ(reader.histogram.count(), 0U);
     EXPECT_TRUE(reader.histogram.bins().empty());
 }
 
-TEST(Histogram, FramesOfNonsenseHarmNothing) {
+TEST(Histogram, BinsThatThereAreNotAreRefused) {
+    for (const char* bins : {"x,", "99999999999999999999:1,", "60000000001:5,", "18446744073709551615:1,", "1:1:1,",
+                             ":,", "5:0,", "5:1", "5:1,5:1,", "2049:1,"}) {
+        HistogramReader reader;
+        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 0, 0, 5, 0, 25, 0}, bins})) << bins;
+        EXPECT_TRUE(reader.histogram.bins().empty()) << bins;
+    }
+}
+
+/// What frames say of 5, 7, 7 and 61 s, with one number of it changed. The numbers are those of HistogramFrame.
+Frame one_number_changed(std::size_t place, std::uint64_t number) {
+    Histogram histogram;
+    for (const std::uint64_t value : {5ULL, 7ULL, 7ULL, 61'000'000'000ULL}) histogram.record(value);
+    Frame frame = frames_of(histogram, 1).front();
+    frame.numbers.at(place) = number;
+    return frame;
+}
+
+TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
+    HistogramReader honest;
+    const auto whole = honest.add(one_number_changed(0, 1));
+    ASSERT_TRUE(whole && *whole);
+    EXPECT_EQ(honest.histogram.count(), 4U);
+    const std::vector<std::pair<std::size_t, std::uint64_t>> changes{
+        {2, 0},          {2, 3},          {2, 5},
+        {2, UINT64_MAX},                                    // count
+        {3, 0},          {3, 2},          {3, UINT64_MAX},  // overflow
+        {4, 4},          {4, 6},          {4, 62'000'000'000},
+        {4, UINT64_MAX},                                        // smallest
+        {5, 0},          {5, 7},          {5, 60'000'000'000},  // largest
+        {6, 4},          {7, 4},                                // where they came
+        {8, 0},          {8, UINT64_MAX}, {9, 1},
+        {11, 0},         {11, UINT64_MAX}};  // sum and squares
+    for (const auto& [place, number] : changes) {
+        HistogramReader reader;
+        EXPECT_FALSE(reader.add(one_number_changed(place, number))) << place << " " << number;
+    }
+}
+
+// The next frame cleared from the bin of the smallest to that of the largest, and wrote far behind the last.
+TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     HistogramReader reader;
-    EXPECT_TRUE(reader.add(
-        {FrameKind::histogram, {1}, "x,99999999999999999999:1,60000000001:5,18446744073709551615:1,1:1:1,:,"}));
-    EXPECT_TRUE(reader.histogram.bins().empty());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}));
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}));
+    const auto next = reader.add({FrameKind::histogram, {1}, ""});
+    EXPECT_TRUE(next && *next);
+}
+
+TEST(Histogram, PartsWithoutEndAreRefused) {
+    HistogramReader reader;
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}));
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
 }
 
 /// So many of the same value, by doubling.

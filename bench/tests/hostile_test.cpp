@@ -20,6 +20,7 @@
 #include "core/options.hpp"
 #include "core/placement.hpp"
 #include "core/side.hpp"
+#include "tests/agreed.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
@@ -356,18 +357,6 @@ TEST(HostilePublisher, ThatSaysNothingOfTheRunOrTooMuchIsRefused) {
 
         EXPECT_NE(said.find("out of step"), std::string::npos) << said;
     }
-}
-
-/// What both sides of a run with these options agree on.
-std::string agreement_of(const std::string& line) {
-    std::istringstream words{"perftest " + line};
-    std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};
-    std::vector<char*> pointers;
-    for (std::string& word : list) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    const auto options = parse_options(static_cast<int>(list.size()), pointers.data());
-    EXPECT_TRUE(options);
-    return options ? agreement(*options) : "";
 }
 
 class HostileSubscriber : public testing::TestWithParam<const char*> {

@@ -100,6 +100,7 @@ extern const Transport inter_thread{
     .subscribe = subscribe,
     .advertise = advertise_to_one<advertise_to_all>,
     .advertise_to_all = advertise_to_all,
+    .messages_in_memory = 4,
 };
 
 }  // namespace tacholog::transports

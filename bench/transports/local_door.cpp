@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <vector>
 
@@ -88,11 +89,17 @@ Result<Fd> LocalDoor::wait(Patience patience) {
 }
 
 void LocalDoor::watch() {
+    // Without descriptors or memory nobody can be let in, however long he has been waiting: it is tried again later.
+    constexpr int try_again_ms = 50;
     std::vector<Fd> guests;
+    bool accepts = true;
     while (true) {
-        std::vector<pollfd> watched{{closing_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+        std::vector<pollfd> watched{{closing_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
         for (const Fd& guest : guests) watched.push_back({guest.get(), POLLIN, 0});
-        if (::poll(watched.data(), watched.size(), -1) < 0) continue;
+        const int ready = ::poll(watched.data(), watched.size(), accepts ? -1 : try_again_ms);
+        if (ready < 0 && errno != EINTR) sleep_until(now_ns() + to_nanoseconds(Patience{try_again_ms}));
+        accepts = true;
+        if (ready <= 0) continue;
         if (watched[0].revents != 0) return;
         for (std::size_t at = 0; at < guests.size(); ++at) {
             if (watched[at + 2].revents == 0) continue;
@@ -102,6 +109,7 @@ void LocalDoor::watch() {
         std::erase_if(guests, [](const Fd& guest) { return !guest; });
         if (watched[1].revents == 0) continue;
         Fd guest{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+        accepts = static_cast<bool>(guest);
         if (!guest || !is_own_user(guest)) continue;
         guests.push_back(std::move(guest));
         if (guests.size() > most_guests) guests.erase(guests.begin());

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/clock.hpp"
 #include "core/fd.hpp"
@@ -110,14 +112,23 @@ inline Result<Fd> receive_descriptor(const Fd& socket, MemoryOffer& offer) {
     Envelope envelope;
     const auto received = ::recvmsg(socket.get(), &envelope.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (received < 0) return os_error("receive the descriptor of the shared memory");
+    // All that came, or what is not wanted would stay open: there is room for two.
+    std::vector<Fd> came;
     const cmsghdr* attached = CMSG_FIRSTHDR(&envelope.header);
-    if (received != static_cast<ssize_t>(sizeof offer) || attached == nullptr || attached->cmsg_type != SCM_RIGHTS) {
+    if (attached != nullptr && attached->cmsg_level == SOL_SOCKET && attached->cmsg_type == SCM_RIGHTS) {
+        const std::size_t bytes = attached->cmsg_len - CMSG_LEN(0);
+        for (std::size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+            int number = -1;
+            std::memcpy(&number, CMSG_DATA(attached) + at, sizeof number);
+            came.emplace_back(number);
+        }
+    }
+    if (received != static_cast<ssize_t>(sizeof offer) || came.size() != 1 ||
+        (envelope.header.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
         return Error{"receive the descriptor of the shared memory: the publisher sent something else"};
     }
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(attached), sizeof number);
     offer = envelope.offer;
-    return Fd{number};
+    return std::move(came.front());
 }
 
 }  // namespace tacholog

@@ -62,11 +62,11 @@ Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience
     while (!ready()) {
         const auto came = receive_datagram();
         if (!came) return came.error();
-        if (*came) continue;
+        if (*came && wait_.goes_on()) continue;
         if (patience.count() <= 0) return std::span<const std::byte>{};
         const Nanoseconds quiet = now_ns() - last_heard_ns_;
         answer_if_due(quiet);
-        const bool over = !wait_.again();
+        const bool over = *came || !wait_.again();
         if (publisher_gone(quiet, over)) return Error{"take from " + endpoint_ + ": the publisher is gone"};
         if (over) return std::span<const std::byte>{};
     }

@@ -132,6 +132,7 @@ extern const Transport shm_zero_copy{
     .advertise = advertise_to_one<advertise_to_all>,
     .advertise_to_all = advertise_to_all,
     .drops_for_slow = true,
+    .messages_in_memory = 4,
 };
 
 }  // namespace tacholog::transports

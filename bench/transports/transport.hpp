@@ -289,7 +289,10 @@ struct Transport {
     /// An endpoint that the peer at this host has named, as it is to be used; nothing if it is somewhere else, where
     /// the peer must not send us. nullptr: endpoints name no host, as they are on this one.
     std::optional<std::string> (*endpoint_at)(std::string_view endpoint, const Address& host) = nullptr;
-    std::size_t most_bytes = 0;    ///< the largest message that it carries; 0: any. A run with larger ones is refused
+    std::size_t most_bytes = 0;  ///< the largest message that it carries; 0: any. A run with larger ones is refused
+    /// How many messages of the largest size the memory of one channel holds, at both ends, at least. Asked before a
+    /// run begins, so that it is refused rather than killed.
+    std::size_t messages_in_memory = 2;
     std::string_view remark = {};  ///< what the log says of how it works, where a figure depends on that
 };
 

@@ -105,6 +105,7 @@ private:
             if (received >= 0) {
                 const auto message = assembly_.accept(header, static_cast<std::size_t>(received));
                 if (message.data() != nullptr) return message;
+                if (!wait_.goes_on()) return std::span<const std::byte>{};
             } else if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
                 return os_error("receive on " + endpoint());
             } else if (!wait_.again()) {

@@ -176,6 +176,7 @@ private:
             if (receive_some()) {
                 const auto message = next();
                 if (message.data() != nullptr) return message;
+                if (!wait_.goes_on()) return std::span<const std::byte>{};
             } else if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
                 return os_error("receive on " + endpoint());
             } else if (!wait_.again()) {

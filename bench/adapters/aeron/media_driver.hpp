@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fcntl.h>
@@ -59,13 +60,19 @@ private:
         return (problem ? std::string{"/tmp"} : folder.string()) + "/";
     }
 
-    /// A folder that is not locked yet is new, if it is empty: that one stays.
+    /// Whose folder it is says the descriptor: the name may lead elsewhere by now.
+    static bool is_own(const Fd& folder) {
+        struct stat facts{};
+        return ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid();
+    }
+
+    /// A folder that is not locked yet is new, if it is empty: that one stays. Those of other users are theirs.
     static void remove_abandoned() {
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator{parent(), ignored}) {
             if (!entry.path().filename().string().starts_with(prefix)) continue;
             const Fd lock{::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)};
-            if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+            if (!lock || !is_own(lock) || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
             if (!std::filesystem::is_empty(entry.path(), ignored)) std::filesystem::remove_all(entry.path(), ignored);
         }
     }

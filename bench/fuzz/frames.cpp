@@ -1,0 +1,116 @@
+// What frames of the control channel say, given to those that use it: whatever a peer sends, a side has numbers that
+// fit each other, or an error.
+#include "core/frames.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/facts.hpp"
+#include "core/instances.hpp"
+#include "core/lists.hpp"
+#include "core/one_way.hpp"
+#include "core/placement.hpp"
+#include "core/text.hpp"
+#include "fuzz/input.hpp"
+
+namespace {
+
+using namespace tacholog;
+
+/// A histogram that a peer sent is used as one of our own.
+void use(const Histogram& histogram) {
+    Histogram total;
+    total.record(7);
+    total.merge(histogram);
+    std::uint64_t count = histogram.overflow();
+    for (const auto& bin : histogram.bins()) count += bin.count;
+    fuzz::require(count == histogram.count());
+    fuzz::require(histogram.min_ns() <= histogram.max_ns());
+    for (const std::uint64_t share : {500'000U, 999'000U, 1'000'000U})
+        fuzz::require(histogram.nearest_rank_ns(share) <= histogram.max_ns());
+    const auto most = static_cast<double>(histogram.max_ns());
+    fuzz::require(histogram.mean_ns() >= 0 && histogram.mean_ns() <= most * 1.001);
+    fuzz::require(histogram.std_ns() >= 0 && histogram.std_ns() <= most * 1.001);
+    fuzz::require(std::isfinite(histogram.share_of_largest()));
+    for (const Frame& frame : frames_of(histogram, 1)) fuzz::require(is_possible(frame));
+}
+
+void use_phase_end(const Frame& frame) {
+    Sequence sequence{0};
+    sequence.arrived(3);
+    for (const std::uint64_t end : PhaseEndFrame::of(frame).ends) {
+        sequence.settle(end);
+        fuzz::require(sequence.lost(end) <= end);
+    }
+}
+
+void use_counts(const Frame& frame) {
+    const auto stream = PhaseDoneFrame::of(frame);
+    const auto one_way = OneWayDoneFrame::of(frame);
+    fuzz::require(stream.duration_ns >= 0 && stream.reordered <= stream.received);
+    fuzz::require(one_way.instances_heard <= one_way.received);
+    constexpr std::uint64_t most_sides = 64;
+    fuzz::require(stream.lost <= std::numeric_limits<std::uint64_t>::max() / most_sides);
+}
+
+void use_resources(const Frame& frame) {
+    const Resources used = ResourcesFrame::of(frame).used;
+    fuzz::require(used.duration_ns >= 0 && used.user_ns >= 0 && used.system_ns >= 0);
+    fuzz::require(used.user_ns + used.system_ns >= used.user_ns);
+}
+
+void use_affinity(const Frame& frame) {
+    const auto blank = frame.text.find(' ');
+    static_cast<void>(parse_cpus(frame.text).has_value());
+    if (blank == std::string::npos) return;
+    const auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
+    if (!cpus) return;
+    fuzz::require(cpus->allowed.size() <= 1024 && cpus->achieved.size() <= 1024);
+    const auto placement = place(*cpus, {*cpus, *cpus});
+    fuzz::require(placement.reporting.size() <= cpus->allowed.size());
+}
+
+void use(const Frame& frame, HistogramReader& reader) {
+    switch (frame.kind) {
+        case FrameKind::affinity:
+            return use_affinity(frame);
+        case FrameKind::phase_end:
+            return use_phase_end(frame);
+        case FrameKind::interval:
+            return fuzz::require(IntervalFrame::of(frame).duration_ns >= 0);
+        case FrameKind::phase_done:
+            return use_counts(frame);
+        case FrameKind::resources:
+            return use_resources(frame);
+        case FrameKind::open:
+            return static_cast<void>(OpenFrame::of(frame).frame());
+        case FrameKind::facts:
+            return static_cast<void>(parse_facts(frame.text).has_value());
+        case FrameKind::histogram:
+            if (const auto whole = reader.add(frame); whole && *whole) use(reader.histogram);
+            return;
+        default:
+            return;
+    }
+}
+
+/// Whatever is shown of it is on one line, and shown again it is the same but for the backslashes.
+void show(const std::string& text) {
+    for (const char letter : shown(text)) {
+        const auto byte = static_cast<unsigned char>(letter);
+        fuzz::require(byte >= 0x20 && byte != 0x7F);
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string bytes{reinterpret_cast<const char*>(data), size};
+    HistogramReader reader;
+    while (true) {
+        const auto frame = parse_frame(bytes);
+        if (!frame || !*frame) return 0;
+        show((*frame)->text);
+        if (is_possible(**frame)) use(**frame, reader);
+    }
+}

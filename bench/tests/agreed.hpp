@@ -1,0 +1,28 @@
+// The agreement that a peer of a run needs, for tests that play one side.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/options.hpp"
+#include "core/side.hpp"
+
+namespace tacholog {
+
+/// What both sides of a run with these options agree on.
+inline std::string agreement_of(const std::string& line) {
+    std::istringstream words{"perftest " + line};
+    std::vector<std::string> list{std::istream_iterator<std::string>{words}, {}};
+    std::vector<char*> pointers;
+    for (std::string& word : list) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    const auto options = parse_options(static_cast<int>(list.size()), pointers.data());
+    EXPECT_TRUE(options);
+    return options ? agreement(*options) : "";
+}
+
+}  // namespace tacholog

@@ -1,0 +1,157 @@
+// Ends of a run that a program can catch: its log says how it ended, and nothing stays behind.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "core/clock.hpp"
+#include "core/environment.hpp"
+#include "core/helper_program.hpp"
+#include "tests/program.hpp"
+#include "tests/reported.hpp"
+
+namespace tacholog {
+namespace {
+
+class EndsBySignal : public testing::TestWithParam<int> {};
+
+TEST_P(EndsBySignal, InOrder) {
+    Program perftest{"--test throughput --transport shm --sizes 64" + endlessly};
+    ASSERT_TRUE(perftest.says("affinity "));
+    ::kill(perftest.pid(), GetParam());
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_NE(perftest.out().find("error text=\"stopped by a signal\""), std::string::npos) << perftest.out();
+    EXPECT_NE(perftest.out().find("\nend status=failed"), std::string::npos) << perftest.out();
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, EndsBySignal, testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT),
+                         [](const auto& tested) { return "signal_" + std::to_string(tested.param); });
+
+// nohup has a program ignore it.
+TEST(SignalsThatAreIgnored, EndNothing) {
+    const auto ignore = [] { return ::signal(SIGHUP, SIG_IGN) != SIG_ERR; };
+    Program perftest{"--test throughput --transport shm --sizes 64 --duration 1.5 --warmup 0", PERFTEST, ignore};
+    ASSERT_TRUE(perftest.says("start "));
+    ::kill(perftest.pid(), SIGHUP);
+
+    EXPECT_EQ(perftest.wait(), 0) << perftest.err();
+}
+
+TEST(WithoutMemory, ALogSaysSo) {
+    const auto little = [] {
+        constexpr rlim_t bytes = rlim_t{400} << 20;
+        const rlimit limit{bytes, bytes};
+        return ::setrlimit(RLIMIT_AS, &limit) == 0;
+    };
+    Program perftest{"--test latency --transport tcp --sizes 256MiB --duration 0.1 --warmup 0", PERFTEST, little};
+
+    EXPECT_EQ(perftest.wait(), 1);
+    EXPECT_NE(perftest.out().find("out of memory"), std::string::npos) << perftest.out();
+    EXPECT_NE(perftest.out().find("\nend status=failed"), std::string::npos) << perftest.out();
+}
+
+TEST(MoreMemoryThanThereIs, IsRefusedBeforeTheRun) {
+    std::ifstream file{"/proc/meminfo"};
+    std::string word;
+    std::uint64_t kib = 0;
+    while (file >> word && word != "MemAvailable:") continue;
+    file >> kib;
+    if (kib == 0 || kib > 16ULL << 20) GTEST_SKIP() << "this machine has more than the largest run needs";
+    Program perftest{"--test throughput --transport shm --publishers 16 --sizes 256MiB --duration 0.1 --warmup 0"};
+
+    EXPECT_EQ(perftest.wait(), 2);
+    EXPECT_NE(perftest.err().find("needs at least 16384 MiB of memory"), std::string::npos) << perftest.err();
+    EXPECT_EQ(perftest.out(), "");
+}
+
+TEST(MemoryOfAControlGroup, IsWhatItsLimitLeavesBesidesPageCache) {
+    std::string folder = std::filesystem::temp_directory_path() / "tacholog-group-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const auto write = [&](const char* name, const char* text) { std::ofstream{folder + "/" + name} << text; };
+    write("memory.current", "700\n");
+    write("memory.stat", "anon 400\ninactive_file 200\nactive_file 100\n");
+    write("memory.max", "max\n");
+    EXPECT_EQ(memory_left_in_group(folder), std::nullopt);
+    write("memory.max", "1000\n");
+    EXPECT_EQ(memory_left_in_group(folder), 600U);
+    write("memory.max", "100\n");
+    EXPECT_EQ(memory_left_in_group(folder), 0U);
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(memory_left_in_group(folder), std::nullopt);
+    EXPECT_TRUE(available_memory_bytes());
+}
+
+/// A handler that has calls of the system end early.
+class InterruptedBySignals {
+public:
+    InterruptedBySignals() : thread_(::pthread_self()) {
+        struct sigaction action{};
+        action.sa_handler = [](int) {};
+        ::sigaction(SIGUSR1, &action, &before_);
+        sender_ = std::thread{[this] {
+            while (!over_) {
+                ::pthread_kill(thread_, SIGUSR1);
+                sleep_until(now_ns() + 1'000'000);
+            }
+        }};
+    }
+    InterruptedBySignals(const InterruptedBySignals&) = delete;
+    InterruptedBySignals& operator=(const InterruptedBySignals&) = delete;
+    ~InterruptedBySignals() {
+        over_ = true;
+        sender_.join();
+        ::sigaction(SIGUSR1, &before_, nullptr);
+    }
+
+private:
+    pthread_t thread_;
+    struct sigaction before_{};
+    std::atomic<bool> over_{false};
+    std::thread sender_;
+};
+
+// A message that was sent early had a lateness of 1.8e19 ns.
+TEST(ASleep, LastsToItsEndWhateverSignalsCome) {
+    const InterruptedBySignals signals;
+    const Nanoseconds end_ns = now_ns() + 50'000'000;
+    sleep_until(end_ns);
+
+    EXPECT_GE(now_ns(), end_ns);
+}
+
+// It was started to its end first, for up to a minute.
+TEST(AProgramThatTheRunNeeds, IsNotWaitedForOnceASignalHasCome) {
+    sigset_t ending;
+    ::sigemptyset(&ending);
+    ::sigaddset(&ending, SIGTERM);
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &ending, nullptr), 0);
+    ::raise(SIGTERM);
+    const HelperProgram::Order order{.words = {"/bin/sleep", "600"}, .patience = plenty};
+    const auto program = HelperProgram::start(order, [](const HelperProgram&) { return false; });
+    const timespec now{};
+    EXPECT_EQ(::sigtimedwait(&ending, nullptr, &now), SIGTERM);
+    ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+
+    ASSERT_FALSE(program);
+    EXPECT_EQ(program.error().text, "stopped by a signal");
+}
+
+// An answer that could not be read was taken off twice: lost=18446744073709551566.
+TEST(LostMessages, AreNeverFewerThanNone) {
+    for (const char* faults : {"hold=100ms,duplicate=1,corrupt-answer=2:0", "hold=100ms,duplicate=2,corrupt-answer=1:0",
+                               "hold=50ms,lose=3,duplicate=2,reorder=4,corrupt=5,corrupt-answer=2:0",
+                               "stall=50ms/60ms,duplicate=1,lose=4,corrupt-answer=3:0,reorder=2"}) {
+        const std::string line = "--test latency --transport mock --sizes 64 --warmup 0 --duration 0.05";
+        Program perftest{line + " --answer-limit 0.001 --set faults=" + faults};
+        perftest.wait();
+        const std::string log = perftest.out();
+        const auto at = log.find(" lost=");
+        ASSERT_NE(at, std::string::npos) << log;
+        EXPECT_LE(std::stoull(log.substr(at + 6)), 1000U) << faults << '\n' << log;
+    }
+}
+
+}  // namespace
+}  // namespace tacholog
