@@ -253,7 +253,7 @@ TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     {
         const auto first = (*subscriber)->take(Patience{0});
         ASSERT_TRUE(first);
-        EXPECT_FALSE(*first) << "everything was taken at once";
+        ASSERT_FALSE(*first) << "everything was taken at once";
     }
     expect(**subscriber, 5, 64);
     subscriber->reset();
