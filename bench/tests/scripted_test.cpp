@@ -289,7 +289,7 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
         while (frame && frame->kind == FrameKind::alive) frame = control.receive(plenty);
         ASSERT_TRUE(frame);
         if (is_last) before_counts();
-        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = 1}.frame()));
+        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = is_last ? 1U : 0U}.frame()));  // there is no warm-up
     }
 }
 
@@ -331,7 +331,7 @@ TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
     second.join();
 
     ASSERT_TRUE(arrived) << arrived.error().text;
-    EXPECT_EQ(*arrived, 4U);
+    EXPECT_EQ(*arrived, 2U);
 }
 
 TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
