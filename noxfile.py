@@ -188,10 +188,12 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none", default=False)
 def nightly(session: nox.Session) -> None:
-    """Run what takes too long, or has too much chance in it, for each change: two hours (-- PART...; see NIGHTLY_PARTS).
+    """Run what takes too long, or has too much chance in it, for each change: hours (-- PART...; see NIGHTLY_PARTS).
 
     Each part runs, also after one that failed. A failure names its seed where there is one.
     """
+    if unknown := sorted(set(session.posargs) - set(NIGHTLY_PARTS)):
+        session.error(f"no such part: {', '.join(unknown)}; there are {', '.join(NIGHTLY_PARTS)}")
     _install(session, "package", "core", "tests", "browser", "fuzz")
     failed = []
     for name in session.posargs or NIGHTLY_PARTS:
@@ -246,7 +248,7 @@ def _nightly_browser(session: nox.Session) -> None:
 
 def _nightly_fuzz(session: nox.Session) -> None:
     """A minute of each fuzzer, from what the nights before found; random mutations; ten minutes of random histories of a site."""
-    session.run("nox", "-s", "fuzz", "--", "60", "formats", "core", "mutations", external=True)
+    session.run(sys.executable, "-m", "nox", "-s", "fuzz", "--", "60", "formats", "core", "mutations", external=True)
     session.run(_tool("python"), "-m", "tests.fuzz.histories", "600")
 
 
