@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.command import run_tacholog_text
 from tests.depth import tries
 
-from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, Unpacking, cache_folder, key_of, packed, packed_pieces, unpacked
-from tacholog.dataset.versions import code_digest, detection_digest, is_code_changed, reader_digest
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.store.cache import FILE, VARIABLE, Cache, Kind, Pack, Unpacking, cache_folder, key_of, packed, packed_pieces, unpacked
+from tacholog.store.versions import code_digest, detection_digest, is_code_changed, reader_digest
 
 KEY = key_of("a log", b"\x00\x01")
 OTHER = key_of("another log")
@@ -291,7 +291,7 @@ def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Pa
 @pytest.mark.machinery
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
+        "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 10**7, 20):\n"
         "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
@@ -329,7 +329,7 @@ def test_a_value_that_is_packed_in_pieces_is_unpacked_in_pieces(value: bytes, si
 @pytest.mark.machinery
 def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed\n"
+        "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, Pack, key_of, packed\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 400, 20):\n"
         "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
@@ -451,7 +451,7 @@ def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch:
 
 @pytest.mark.machinery
 def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.cache._WAIT_S", 0)
+    monkeypatch.setattr("tacholog.store.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as file:
         file.execute("BEGIN IMMEDIATE")
@@ -467,7 +467,7 @@ def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path:
 
 @pytest.mark.machinery
 def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.versions._READ_FILES", {})
+    monkeypatch.setattr("tacholog.store.versions._READ_FILES", {})
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "edited_while_it_runs.py"
     module.write_text("one = 1\n")

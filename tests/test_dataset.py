@@ -18,16 +18,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacholog.dataset.complaints import complaints
-from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
-from tacholog.dataset.export import write_hdr
-from tacholog.dataset.frames import Dataset, dtype_of, without_distributions
-from tacholog.dataset.load import load, load_logs
-from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
+from tacholog.store.complaints import complaints
+from tacholog.store.distributions import Distribution, NoDistribution, packed_bins
+from tacholog.store.export import write_hdr
+from tacholog.store.frames import Dataset, dtype_of, without_distributions
+from tacholog.store.load import load, load_logs
+from tacholog.store.saved import open_saved
 
 if sys.version_info >= (3, 14):
     from compression import zstd

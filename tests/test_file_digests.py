@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset.cache import FILE, Cache, Kind
-from tacholog.dataset.file_digests import FileDigests, read_sha256
+from tacholog.store.cache import FILE, Cache, Kind
+from tacholog.store.file_digests import FileDigests, read_sha256
 
 pytestmark = [
     pytest.mark.machinery,
@@ -139,8 +139,8 @@ def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page:
 
 
 def test_more_files_than_are_held_in_memory_are_known(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.file_digests._MOST_IN_MEMORY", 3)
-    monkeypatch.setattr("tacholog.dataset.file_digests._IN_PACK", 2)
+    monkeypatch.setattr("tacholog.store.file_digests._MOST_IN_MEMORY", 3)
+    monkeypatch.setattr("tacholog.store.file_digests._IN_PACK", 2)
     paths = [page.with_name(str(number)) for number in range(20)]
     for path in paths:
         path.write_text(path.name)
@@ -152,7 +152,7 @@ def test_more_files_than_are_held_in_memory_are_known(page: Path, memory: Path, 
 
 
 def test_the_oldest_digests_are_forgotten_when_there_are_too_many(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.cache._MOST_PACKS", {Kind.FILE: 4})
+    monkeypatch.setattr("tacholog.store.cache._MOST_PACKS", {Kind.FILE: 4})
     cache = Cache(memory)
     counts = []
     for number in range(20):

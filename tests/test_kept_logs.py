@@ -14,15 +14,15 @@ from tests.command import run_tacholog_text
 from tests.samples import SAMPLE_LOGS
 
 from tacholog.compare.sides import find, find_all
-from tacholog.dataset.cache import FILE, Cache
-from tacholog.dataset.frames import Dataset, Part
-from tacholog.dataset.load import load, load_logs, load_parts
-from tacholog.dataset.logs import Limits
-from tacholog.dataset.work.work import Work
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
+from tacholog.store.cache import FILE, Cache
+from tacholog.store.frames import Dataset, Part
+from tacholog.store.load import load, load_logs, load_parts
+from tacholog.store.logs import Limits
+from tacholog.store.work import Work
 
 TABLE_RUN = list(TABLES["results"]).index("run")
 
@@ -211,7 +211,7 @@ def joined(part: Part) -> Dataset:
 @pytest.mark.machinery
 @pytest.mark.parametrize("frame_rows", [7, 1000])
 def test_parts_hold_what_the_whole_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frame_rows: int) -> None:
-    monkeypatch.setattr("tacholog.dataset.frames.FRAME_ROWS", frame_rows)
+    monkeypatch.setattr("tacholog.store.frames.FRAME_ROWS", frame_rows)
     for number in range(20):
         run(tmp_path / "data" / f"{number:02d}", 2_000_000 + number, published=number % 3 == 0, release=f"{number % 2}")
     whole = tables(load([tmp_path / "data"]))

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from tacholog.cli import tacholog
-from tacholog.dataset.cache import VARIABLE, Cache, Kind
-from tacholog.dataset.load import load
-from tacholog.dataset.work.work import Work
 from tacholog.evidence import _open
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.verification.receipt import verify_data
+from tacholog.store.cache import VARIABLE, Cache, Kind
+from tacholog.store.load import load
+from tacholog.store.work import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 OF_RUNS = {"a/run.toml", "a/sub.log", "b/run.toml", "b/sub.log"}

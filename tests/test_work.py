@@ -23,23 +23,23 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pytest
+from tacholog.store.cluster import Cluster
+from tacholog.store.work.entries import DamagedEntry, EntryPack, LogEntry, ReadLogs, checked, decoded, encoded
+from tacholog.store.work.tasks import Heard, InThisProcess, LogTask, Promise
 from tests.left_out import leave_out
 from tests.waiting import LIMIT_S, until
 
-from tacholog.dataset.cache import Cache, Kind, packed, unpacked
-from tacholog.dataset.distributions import Distribution
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
-from tacholog.dataset.logs import read_log
-from tacholog.dataset.work.cluster import Cluster
-from tacholog.dataset.work.entries import DamagedEntry, EntryPack, LogEntry, ReadLogs, checked, decoded, encoded
-from tacholog.dataset.work.fetch import Fetching, ListedRun
-from tacholog.dataset.work.pool import Pool
-from tacholog.dataset.work.tasks import Heard, InThisProcess, LogTask, Promise
-from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
+from tacholog.store.cache import Cache, Kind, packed, unpacked
+from tacholog.store.distributions import Distribution
+from tacholog.store.fetch import Fetching, ListedRun
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
+from tacholog.store.logs import read_log
+from tacholog.store.pool import Pool
+from tacholog.store.work import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 LATENCY = Path(__file__).resolve().parent / "formats/native/latency-udp.log"
@@ -149,7 +149,7 @@ def patient_until_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
                 begun.unlink()
                 return found
 
-    monkeypatch.setattr("tacholog.dataset.work.pool.select", SimpleNamespace(select=waited))
+    monkeypatch.setattr("tacholog.store.pool.select", SimpleNamespace(select=waited))
 
 
 @pytest.mark.usefixtures("poisoned_format", "patient_until_it_hangs")
@@ -241,8 +241,8 @@ def test_other_processes_are_given_work_ahead_within_bounds(tmp_path: Path) -> N
 
 @pytest.mark.machinery
 def test_logs_larger_than_what_is_read_ahead_keep_all_processes_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.work.fetch._WINDOW_BYTES", 1000)
-    monkeypatch.setattr("tacholog.dataset.work.fetch._AHEAD_BYTES", 1000)
+    monkeypatch.setattr("tacholog.store.fetch._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("tacholog.store.fetch._AHEAD_BYTES", 1000)
     given = Given(3)
     found = Fetching(Cache(None), lambda _logs, _size: given).runs(listed(tmp_path, [b"x" * 2000] * 60))
 
@@ -256,8 +256,8 @@ def test_of_large_logs_in_the_cache_few_are_taken_ahead(tmp_path: Path, monkeypa
     cache, given = Cache(tmp_path / "cache"), Given(3)
     kept = [*listed(tmp_path, [b"x" * 2000 + bytes([number]) for number in range(60)])]
     list(Fetching(cache, lambda _logs, _size: given).runs(kept[1:]))
-    monkeypatch.setattr("tacholog.dataset.work.fetch._WINDOW_BYTES", 1000)
-    monkeypatch.setattr("tacholog.dataset.work.fetch._AHEAD_BYTES", 1000)
+    monkeypatch.setattr("tacholog.store.fetch._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("tacholog.store.fetch._AHEAD_BYTES", 1000)
     fetching = Fetching(cache, lambda _logs, _size: given)
 
     next(fetching.runs(kept))
@@ -482,7 +482,7 @@ def needs_dask() -> None:
 @contextmanager
 def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -> Iterator[Running]:
     """Start a scheduler and two workers, and wait until it knows both."""
-    patch.setattr("tacholog.dataset.work.cluster._CONNECT_S", connect_s)
+    patch.setattr("tacholog.store.cluster._CONNECT_S", connect_s)
     distributed: Any = import_module("distributed")
     file = folder / "scheduler.json"
     quiet = {**os.environ, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
@@ -509,8 +509,8 @@ def cluster(folder: Path, patch: pytest.MonkeyPatch, connect_s: int = LIMIT_S) -
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often whether there are workers, on a clock that goes on by 20 seconds each time: a cluster without any is given up at the second look."""
-    monkeypatch.setattr("tacholog.dataset.work.cluster._LOOK_S", 0.1)
-    monkeypatch.setattr("tacholog.dataset.work.cluster.time", SimpleNamespace(monotonic=count(0, 20).__next__))
+    monkeypatch.setattr("tacholog.store.cluster._LOOK_S", 0.1)
+    monkeypatch.setattr("tacholog.store.cluster.time", SimpleNamespace(monotonic=count(0, 20).__next__))
 
 
 def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -579,7 +579,7 @@ def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monke
 
 def test_where_no_scheduler_answers_the_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
-    monkeypatch.setattr("tacholog.dataset.work.cluster._CONNECT_S", 1)
+    monkeypatch.setattr("tacholog.store.cluster._CONNECT_S", 1)
     runs(tmp_path / "data", 1)
 
     with pytest.raises(TachologError, match=r"^--cluster tcp://127.0.0.1:9: no scheduler"):

@@ -28,7 +28,7 @@ from perf_runs import RELEASES, ROOT, TACHOLOG, at, cost, write_long_runs, write
 from perf_site import published, views
 from perf_table import Effort, Goal, LeftOut, Row, cells
 
-from tacholog.dataset.load import PART_NUMBERS
+from tacholog.store.load import PART_NUMBERS
 
 sys.path.insert(0, str(ROOT))
 from tests.long_logs import HISTOGRAMS, LONG_LOGS

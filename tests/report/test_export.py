@@ -15,9 +15,9 @@ from hdrh.histogram import HdrHistogram
 from pyarrow import parquet
 
 from tacholog.commands.export import export
-from tacholog.dataset.export import csv_head, csv_rows, json_rows, results_table
-from tacholog.dataset.load import load
 from tacholog.schema.tables import OFFERED
+from tacholog.store.export import csv_head, csv_rows, json_rows, results_table
+from tacholog.store.load import load
 
 
 def run(*words: str) -> str:

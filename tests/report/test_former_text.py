@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from tests.report.conftest import FIRST, SECOND, add_run, rti
 
-from tacholog.dataset.export import json_rows
 from tacholog.site.build import build_site
 from tacholog.site.output.former_text import FormerFile, Packing, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.stamp import STAMP
+from tacholog.store.export import json_rows
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),

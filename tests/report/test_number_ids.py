@@ -11,12 +11,12 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from tacholog.dataset.export import results_table, results_tables
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
 from tacholog.site.verification.site import verify_site
+from tacholog.store.export import results_table, results_tables
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 from tacholog.view.own_names import LOGS
 from tacholog.view.views import view_of
 

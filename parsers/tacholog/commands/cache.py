@@ -17,7 +17,7 @@ from tacholog.errors import TachologError
 @click.option("--clear", is_flag=True, help="Empty the cache.")
 def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
-    from tacholog.dataset.cache import open_cache, others_file_words, refused_words
+    from tacholog.store.cache import open_cache, others_file_words, refused_words
 
     found = open_cache()
     if found.path is None:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.former_text import FormerFile, Packed, Packing, chunks_of, former_chunks, gzip_of, packed
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
+from tacholog.store.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
 from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.own_names import DATA
 from tacholog.view.run_digests import digest
@@ -28,7 +28,7 @@ from tacholog.view.views import View
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 ALL = f"{DATA}/results.parquet"
 _RELEASES = f"{DATA}/releases"

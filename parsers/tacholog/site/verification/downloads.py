@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.dataset.export import csv_head, csv_rows, json_rows
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.privacy.free_text import MASK
@@ -25,12 +24,13 @@ from tacholog.site.programs.latest import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
+from tacholog.store.export import csv_head, csv_rows, json_rows
 from tacholog.view.own_names import DATA, VERSIONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 #: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")

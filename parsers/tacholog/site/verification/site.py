@@ -23,9 +23,6 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tacholog.dataset.export import results_table
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.render.tables.logs import raw_log_name, raw_name
@@ -40,6 +37,9 @@ from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
 from tacholog.site.verification.foreign import read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.store.export import results_table
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 from tacholog.view.own_names import LOGS, RAW, SOURCES, STATIC, VERSIONS
 from tacholog.view.views import log_document
 
