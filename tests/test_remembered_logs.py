@@ -126,15 +126,15 @@ def test_all_is_read_again_when_the_cache_is_empty(data: Path) -> None:
 @pytest.mark.machinery
 def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built(data)
-    cache, look_up = Cache(data.parent / "another cache"), Cache.packs
+    cache, look_up = Cache(data.parent / "another cache"), Cache.get
 
     def exchanged(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> object:
-        found = list(look_up(cache, kind, keys))
-        if kind is Kind.LOG:
+        found = look_up(cache, kind, keys)
+        if kind is Kind.RUN:
             (data / "a/sub.log").write_text(LINE.format(OTHER))
         return found
 
-    monkeypatch.setattr(Cache, "packs", exchanged)
+    monkeypatch.setattr(Cache, "get", exchanged)
     load([data], work=Work(cache=cache))
     monkeypatch.undo()
 

@@ -114,14 +114,6 @@ def test_a_parquet_file_says_between_which_values_its_parts_are(data: Path, tmp_
     assert all(columns[name].has_min_max for name in ("run", "system", "value", "line"))
 
 
-def test_a_parquet_file_has_lines_as_differences_which_take_few_bytes(data: Path, tmp_path: Path) -> None:
-    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
-
-    part = parquet.ParquetFile(tmp_path / "results.parquet").metadata.row_group(0)
-    encodings = {part.column(place).path_in_schema: part.column(place).encodings for place in range(part.num_columns)}
-    assert [name for name, found in encodings.items() if "DELTA_BINARY_PACKED" in found] == ["line", "last_line"]
-
-
 def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Path, tmp_path: Path) -> None:
     run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
 
@@ -132,16 +124,6 @@ def test_parquet_holds_what_csv_holds_and_null_where_nothing_is_stated(data: Pat
     assert {row["side"] for row in rows} == {None, "publisher", "subscriber"}
     assert {row["reliability"] for row in rows} > {None}
     assert {row["load_mode"] for row in rows} > {None}
-
-
-def test_a_parquet_file_says_which_columns_always_have_a_value(data: Path, tmp_path: Path) -> None:
-    run("--data", str(data), "--format", "parquet", "--output", str(tmp_path / "results.parquet"))
-
-    always = [field.name for field in parquet.read_schema(tmp_path / "results.parquet") if not field.nullable]
-    assert always == [
-        *("id", "run", "log", "line", "last_line", "scope", "test"),
-        *("metric", "statistic", "unit", "bound", "marks", "system", "published"),
-    ]
 
 
 def test_a_histogram_read_back_has_the_median_that_the_log_states(data: Path, tmp_path: Path) -> None:

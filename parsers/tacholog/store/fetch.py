@@ -7,7 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -227,8 +227,7 @@ class _Reading:
     def __init__(self, fetching: Fetching, runs: Sequence[_Run], told: Callable[[int], object]) -> None:
         self._fetching, self._runs, self._told = fetching, runs, told
         self._left = len(runs)
-        self._waiting: dict[Future[_Answer], tuple[list[_Run], bool]] = {}
-        self._failed: list[tuple[list[_Run], BaseException]] = []
+        self._waiting: dict[Future[_Answer], tuple[list[_Run], Pool]] = {}
 
     def do(self) -> None:
         """Read them all."""
@@ -262,18 +261,18 @@ class _Reading:
             future: Future[_Answer] = pool.submit(partial(read_elsewhere, sent), timeout_s)  # type: ignore[arg-type]
         else:
             future = pool.submit(partial(read_runs, tasks, self._fetching.folder), timeout_s)
-        self._waiting[future] = chunk, pool.is_remote
+        self._waiting[future] = chunk, pool
 
     def _finish(self, future: Future[_Answer]) -> None:
-        chunk, is_remote = self._waiting.pop(future)
+        chunk, pool = self._waiting.pop(future)
         try:
-            answer = self._received(future.result()) if is_remote else future.result()
+            answer = self._received(future.result()) if pool.is_remote else future.result()
         except TachologError:
             raise
-        except ClusterLost:
+        except (ClusterLost, CancelledError):
             self._begin(chunk, self._fetching.pool_for(chunk, is_local=True))
         except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
-            self._again(chunk, error, is_remote=is_remote)
+            self._again(chunk, error, pool)
         else:
             self._fetching.take(chunk, answer)
             heard = self._fetching.heard(chunk)
@@ -292,9 +291,8 @@ class _Reading:
         except OSError:
             return None, records
 
-    def _again(self, chunk: list[_Run], error: BaseException, *, is_remote: bool) -> None:
+    def _again(self, chunk: list[_Run], error: BaseException, pool: Pool) -> None:
         """Read runs again whose process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
-        pool = self._fetching.pool_for(chunk, is_local=not is_remote)
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -373,7 +371,7 @@ def _is_as_seen(run: _Run, record: RunRecord) -> bool:
 
 
 def _key(run: _Run) -> bytes:
-    """Return the key of a run; empty if one of its logs cannot be read, or its manifest names a format that does not exist, so that reading it says so.
+    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or there is no format of the name in its manifest.
 
     Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
     """
