@@ -371,7 +371,7 @@ def _is_as_seen(run: _Run, record: RunRecord) -> bool:
 
 
 def _key(run: _Run) -> bytes:
-    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or there is no format of the name in its manifest.
+    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or its format does not exist.
 
     Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
     """

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20
 _OF_RECORDS = ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
-#: Columns of a part that are no columns of the results: the number of its run, what it was measured under (equal for equal conditions), and which it is
-#: of the numbers of its line that have its name.
+#: Columns of a part that are no columns of the results: the number of the run; what was measured, as a number that is equal for equal conditions; and
+#: which one a number is of those of its line that have its name.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
 
 

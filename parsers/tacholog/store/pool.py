@@ -91,8 +91,8 @@ class ClusterLost(Exception):
 class Cluster:
     """Does tasks on the workers of a Dask cluster.
 
-    A task that ends its worker is tried on a few others by Dask, and then has an exception; and so have tasks that waited on the same workers. Whoever
-    submits tasks must do those again.
+    Dask tries a task that ends its worker on a few others. Then the task has an exception, and so have tasks that waited on the same workers: whoever
+    submitted them must do them again.
     """
 
     is_remote = True
@@ -126,9 +126,10 @@ class Cluster:
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task on one of the workers."""
         answer: Future[_Result] = Future()
+        if self._why_lost is not None:
+            answer.set_exception(ClusterLost(self._why_lost))
+            return answer
         try:
-            if self._why_lost is not None:
-                raise ClusterLost(self._why_lost)
             sent = self._client.submit(_within, task, timeout_s, pure=False)
             with self._lock:
                 self._waiting[answer] = sent

@@ -1,4 +1,7 @@
-"""The numbers of runs out of their parts: as a frame, or as a file for other tools. A query sets the marks that only several releases together show."""
+"""The numbers of runs out of their parts: as a frame, or as a file for other tools.
+
+A query sets the mark that only several releases together show.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,8 @@ class Results:
                 run(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED.format(source=source, missing=_missing(known))}")
                 bit = MARK_BITS["republished"]
                 marks = f"{marks} | CASE WHEN r.label IS NULL THEN 0 ELSE {bit} END"
-                repeated = f'LEFT JOIN repeated r ON r."group" = w."group" AND r.label = w.label AND r.{SETTING} = p.{SETTING} AND r.metric = p.metric AND r.statistic = p.statistic'
+                same = (f"r.{SETTING} = p.{SETTING}", "r.metric = p.metric", "r.statistic = p.statistic")
+                repeated = " AND ".join(['LEFT JOIN repeated r ON r."group" = w."group"', "r.label = w.label", *same])
             columns = [f"w.{quoted(name)}" for name in facts]
             columns += [_column(name, known, types) for name in RESULTS if name not in ("run", "marks")]
             ordinal = f"coalesce(p.{ORDINAL}, 1)" if ORDINAL in known else "1"

@@ -12,7 +12,8 @@ import tacholog.formats
 from tacholog.formats.registry import format_named, formats, is_ours, package_of, readers_of_any_log
 
 _FORMATS = "tacholog.formats"
-#: What turns the logs of a run into numbers of a part, whatever its format is. The modules that all formats share, and those of its own format, belong to it besides.
+#: What turns the logs of a run into numbers of a part, whatever their format is. The modules that all formats share, and those of the format itself,
+#: belong to it besides.
 _READERS = (
     f"{_FORMATS}.kit",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
