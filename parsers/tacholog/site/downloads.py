@@ -6,7 +6,6 @@ Each kind of file has each number once. No text holds all numbers, because text 
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +18,7 @@ from tacholog.site.output.former_text import FormerFile, Packed, Packing, chunks
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
-from tacholog.store.export import ResultsFile, csv_head, csv_rows, in_frames, json_rows, results_table, results_tables
+from tacholog.store.export import as_parquet, csv_head, csv_rows, json_rows, results_table, results_tables
 from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.own_names import DATA
 from tacholog.view.run_digests import digest
@@ -99,7 +98,7 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
         }
         _write_texts(into, texts, now, data, fields)
         if ALL.removesuffix(_PARQUET) in outdated:
-            _write_all(into, data)
+            into.write(_inside(into, ALL), as_parquet(results_table(data)))
     keep_value(memory, now)
 
 
@@ -186,14 +185,6 @@ def _write_texts(into: Sources, texts: Mapping[str, _Text], known: dict[str, For
     for name, text in texts.items():
         content, known[name] = text.finish(known[name])
         into.write(f"{_inside(into, name)}{text.file.ending}", content)
-
-
-def _write_all(into: Sources, data: Dataset) -> None:
-    whole = ResultsFile("parquet", packed := io.BytesIO())
-    for table in results_tables(data.runs, in_frames(data.results)):
-        whole.write(table)
-    whole.close()
-    into.write(_inside(into, ALL), packed.getvalue())
 
 
 class _Rows:

@@ -32,7 +32,7 @@ def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[du
             connection.close()
 
 
-def run(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """Run a query and return its rows."""
     return connection.execute(query, values).fetchall()
 
@@ -50,8 +50,8 @@ def text(value: str) -> str:
 def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable[str]) -> str:
     """Make a type of these words, and return its name."""
     type_ = quoted(f"words of {name}")
-    run(connection, "SET VARIABLE words = $words::VARCHAR[]", {"words": list(dict.fromkeys(words))})
-    run(connection, f"CREATE TYPE {type_} AS ENUM (SELECT unnest(getvariable('words')))")
+    ask(connection, "SET VARIABLE words = $words::VARCHAR[]", {"words": list(dict.fromkeys(words))})
+    ask(connection, f"CREATE TYPE {type_} AS ENUM (SELECT unnest(getvariable('words')))")
     return type_
 
 
@@ -59,4 +59,4 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[
     """Make a small table of rows."""
     fields = ", ".join(f"{quoted(column)} {type_}" for column, type_ in types.items())
     values = [{column: row[column] for column in types} for row in rows]
-    run(connection, f"CREATE TEMP TABLE {quoted(name)} AS SELECT unnest($rows::STRUCT({fields})[], max_depth := 2)", {"rows": values})
+    ask(connection, f"CREATE TEMP TABLE {quoted(name)} AS SELECT unnest($rows::STRUCT({fields})[], max_depth := 2)", {"rows": values})

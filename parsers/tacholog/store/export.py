@@ -5,38 +5,31 @@
 
 from __future__ import annotations
 
-import inspect
-import io
 import json
 import math
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RUNS
+from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
-from tacholog.store.frames import FRAME_ROWS
+from tacholog.store.engine import ask, connected, text
 from tacholog.store.ordinals import Ordinals, as_words, line_starts, with_ordinal
 from tacholog.visible import no_formula
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
     from tacholog.store.columns import Integers
     from tacholog.store.frames import Dataset, Row
 
 Bins = Sequence[Sequence[int]]
 _HDR_DIGITS = 3
-_BATCH_ROWS = 1 << 16  # With the thousand that is usual, a part of this many columns takes a third longer.
 _TO_BE_QUOTED = re.compile('[",\\n\\r]')
 _ROWS_OF_A_WORD = 8  # With fewer rows for each combination, it takes longer to find them than to write them.
-_DIFFERENT = ("id", "line", "last_line", "value", "samples")
-_ASCENDING = ("line", "last_line")  # within a log. Differences take a third of the time, and a fortieth of the bytes.
-_SEARCHED = ("run", "system", "release")
 _HDR_HEAD = (
     "#[Latencies in ns, written by tacholog export. Tag: payload bytes and line of the raw log]\n"
     "#[Histogram log format version 1.3]\n"
@@ -57,11 +50,6 @@ def results_tables(runs: pd.DataFrame, frames: Iterable[pd.DataFrame]) -> Iterat
     names, columns = pd.Index(runs["run"]), {name: runs[name] for name in OFFERED_OF_RUNS}
     facts = {name: (column.astype("category") if RUNS[name].kind == "text" else column).array for name, column in columns.items()}
     yield from map(partial(_table, runs=names, facts=facts, ordinals=Ordinals()), frames)  # A loop would keep each frame until the next is made.
-
-
-def in_frames(results: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield results as frames of `FRAME_ROWS` rows, at least one."""
-    return (results.iloc[start : start + FRAME_ROWS] for start in range(0, max(1, len(results)), FRAME_ROWS))
 
 
 def _table(results: pd.DataFrame, runs: pd.Index, facts: Mapping[str, Any], ordinals: Ordinals) -> pd.DataFrame:
@@ -114,35 +102,8 @@ def _ids(results: pd.DataFrame, ordinals: Integers) -> Any:  # noqa: ANN401 - an
     least = np.min_scalar_type(-len(ends) - 1)  # Of few bytes, for the processor's caches.
     of_name = metrics.codes.astype(least) * least.type(len(statistics.categories)) + statistics.codes.astype(least)
     of_name[others] = of_others
-    if begins.dtype.storage == "pyarrow":
-        return _joined_by_arrow(begins.take(codes), lines[starts], ends, starts, of_name)
     halves: Any = begins.take(codes) + pd.Series(lines[starts]).astype("str").array
     return halves.take(np.cumsum(starts) - 1) + ends.take(of_name)
-
-
-def _joined_by_arrow(begins: Any, lines: Integers, ends: Any, starts: NDArray[np.bool_], of_name: Integers) -> Any:  # noqa: ANN401 - arrays of pandas
-    """Return the beginning and the line of each record before each of its ends. To make two arrays of all numbers and to join these takes longer.
-
-    Arrow joins the ends of a record with its half between them. An end that is empty stands before the first, so the ids are all that this gives, one
-    behind the other; only where they begin must be counted.
-    """
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    firsts = np.flatnonzero(starts)
-    counts = np.diff(firsts, append=len(starts))
-    words = pa.array([*ends, ""], pa.large_string()).take(pa.array(np.insert(of_name, firsts, len(ends))))
-    lists = pa.LargeListArray.from_arrays(pa.array(np.cumsum(np.concatenate([[0], counts + 1]))), words)
-    between = pc.binary_join_element_wise(pa.array(begins), pa.array(lines).cast(pa.large_string()), pa.scalar("", pa.large_string()))
-    between = between.combine_chunks() if isinstance(between, pa.ChunkedArray) else between
-    joined = pc.binary_join(lists, between)
-    lengths = np.array([len(end.encode()) for end in ends], dtype=np.int64)[of_name]
-    lengths += np.repeat(pc.binary_length(between).to_numpy(), counts)
-    places = np.zeros(len(starts) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=places[1:])
-    return pd.array(pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(places), joined.buffers()[2]), dtype="str")
 
 
 def _mark_words(marks: pd.Series) -> pd.Categorical:
@@ -247,113 +208,11 @@ def _json_word(word: str) -> str:
 
 def as_parquet(results: pd.DataFrame) -> bytes:
     """Return a table as Parquet."""
-    stream = io.BytesIO()
-    file = ResultsFile("parquet", stream)
-    file.write(results)
-    file.close()
-    return stream.getvalue()
-
-
-class ResultsFile:
-    """Writes tables of results one after the other, so that never all of them need to be in memory."""
-
-    def __init__(self, kind: str, stream: BinaryIO) -> None:
-        """Write ``csv``, ``json`` (one object per line) or ``parquet`` to an open file."""
-        self._kind, self._stream = kind, stream
-        self._parquet: Any = None
-        self._is_first = True
-
-    def write(self, results: pd.DataFrame) -> None:
-        """Write a table of `results_table`."""
-        if self._kind == "parquet":
-            self._write_parquet(results)
-        elif self._kind == "json":
-            self._stream.write(b"".join(json_rows(results)))
-        else:
-            self._stream.write(b"".join([csv_head(results) if self._is_first else b"", *csv_rows(results)]))
-        self._is_first = False
-
-    def close(self) -> None:
-        """Write the end of the file."""
-        if self._parquet:
-            self._parquet.close()
-
-    def _write_parquet(self, results: pd.DataFrame) -> None:
-        from pyarrow import parquet
-
-        schema = _parquet_schema(results)
-        if self._parquet is None:
-            # Where nearly all values differ, a dictionary is built and thrown away; and what is written as differences can have none.
-            repeated = [field.name for field in schema if field.name not in _DIFFERENT]
-            how = {"compression": "zstd", "use_dictionary": repeated, "write_statistics": _with_extremes(schema), "write_batch_size": _BATCH_ROWS}
-            how["column_encoding"] = dict.fromkeys(_ASCENDING, "DELTA_BINARY_PACKED")
-            if "max_rows_per_page" in inspect.signature(parquet.ParquetWriter.__init__).parameters:
-                how["max_rows_per_page"] = FRAME_ROWS  # Else newer versions end a page after 20,000 rows, and each page is compressed anew.
-            self._parquet = parquet.ParquetWriter(self._stream, schema, **how)
-        for start in range(0, len(results), FRAME_ROWS):
-            self._parquet.write_table(_as_arrow(results.iloc[start : start + FRAME_ROWS], schema))
-
-
-def _parquet_schema(results: pd.DataFrame) -> Any:  # noqa: ANN401 - pyarrow comes without types
-    """Return the types of the columns: the same for every part of the file, whatever its rows hold.
-
-    A column that always has a value says so: otherwise each of its rows says it, which takes longer than to write the values.
-    """
-    import pyarrow as pa
-
-    words = pa.dictionary(pa.int32(), pa.string())
-    types = {"text": words, "integer": pa.int64(), "number": pa.float64(), "true or false": pa.bool_()}
-    types_of = {name: pa.string() if name == "id" else types[OFFERED[name].kind] for name in results.columns}
-    return pa.schema([pa.field(name, type_, nullable=not OFFERED[name].required) for name, type_ in types_of.items()])
-
-
-def _with_extremes(schema: Any) -> list[str]:  # noqa: ANN401 - pyarrow comes without types
-    """Return the columns whose smallest and largest value stand in the file, so that a reader can pass over parts that hold nothing of interest.
-
-    Those of all words would take as long as to write the words.
-    """
-    import pyarrow as pa
-
-    return [field.name for field in schema if field.name in _SEARCHED or not (pa.types.is_dictionary(field.type) or field.name == "id")]
-
-
-def _as_arrow(results: pd.DataFrame, schema: Any) -> Any:  # noqa: ANN401 - pyarrow comes without types
-    import numpy as np
-    import pyarrow as pa
-
-    empty = {type_: pa.nulls(len(results), type_) for type_ in {field.type for field in schema}}
-    first = pa.array(np.zeros(len(results), dtype=np.int32))
-    columns = [_arrow_column(column.array, field.type, empty[field.type], first) for field, (_, column) in zip(schema, results.items(), strict=True)]
-    return pa.table(columns, schema=schema)
-
-
-def _arrow_column(column: Any, type_: Any, empty: Any, first: Any) -> Any:  # noqa: ANN401 - an array of pandas, and three of Arrow
-    """Return a column as an array of this type.
-
-    Codes of words become Arrow's as they are: a cast takes as long as to write them. Most columns of most logs are the same in all rows, so whether
-    there is anything missing, or nothing else, is asked once for all of them. Those without any value are all the same array, ``empty``, and those
-    with one word in all rows have the same codes, ``first``.
-    """
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-
-    is_words = pa.types.is_dictionary(type_)
-    if is_words and not isinstance(column, pd.Categorical):
-        column = pd.Categorical(column)
-    if is_words and not len(column.categories):
-        return empty
-    missing = column.isna()
-    if missing.all():
-        return empty
-    some_missing = missing if missing.any() else None
-    if not is_words:
-        is_whole = some_missing is None and isinstance(column, pd.arrays.IntegerArray | pd.arrays.FloatingArray)
-        array = pa.array(column.to_numpy(dtype=column.dtype.numpy_dtype)) if is_whole else pa.array(column)
-        return array if array.type == type_ else array.cast(type_)
-    is_one = len(column.categories) == 1 and some_missing is None
-    codes = first if is_one else pa.array(column.codes.astype(np.int32), mask=some_missing)
-    return pa.DictionaryArray.from_arrays(codes, pa.array(column.categories, pa.string()), safe=False)  # pandas made sure that each code has a word
+    with tempfile.TemporaryDirectory() as folder, connected(folder) as connection:
+        path = Path(folder, "results.parquet")
+        connection.register("results", results)
+        ask(connection, f"COPY results TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+        return path.read_bytes()
 
 
 def write_hdr(histograms: Iterable[Row], folder: Path) -> int:

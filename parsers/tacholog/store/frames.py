@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.extras import require
 from tacholog.runs.manifest import Host
-from tacholog.schema.columns import SchemaColumn
+from tacholog.schema.columns import Kind, SchemaColumn
 from tacholog.schema.marks import marks_of
 from tacholog.schema.tables import TABLES
 
@@ -27,8 +26,6 @@ else:
 #: One row of a table, by the names of its columns.
 Row = dict[str, Any]
 HOSTS_FILE = "hosts.json"
-#: Rows of a frame where results come in several.
-FRAME_ROWS = 1 << 18
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -58,14 +55,9 @@ class Dataset(msgspec.Struct, frozen=True):
             folder: where to.
             packed: whether distributions stay packed. Other programs read their bins only if they do not, which takes ten times as long.
         """
-        folder = Path(folder)
-        require("parquet", f"{folder}: saving a dataset")
-        from tacholog.store.parquet import write_table
+        from tacholog.store.saved import save
 
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in TABLES:
-            write_table(getattr(self, name), folder / f"{name}.parquet", packed=packed)
-        (folder / HOSTS_FILE).write_bytes(msgspec.json.encode(self.hosts))
+        save(self, Path(folder), packed=packed)
 
 
 def without_distributions(data: Dataset) -> Dataset:
@@ -100,28 +92,32 @@ def results_frame(found: Mapping[str, Any], words: Mapping[str, Sequence[str]]) 
         found: the columns, as the engine gives them; of words their places in the list of words.
         words: the words of each column of words.
     """
-    import pandas as pd
-
-    return pd.DataFrame({name: _array(name, found[name], words.get(name, ())) for name in TABLES["results"]}, copy=False)
-
-
-def _array(name: str, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - arrays of NumPy and pandas
-    """Return a column as the schema declares it."""
     import numpy as np
     import pandas as pd
 
-    if name == "marks":
-        return _marks(np.asarray(values))
-    if dtype_of("results", TABLES["results"][name]) == "category":
-        codes = np.ma.filled(values.astype(np.int64), -1) if words else np.full(len(values), -1)
-        return _words(words, codes)
-    mask = np.ma.getmaskarray(values)
+    made = {"marks": _marks(np.asarray(found["marks"]))}
+    made |= {name: array_of(column.kind, found[name], words.get(name, ())) for name, column in TABLES["results"].items() if name not in made}
+    return pd.DataFrame({name: made[name] for name in TABLES["results"]}, copy=False)
+
+
+def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - arrays of NumPy and pandas
+    """Return a column of this kind, as the schema declares it.
+
+    Args:
+        kind: what its values are.
+        values: the values; of words their places in the list of words.
+        words: the words.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if kind == "text":
+        return _words(words, np.ma.filled(values.astype(np.int64), -1) if words else np.full(len(values), -1))
     kinds = {"integer": (pd.arrays.IntegerArray, np.int64), "number": (pd.arrays.FloatingArray, np.float64)}
-    array, dtype = kinds.get(TABLES["results"][name].kind, (pd.arrays.BooleanArray, np.bool_))
-    filled = np.ma.getdata(values)
-    if mask.any():
-        filled = np.where(mask, 0, filled)
-    return array(filled.astype(dtype, copy=False), mask)
+    array, dtype = kinds.get(kind, (pd.arrays.BooleanArray, np.bool_))
+    mask = np.ma.getmaskarray(values)
+    known = np.ma.filled(values, 0) if mask.any() else np.ma.getdata(values)
+    return array(known.astype(dtype, copy=False), mask)
 
 
 def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categorical:

@@ -23,7 +23,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
-from tacholog.store.engine import TYPES, connected, make_words, quoted, run, text
+from tacholog.store.engine import TYPES, ask, connected, make_words, quoted, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -186,7 +186,7 @@ class _Table:
             self.words[name] = [str(word) for word in known]
             type_ = make_words(self._connection, name, self.words[name])
         if len(known) == 1 and all(values[place] is not None for place in used):
-            run(self._connection, f"SET VARIABLE {quoted(name)} = $value::{TYPES[_kind(name)]}", {"value": known[0]})
+            ask(self._connection, f"SET VARIABLE {quoted(name)} = $value::{TYPES[_kind(name)]}", {"value": known[0]})
             self._columns.append(f"getvariable({text(name)})::{type_} AS {quoted(name)}")
             return
         places = {value: place for place, value in enumerate(known)}
@@ -194,7 +194,7 @@ class _Table:
         self._arrays[name] = meant[codes] + 1  # No value is at place 0.
         values_of = f"enum_range(NULL::{type_})" if _kind(name) == "text" else f"getvariable({text(name)})"
         if _kind(name) != "text":
-            run(self._connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": known})
+            ask(self._connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": known})
         self._columns.append(f"{values_of}[{quoted(name)}]::{type_} AS {quoted(name)}")
 
     def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
@@ -219,7 +219,7 @@ class _Table:
         self._connection.register("arrays", self._arrays)
         words = text(msgspec.json.encode(self.words).decode())
         query = f"SELECT {', '.join(self._columns)} FROM arrays"  # noqa: S608 - our own words
-        run(
+        ask(
             self._connection,
             f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{words: {words}}})",
         )
@@ -233,7 +233,7 @@ def words_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Ma
     """Return the words of each column of some parts."""
     found: dict[str, dict[str, None]] = {}
     files = {"files": [str(path) for path in paths]}
-    for (content,) in run(connection, "SELECT value FROM parquet_kv_metadata($files) WHERE key = 'words' ORDER BY file_name", files):
+    for (content,) in ask(connection, "SELECT value FROM parquet_kv_metadata($files) WHERE key = 'words' ORDER BY file_name", files):
         for name, words in msgspec.json.decode(content, type=dict[str, list[str]]).items():
             found.setdefault(name, {}).update(dict.fromkeys(words))
     return {name: list(words) for name, words in found.items()}

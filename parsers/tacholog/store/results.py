@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
-from tacholog.store.engine import TYPES, connected, make_table, make_words, quoted, run, text
+from tacholog.store.engine import TYPES, ask, connected, make_table, make_words, quoted, text
 from tacholog.store.frames import Row, frame, results_frame
 from tacholog.store.parts import ORDINAL, RUN, SETTING, words_of
 from tacholog.visible import no_formula
@@ -69,12 +69,12 @@ class Results:
         how = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}[kind]
         with self._opened() as (connection, words):
             query = f"SELECT {', '.join(_offered(words, kind))} FROM results LEFT JOIN mark_words USING (marks) ORDER BY place, row"  # noqa: S608 - our own words
-            bits = [bits for (bits,) in run(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
+            bits = [bits for (bits,) in ask(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
             rows = [{"marks": one, "mark_words": " ".join(marks_of(one))} for one in bits]
             type_ = make_words(connection, "mark_words", [row["mark_words"] for row in rows])
             make_table(connection, "mark_words", {"marks": "BIGINT", "mark_words": type_}, rows)
             try:
-                run(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {how}, USE_TMP_FILE false)")
+                ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {how}, USE_TMP_FILE false)")
             except duckdb.IOException as error:
                 raise OSError(str(error).rpartition(": ")[2]) from error
 
@@ -94,13 +94,13 @@ class Results:
             make_table(connection, "wanted", {"number": "BIGINT", "place": "INTEGER", "group": "VARCHAR", "label": "VARCHAR", **facts}, rows)
             source = _NO_SOURCE
             if files:
-                run(connection, "SET VARIABLE files = $files::VARCHAR[]", {"files": [str(path) for path in files]})
+                ask(connection, "SET VARIABLE files = $files::VARCHAR[]", {"files": [str(path) for path in files]})
                 source = _SOURCE
-            known = {name for name, *_ in run(connection, f"DESCRIBE SELECT * FROM {source}")}  # noqa: S608 - our own words
+            known = {name for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")}  # noqa: S608 - our own words
             marks = "coalesce(p.marks, 0)" if "marks" in known else "0::BIGINT"
             repeated = ""
             if self._has_releases():
-                run(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED.format(source=source, missing=_missing(known))}")
+                ask(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED.format(source=source, missing=_missing(known))}")
                 bit = MARK_BITS["republished"]
                 marks = f"{marks} | CASE WHEN r.label IS NULL THEN 0 ELSE {bit} END"
                 same = (f"r.{SETTING} = p.{SETTING}", "r.metric = p.metric", "r.statistic = p.statistic")
@@ -109,7 +109,7 @@ class Results:
             columns += [_column(name, known, types) for name in RESULTS if name not in ("run", "marks")]
             ordinal = f"coalesce(p.{ORDINAL}, 1)" if ORDINAL in known else "1"
             made = f"w.place, p.file_row_number AS row, {ordinal} AS {ORDINAL}, {marks} AS marks, {', '.join(columns)}"
-            run(connection, f"CREATE TEMP VIEW results AS SELECT {made} FROM {source} p JOIN wanted w ON p.{RUN} = w.number {repeated}")  # noqa: S608 - our own words
+            ask(connection, f"CREATE TEMP VIEW results AS SELECT {made} FROM {source} p JOIN wanted w ON p.{RUN} = w.number {repeated}")  # noqa: S608 - our own words
             yield connection, words
 
     def _has_releases(self) -> bool:
