@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -29,7 +29,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, ClusterLost, Processes
+from tacholog.store.pool import Cluster, ClusterLost, Here, Processes
 from tacholog.store.work import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
@@ -69,14 +69,12 @@ def parse(lines):
         yield from ()
 """
 READ = """
-import json, sys
+import json
 from pathlib import Path
-from tacholog.store import fetch
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
 from tacholog.store.work import Work
 if __name__ == "__main__":
-    fetch._PATIENCE_S = float(sys.argv[1])
     found = load([Path("data")], work=Work(2, cache=Cache(Path("cache"))))
     values = found.results[found.results["metric"] == "messages_received"]
     print(json.dumps([values["value"].tolist(), found.problems[["run", "log", "reason"]].to_numpy().tolist()]))
@@ -94,10 +92,10 @@ def poisoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
-def read_in_processes(folder: Path, patience_s: float = 300) -> tuple[list[float], list[list[str]], str]:
+def read_in_processes(folder: Path) -> tuple[list[float], list[list[str]], str]:
     """The numbers and problems of the runs in a folder, and what was printed besides."""
     (folder / "read.py").write_text(READ)
-    done = subprocess.run([sys.executable, "read.py", str(patience_s)], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "read.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     values, problems = json.loads(done.stdout)
     return values, problems, done.stderr
@@ -118,32 +116,58 @@ def test_logs_that_kill_their_reader_cost_only_themselves(tmp_path: Path) -> Non
     assert "what a format prints" in printed
 
 
-@pytest.mark.usefixtures("poisoned")
-def test_a_log_that_hangs_costs_only_itself(tmp_path: Path) -> None:
+class Impatient:
+    """Reads in this process, and has no patience with runs one of whose logs hangs."""
+
+    processes, is_remote = 2, False
+
+    def submit(self, task: Any, timeout_s: float) -> Future[Any]:
+        if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or run.lost for run in task.args[0]):
+            return Here().submit(task, timeout_s)
+        lost: Future[Any] = Future()
+        lost.set_exception(TimeoutError())
+        return lost
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.store.work.Processes", lambda _count: Impatient())
     runs(tmp_path / "data", 300)
     run(tmp_path / "data/0007", sub="poison: hang\n")
+    run(tmp_path / "data/0008", sub="poison: hang\n", other=LINE.format(7))
 
-    values, problems, _ = read_in_processes(tmp_path, patience_s=3)
+    found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
 
-    assert len(values) == 299
-    assert problems == [["0007", "sub.log", "reading it took too long: it was not done after 3 s"]]
+    assert found.problems[["run", "log", "reason"]].to_numpy().tolist() == [
+        [name, "sub.log", "reading it took too long: it was not done after 300 s"] for name in ("0007", "0008")
+    ]
+    assert len(found.results[found.results["metric"] == "messages_received"]) == 299
+
+
+def test_a_task_that_takes_too_long_is_ended() -> None:
+    pool = Processes(1)
+
+    with pytest.raises(TimeoutError):
+        pool.submit(signal.pause, 0.1).result()
+    assert pool.submit(partial(sum, (1, 2)), LIMIT_S).result() == 3
+    pool.close()
 
 
 def test_a_task_of_a_process_that_was_killed_has_an_exception_and_the_next_one_is_done() -> None:
     pool = Processes(1)
-    first = pool.submit(partial(os.kill, 0, 0), 60)
-    first.result()
-    killed = pool.submit(partial(_end, signal.SIGKILL), 60)
+    killed = pool.submit(partial(_end, signal.SIGKILL), LIMIT_S)
 
     with pytest.raises(Exception, match="Abnormal termination"):
         killed.result()
-    assert pool.submit(partial(sum, (1, 2)), 60).result() == 3
+    assert pool.submit(partial(sum, (1, 2)), LIMIT_S).result() == 3
     pool.close()
 
 
 def _end(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
-    time.sleep(LIMIT_S)
+    signal.pause()
 
 
 def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp_path: Path) -> None:
@@ -247,7 +271,7 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
-@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", 60)])  # so long it is called when it is gone
+@pytest.mark.parametrize(("lost", "connect_s"), [("all workers", LIMIT_S), ("the scheduler", LIMIT_S)])  # so long it is called when it is gone
 def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, lost: str, connect_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     runs(tmp_path / "data", 1500)
@@ -279,7 +303,7 @@ def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monke
             worker.wait()
         for _ in range(2):
             with pytest.raises(ClusterLost):
-                pool.submit(partial(sum, (1, 2)), 60).result()
+                pool.submit(partial(sum, (1, 2)), LIMIT_S).result()
         pool.close()
 
     assert said == [f"--cluster {running.address}: the cluster had no workers for 30 seconds; the rest is read on this machine"]
