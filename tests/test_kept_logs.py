@@ -216,9 +216,9 @@ def test_the_command_shows_and_empties_the_cache(tmp_path: Path) -> None:
     cleared = run_tacholog_text("cache", "--clear", environment=environment)
 
     assert shown.stdout.splitlines()[0].startswith(f"{tmp_path / 'cache' / FILE}: 0.0 MB")
-    assert "  logs: 1, 0.0 MB" in shown.stdout
+    assert "  runs: 1, 0.0 MB" in shown.stdout
     assert cleared.stdout == f"{tmp_path / 'cache' / FILE} is empty\n"
-    assert "  logs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
+    assert "  runs: 0, 0.0 MB" in run_tacholog_text("cache", environment=environment).stdout
 
 
 def test_published_runs_without_results_are_no_trouble(tmp_path: Path) -> None:

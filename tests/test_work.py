@@ -121,7 +121,7 @@ class Impatient:
 
     processes, is_remote = 2, False
 
-    def submit(self, task: Any, timeout_s: float) -> Future[Any]:
+    def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or run.lost for run in task.args[0]):
             return Here().submit(task, timeout_s)
         lost: Future[Any] = Future()

@@ -40,7 +40,7 @@ def cache(*, clear: bool) -> None:
         click.echo(f"  {_WORDS[kind]}: {size.entries}, {_megabytes(size.stored_bytes)}")
 
 
-_WORDS = {"manifest": "manifests", "log": "logs", "published": "redacted logs and pages", "file": "files that need not be read again"}
+_WORDS = {"manifest": "manifests", "run": "runs", "published": "redacted logs and pages", "file": "files that need not be read again"}
 
 
 def _megabytes(count: int) -> str:

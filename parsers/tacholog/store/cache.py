@@ -59,7 +59,7 @@ class Kind(StrEnum):
     """What a value is. Each kind has a table of its own."""
 
     MANIFEST = "manifest"  #: manifests, decoded
-    RUN = "log"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
+    RUN = "run"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
     FILE = "file"  #: digests of files: see `tacholog.store.file_digests`
 
