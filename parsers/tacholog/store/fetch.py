@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from functools import partial
@@ -33,7 +32,7 @@ _CHUNKS_OF_PROCESS = 2
 _CHUNK_BYTES = 1 << 21  # ... if their logs are no larger than this.
 _PATIENCE_S = 300.0  # For any log; the machine may be busy ...
 _LEAST_BYTES_PER_S = 100_000.0  # ... and so long besides for the bytes of large ones.
-_ATTEMPTS = 2  # of a run alone. The first time, something else may have taken the memory.
+_ATTEMPTS = 2  # to read a run alone
 
 
 class ListedRun(NamedTuple):
@@ -255,7 +254,7 @@ class _Reading:
 
     def _submit(self, chunk: list[_Run], pool: Pool) -> None:
         tasks = self._fetching.tasks(chunk)
-        timeout_s = _PATIENCE_S + sum(run.size_bytes for run in chunk) / _LEAST_BYTES_PER_S
+        timeout_s = _patience_s(chunk)
         if pool.is_remote:
             sent = [msgspec.structs.replace(task, contents=_contents(run.listed)) for task, run in zip(tasks, chunk, strict=True)]
             future: Future[_Answer] = pool.submit(partial(read_elsewhere, sent), timeout_s)  # type: ignore[arg-type]
@@ -300,33 +299,29 @@ class _Reading:
             return
         (run,) = chunk
         run.attempts += 1
-        count = len(run.listed.manifest.logs)
-        if run.attempts < _ATTEMPTS and not isinstance(error, TimeoutError):
+        left = [place for place in range(len(run.logs)) if place not in run.lost]
+        if run.attempts == 1 and not isinstance(error, TimeoutError):
+            self._submit(chunk, pool)  # Something else may have taken the memory.
+        elif run.attempts <= _ATTEMPTS and len(left) > 1:
+            run.attempts = _ATTEMPTS
+            run.lost = {place: why for place in left if (why := self._why_lost(run, place, pool))}
             self._submit(chunk, pool)
-        elif count - len(run.lost) == 1:  # Nothing but this log can have ended it.
-            run.lost = run.lost | {place: _why(error) for place in range(count) if place not in run.lost}
+        else:
+            run.lost |= dict.fromkeys(left, _why(error))
             self._fetching.read_here(chunk)
             self._tell(chunk)
-        else:
-            self._try_each(run, pool)
 
-    def _try_each(self, run: _Run, pool: Pool) -> None:
-        """Find the logs of a run that end the process, and read the others."""
-        tasks, places = self._fetching.tasks([run]), [place for place in range(len(run.logs)) if place not in run.lost]
-        found: Counter[int] = Counter()
-        for place in places:
-            lost = run.lost | {other: "not read now" for other in places if other != place}
-            trial = msgspec.structs.replace(tasks[0], lost=lost, contents=_contents(run.listed) if pool.is_remote else None)
-            task = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._fetching.folder)
-            try:
-                pool.submit(task, _PATIENCE_S + run.size_bytes / _LEAST_BYTES_PER_S).result()  # type: ignore[arg-type]
-            except Exception as error:  # noqa: BLE001 - as above
-                run.lost = run.lost | {place: _why(error)}
-                found[place] += 1
-        if not found:  # Together they take more than each alone.
-            run.lost = run.lost | dict.fromkeys(places, "reading it together with the other logs of its run ended the process")
-        self._fetching.read_here([run])
-        self._tell([run])
+    def _why_lost(self, run: _Run, place: int, pool: Pool) -> str | None:
+        """Return why the process ends that reads a log alone; ``None`` if it does not."""
+        (task,) = self._fetching.tasks([run])
+        others = {other: "not read now" for other in range(len(run.logs)) if other != place}
+        trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
+        do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._fetching.folder)
+        try:
+            pool.submit(do, _patience_s([run])).result()
+        except Exception as error:  # noqa: BLE001 - as above
+            return _why(error)
+        return None
 
     def _tell(self, chunk: Sequence[_Run]) -> None:
         self._left -= len(chunk)
@@ -351,6 +346,10 @@ def _contents(run: ListedRun) -> dict[str, bytes]:
         except (UnreadableInput, OSError):
             continue
     return found
+
+
+def _patience_s(runs: Sequence[_Run]) -> float:
+    return _PATIENCE_S + sum(run.size_bytes for run in runs) / _LEAST_BYTES_PER_S
 
 
 def _why(error: BaseException) -> str:
