@@ -206,7 +206,7 @@ def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of
     entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())
     write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(entry,)))
     script = f"""
-import resource, pathlib, pandas, tacholog.commands.export, tacholog.store.results, tacholog.store.load, tacholog.store.logs
+import resource, pathlib, pandas, duckdb, tacholog.commands.export, tacholog.store.results, tacholog.store.load, tacholog.store.logs
 from tacholog.cli import main
 pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 80_000_000, resource.RLIM_INFINITY))
@@ -215,7 +215,7 @@ main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path 
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n"), done.stderr
     assert not [*(tmp_path / "out").iterdir()]
 
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 import codecs
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -32,9 +33,8 @@ from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
     from tacholog.store.complaints import Complaints
-    from tacholog.store.frames import Dataset
     from tacholog.store.load import Store
-    from tacholog.store.results import Results
+    from tacholog.store.results import FileKind
 
 _PIECE_BYTES = 1 << 20
 _ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")
@@ -63,17 +63,20 @@ def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, pat
 
     asked = (*folders, *roots) or default_roots()
     progress = Progress()
-    store = open_runs(asked, progress=progress, work=work_of(jobs, cluster, progress))
-    complained = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
-    if not store.runs and not complained.unread:
-        raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, asked))} or subfolders")
+
+    def read() -> tuple[Store, Complaints]:
+        store = open_runs(asked, progress=progress, work=work_of(jobs, cluster, progress))
+        complained = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
+        if not store.runs and not complained.unread:
+            raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, asked))} or subfolders")
+        return store, complained
+
     if kind in _ROW_VALUES:
-        sys.exit(_export_row_values(store.dataset(), complained, kind, path))
+        sys.exit(_export_row_values(*read(), kind, path))
     if kind == "hdr":
         assert path is not None  # noqa: S101 - refused above
-        sys.exit(_export_hdr(store, complained, path))
-    _write_results(store.results, kind, path)
-    sys.exit(tell([complained]))
+        sys.exit(_export_hdr(*read(), path))
+    sys.exit(_export_results(read, cast("FileKind", kind), path))
 
 
 def _export_hdr(store: Store, complained: Complaints, folder: Path) -> int:
@@ -88,26 +91,29 @@ def _export_hdr(store: Store, complained: Complaints, folder: Path) -> int:
     return exit_code
 
 
-def _write_results(results: Results, kind: str, path: Path | None) -> None:
-    """Write all numbers. A file has its name only when it is whole."""
+def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
+    """Write all numbers, and return the exit code. A file has its name only when it is whole."""
     if path is not None:
         with whole_file(path) as stream:
-            results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
-        return
-    with tempfile.NamedTemporaryFile() as file, text_output() as stream:
-        results.write(kind, Path(file.name))
+            store, complained = read()
+            store.results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
+        return tell([complained])
+    store, complained = read()
+    with tempfile.NamedTemporaryFile() as file, text_output() as output:
+        store.results.write(kind, Path(file.name))
         decoder = codecs.getincrementaldecoder("utf-8")()
         while piece := file.read(_PIECE_BYTES):
-            stream.write(decoder.decode(piece).encode())
+            output.write(decoder.decode(piece).encode())
+    return tell([complained])
 
 
-def _export_row_values(data: Dataset, complained: Complaints, kind: str, path: Path | None) -> int:
+def _export_row_values(store: Store, complained: Complaints, kind: str, path: Path | None) -> int:
     """Write one value for each row in the form of a service that follows benchmarks, and return the exit code."""
     from tacholog.compare.row_values import row_values
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest
 
-    values = row_values(newest(data))
+    values = row_values(newest(store.dataset()))
     files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
     exit_code = tell([complained])
     for name, content in files.items():

@@ -21,13 +21,19 @@ _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions"
 
 @contextmanager
 def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory. What does not fit into it lies in a folder of its own below ``folder``, which only we can read."""
+    """Open a database in memory. What does not fit into it lies in a folder of its own below ``folder``, which only we can read.
+
+    Raises:
+        MemoryError: a query takes more memory than there is.
+    """
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix=".spill-", dir=folder) as spill:
         connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": threads, "temp_directory": spill, **_OFFLINE})
         try:
             yield connection
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from error
         finally:
             connection.close()
 

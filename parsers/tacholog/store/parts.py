@@ -229,10 +229,10 @@ def _kind(name: str) -> Kind:
     return "integer" if name in (RUN, SETTING) else (RESULTS.get(name) or CONDITIONS[name]).kind
 
 
-def words_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Mapping[str, list[str]]:
+def words_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> Mapping[str, list[str]]:
     """Return the words of each column of some parts."""
     found: dict[str, dict[str, None]] = {}
-    files = {"files": [str(path) for path in paths]}
+    files = {"files": list(paths)}
     for (content,) in ask(connection, "SELECT value FROM parquet_kv_metadata($files) WHERE key = 'words' ORDER BY file_name", files):
         for name, words in msgspec.json.decode(content, type=dict[str, list[str]]).items():
             found.setdefault(name, {}).update(dict.fromkeys(words))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -48,6 +49,14 @@ class Results:
             runs: the runs.
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
+        self._files = {path: place for place, path in enumerate(dict.fromkeys(run.part for run in self._runs))}
+        places = [(self._files[run.part], run.number) for run in self._runs]
+        self._is_in_order = all(one < other for one, other in pairwise(places))
+
+    @property
+    def _order(self) -> str:
+        """How rows come into their order. One thread reads parts as they are, and to sort rows takes a fifth of the time of a file."""
+        return "" if self._is_in_order else "ORDER BY place, row"
 
     def frame(self) -> pd.DataFrame:
         """Return them as the table ``results``."""
@@ -55,7 +64,7 @@ class Results:
             return frame("results", ())
         with self._opened() as (connection, words):
             columns = ", ".join(f"enum_code({quoted(name)}) AS {quoted(name)}" if name in words else quoted(name) for name in RESULTS)
-            found = connection.execute(f"SELECT {columns} FROM results ORDER BY place, row").fetchnumpy()  # noqa: S608 - our own words
+            found = connection.execute(f"SELECT {columns} FROM results {self._order}").fetchnumpy()  # noqa: S608 - our own words
             return results_frame(found, words)
 
     def write(self, kind: FileKind, path: Path) -> None:
@@ -68,7 +77,7 @@ class Results:
 
         how = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}[kind]
         with self._opened() as (connection, words):
-            query = f"SELECT {', '.join(_offered(words, kind))} FROM results LEFT JOIN mark_words USING (marks) ORDER BY place, row"  # noqa: S608 - our own words
+            query = f"SELECT {', '.join(_offered(words, kind))} FROM results LEFT JOIN mark_words USING (marks) {self._order}"  # noqa: S608 - our own words
             bits = [bits for (bits,) in ask(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
             rows = [{"marks": one, "mark_words": " ".join(marks_of(one))} for one in bits]
             type_ = make_words(connection, "mark_words", [row["mark_words"] for row in rows])
@@ -81,8 +90,8 @@ class Results:
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]]]]:
         """Open a database with the view ``results``. Yield the words of its columns too."""
-        files = sorted({Path(run.part) for run in self._runs})
-        with connected(self._folder, threads=2) as connection:
+        files = [*self._files]
+        with connected(self._folder, threads=1 if self._is_in_order else 2) as connection:
             words = dict(words_of(connection, files)) if files else {}
             words["run"] = list(dict.fromkeys(run.row["run"] for run in self._runs))
             for name in OFFERED_OF_RUNS:
@@ -94,7 +103,7 @@ class Results:
             make_table(connection, "wanted", {"number": "BIGINT", "place": "INTEGER", "group": "VARCHAR", "label": "VARCHAR", **facts}, rows)
             source = _NO_SOURCE
             if files:
-                ask(connection, "SET VARIABLE files = $files::VARCHAR[]", {"files": [str(path) for path in files]})
+                ask(connection, "SET VARIABLE files = $files::VARCHAR[]", {"files": files})
                 source = _SOURCE
             known = {name for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")}  # noqa: S608 - our own words
             marks = "coalesce(p.marks, 0)" if "marks" in known else "0::BIGINT"
