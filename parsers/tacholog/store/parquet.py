@@ -26,7 +26,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
         columns = {str(name): quoted(str(name)) for name in frame.columns}
         given = _with_used_words(frame)
         if "marks" in columns and frame["marks"].dtype == object:
-            given["marks"] = _mark_words(frame["marks"])
+            given["marks"] = mark_words(frame["marks"])
             columns["marks"] = "CASE marks WHEN '' THEN []::VARCHAR[] ELSE string_split(marks::VARCHAR, ' ') END"
         if "bins" in columns:
             given["bins"] = range(len(frame))
@@ -47,7 +47,7 @@ def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
 
-def _mark_words(marks: pd.Series) -> pd.Categorical:
+def mark_words(marks: pd.Series) -> pd.Categorical:
     """Return marks as words. Rows share them, and each set of marks is put into words once."""
     import pandas as pd
 

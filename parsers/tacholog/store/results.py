@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
-from tacholog.store.engine import TYPES, ask, connected, make_table, make_words, quoted, text
+from tacholog.store.engine import TYPES, ask, connected, make_table, make_words, quoted
+from tacholog.store.export import ID, FileKind, copy, text_columns
 from tacholog.store.frames import Row, frame, results_frame
 from tacholog.store.parts import ORDINAL, RUN, SETTING, words_of
-from tacholog.visible import no_formula
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 _SOURCE = "read_parquet(getvariable('files'), union_by_name = true, file_row_number = true)"
 _NO_SOURCE = f"(SELECT NULL::BIGINT AS {RUN}, NULL::BIGINT AS file_row_number WHERE false)"
-_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
-FileKind = Literal["csv", "json", "parquet"]
 
 
 class PartRun(NamedTuple):
@@ -73,19 +71,14 @@ class Results:
         Raises:
             OSError: the file cannot be written.
         """
-        import duckdb
-
-        how = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}[kind]
         with self._opened() as (connection, words):
-            query = f"SELECT {', '.join(_offered(words, kind))} FROM results LEFT JOIN mark_words USING (marks) {self._order}"  # noqa: S608 - our own words
             bits = [bits for (bits,) in ask(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
             rows = [{"marks": one, "mark_words": " ".join(marks_of(one))} for one in bits]
             type_ = make_words(connection, "mark_words", [row["mark_words"] for row in rows])
             make_table(connection, "mark_words", {"marks": "BIGINT", "mark_words": type_}, rows)
-            try:
-                ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {how}, USE_TMP_FILE false)")
-            except duckdb.IOException as error:
-                raise OSError(str(error).rpartition(": ")[2]) from error
+            columns = text_columns({name: (column.kind, words.get("run" if name == "id" else name, ())) for name, column in OFFERED.items()}, kind)
+            table = f"SELECT * EXCLUDE (marks, mark_words), mark_words AS marks, {ID} AS id FROM results LEFT JOIN mark_words USING (marks)"  # noqa: S608 - our own words
+            copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {self._order}", kind, path)  # noqa: S608 - our own words
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]]]]:
@@ -163,16 +156,3 @@ def _column(name: str, known: set[str], types: Mapping[str, str]) -> str:
     """Return a column of the results, with its type."""
     type_ = types.get(name, TYPES[(RESULTS.get(name) or CONDITIONS[name]).kind])
     return f"{f'p.{quoted(name)}' if name in known else 'NULL'}::{type_} AS {quoted(name)}"
-
-
-def _offered(words: Mapping[str, list[str]], kind: FileKind) -> Iterator[str]:
-    """Yield the columns of the table for other tools."""
-    ordinal = f"CASE WHEN {ORDINAL} = 1 THEN '' ELSE '~' || {ORDINAL} END"
-    number = f"run || '/' || log || '#L' || line || ':' || metric || '.' || statistic || {ordinal}"
-    for name, column in OFFERED.items():
-        value = {"id": number, "marks": "mark_words"}.get(name, quoted(name))
-        if kind == "csv" and any(no_formula(word) != word for word in words.get("run" if name == "id" else name, ())):
-            value = f"CASE WHEN {_FORMULA.format(f'({value})::VARCHAR')} THEN '''' || {value} ELSE ({value})::VARCHAR END"
-        if kind == "csv" and column.kind == "true or false":
-            value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
-        yield f"{value} AS {quoted(name)}"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import os
 from collections import Counter
@@ -26,7 +28,7 @@ from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
 from tacholog.store.engine import ask, connected, text
-from tacholog.store.export import csv_head, csv_rows, json_rows
+from tacholog.store.export import FileKind, as_file
 from tacholog.view.own_names import DATA, VERSIONS
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 #: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
+_KINDS: Mapping[str, FileKind] = {".csv.gz": "csv", ".jsonl.gz": "json"}
 _LEAST_ROWS = 100_000  # that a table of any size may have; each further byte may be another row
 _SHOWN_CHARACTERS = 120
 
@@ -127,18 +130,24 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
     """Yield the files of CSV and of JSON lines whose rows are not those of Parquet."""
     kept_from, findings = _kept_from_older(site)
     yield from findings
-    for ending, written, head in ((".csv.gz", csv_rows, csv_head(offered)), (".jsonl.gz", json_rows, b"")):
-        wanted = Counter(b"".join(written(offered)).split(b"\n"))
+    head = as_file(offered.iloc[:0], "csv")
+    for ending, kind in _KINDS.items():
+        wanted = Counter(as_file(offered, kind).removeprefix(head).split(b"\n"))
         wanted.pop(b"", None)
+        plain: Callable[[bytes], bytes] = bytes
         for file in sorted((site / DATA).rglob(f"*{ending}")):
             name = file.relative_to(site).as_posix()
             if name in kept_from:
                 continue
             try:
-                rows = _rows(site, name, head)
+                rows = _rows(site, name, head if kind == "csv" else b"")
             except UnreadableInput as error:
                 yield Finding(place=name, reason=str(error))
                 continue
+            if plain is bytes and rows - wanted:  # An older version wrote the same values in other words.
+                plain = _plain_csv if kind == "csv" else _plain_json
+                wanted = _counted(wanted, plain)
+            rows = _counted(rows, plain)
             if others := rows - wanted:
                 first = next(islice(others, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
                 yield Finding(place=name, reason=f"{others.total()} rows are not those of {ALL}", shown=first)
@@ -146,6 +155,27 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
         if wanted:
             first = next(islice(wanted, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
             yield Finding(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
+
+
+def _counted(rows: Counter[bytes], plain: Callable[[bytes], bytes]) -> Counter[bytes]:
+    found: Counter[bytes] = Counter()
+    for row, count in rows.items():
+        found[plain(row)] += count
+    return found
+
+
+def _plain_csv(row: bytes) -> bytes:
+    """Return a row with each field in quotes."""
+    fields = next(csv.reader([row.decode(errors="surrogateescape")]), [])
+    return ",".join(f'"{field}"' for field in fields).encode(errors="surrogateescape")
+
+
+def _plain_json(row: bytes) -> bytes:
+    """Return a row with its values as Python writes them; as it is, if it is none."""
+    try:
+        return json.dumps(json.loads(row)).encode()
+    except ValueError:
+        return row
 
 
 def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Finding]:
