@@ -67,10 +67,12 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Iterable[str]]], kind: FileKind
         kinds: the kind of each column, and its words if it is of words.
         kind: that of the file.
     """
-    for name, (column, words) in kinds.items():
-        value = quoted(name)
+    for name, (column, its_words) in kinds.items():
+        value, words = quoted(name), {*its_words}
         if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
             value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
+        if kind == "csv" and column == "text" and "" in words:
+            value = f"nullif({value}::VARCHAR, '')"  # The engine would put quotes around it.
         if kind == "csv" and column == "true or false":
             value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
         yield f"{value} AS {quoted(name)}"

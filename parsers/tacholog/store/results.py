@@ -76,7 +76,8 @@ class Results:
             rows = [{"marks": one, "mark_words": " ".join(marks_of(one))} for one in bits]
             type_ = make_words(connection, "mark_words", [row["mark_words"] for row in rows])
             make_table(connection, "mark_words", {"marks": "BIGINT", "mark_words": type_}, rows)
-            columns = text_columns({name: (column.kind, words.get("run" if name == "id" else name, ())) for name, column in OFFERED.items()}, kind)
+            known = {**words, "id": words["run"], "marks": [row["mark_words"] for row in rows]}
+            columns = text_columns({name: (column.kind, known.get(name, ())) for name, column in OFFERED.items()}, kind)
             table = f"SELECT * EXCLUDE (marks, mark_words), mark_words AS marks, {ID} AS id FROM results LEFT JOIN mark_words USING (marks)"  # noqa: S608 - our own words
             copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {self._order}", kind, path)  # noqa: S608 - our own words
 
