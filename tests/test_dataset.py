@@ -406,7 +406,7 @@ def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
     assert sum(count for _, _, count in dataset.histograms["bins"][0]) == 54
     again = open_saved(tmp_path / "saved")
     assert [bins.tolist() for bins in again.histograms["bins"]] == [bins.tolist() for bins in dataset.histograms["bins"]]
-    assert write_hdr(again.histograms.to_dict("records"), tmp_path / "hdr") == 1
+    assert write_hdr([{str(name): value for name, value in row.items()} for row in again.histograms.to_dict("records")], tmp_path / "hdr") == 1
     assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
 
 

@@ -6,7 +6,7 @@ import io
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -239,7 +239,7 @@ def _histograms(log: ReadLog, clocks: Clocks) -> Iterator[tuple[str, int, int | 
 def _shared(found: Collection[Conditions]) -> Conditions:
     """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
-    values: Mapping[str, set[object]] = {name: {getattr(conditions, name) for conditions in found} for name in names}
+    values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in found} for name in names}
     return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -280,9 +280,9 @@ class _Reading:
                     heard(place, log.file, text_bytes)
             self._tell(chunk)
 
-    def _received(self, answer: object) -> _Answer:
+    def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
         """Return what another machine gave, whose part is written here."""
-        version, content, records = answer  # type: ignore[misc]
+        version, content, records = answer
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
         try:
@@ -356,12 +356,15 @@ def _why(error: BaseException) -> str:
     """Return why a log could not be read, in words."""
     if isinstance(error, TimeoutError):
         return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
-    code = getattr(error, "exitcode", None)
+    code: int | None = getattr(error, "exitcode", None)
+    if code is None:  # Dask says how many workers were lost.
+        return f"reading it failed: {error}"
+    if code >= 0:
+        return f"the process that read it ended (status {code})"
     try:
-        ending = f"status {code}" if code is None or code >= 0 else signal.Signals(-code).name
+        return f"the process that read it ended ({signal.Signals(-code).name})"
     except ValueError:
-        ending = f"signal {-code}"
-    return f"the process that read it ended ({ending})"
+        return f"the process that read it ended (signal {-code})"
 
 
 def _is_as_seen(run: _Run, record: RunRecord) -> bool:

@@ -47,7 +47,7 @@ def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
 
-def mark_words(marks: pd.Series) -> pd.Categorical:
+def mark_words(marks: pd.Series) -> pd.Categorical[str]:
     """Return marks as words. Rows share them, and each set of marks is put into words once."""
     import pandas as pd
 

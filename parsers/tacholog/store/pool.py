@@ -75,7 +75,7 @@ class Processes:
 
     def close(self) -> None:
         """End all processes."""
-        self._pool.stop()
+        self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
 
 

@@ -120,7 +120,7 @@ def _made(path: Path, name: str, values: Any, words: Mapping[str, list[str]], de
         sets[:] = [tuple(one.split()) for one in words.get(name, ())]
         return sets[np.ma.getdata(values)] if len(sets) else np.full(len(values), None, dtype=object)
     if dtype == "string":
-        return pd.array(np.ma.filled(values.astype(object), pd.NA), dtype="string")
+        return pd.array([None if value is np.ma.masked else value for value in values], dtype="string")
     return array_of(declared.kind, values, words.get(name, ()))
 
 

@@ -58,7 +58,9 @@ def offered_table(site: Path) -> pd.DataFrame:
             source = f"read_parquet('/dev/fd/{stream.fileno()}')"  # What was opened is read, whatever is in its place by now.
             _refuse_bomb(connection, source, os.fstat(stream.fileno()).st_size)
             table: pd.DataFrame = connection.execute(f"FROM {source}").df()
-        types = {name: DTYPES[OFFERED[name].kind] for name in table if name in OFFERED and name not in ("id", "run", "log", "value")}
+        types = {
+            name: DTYPES[OFFERED[name].kind] for name in map(str, table.columns) if name in OFFERED and name not in ("id", "run", "log", "value")
+        }
         return table.astype({**types, "id": "str", "run": "str", "log": "str", "value": "float64"})
     except (UnreadableInput, OSError, ValueError, TypeError, KeyError, duckdb.Error) as error:
         raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
@@ -75,7 +77,7 @@ def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
         if not any(name == "marks" for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")):  # noqa: S608 - our own words
             return []
         wanted = f"list_contains(string_split(marks::VARCHAR, ' '), {text(mark)})"
-        return ask(connection, f"SELECT run, log, count(*) FROM {source} WHERE {wanted} GROUP BY run, log ORDER BY run, log")  # type: ignore[return-value]  # noqa: S608
+        return ask(connection, f"SELECT run, log, count(*) FROM {source} WHERE {wanted} GROUP BY run, log ORDER BY run, log")  # noqa: S608
 
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
