@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacholog.schema.columns import Kind
 from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
@@ -46,7 +46,7 @@ def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
     import pandas as pd
 
-    categories: dict[Hashable, str] = {name: "category" for name in OFFERED_OF_RUNS if RUNS[name].kind == "text"}
+    categories = {name: "category" for name in OFFERED_OF_RUNS if RUNS[name].kind == "text"}
     results = data.results.assign(marks=mark_words(data.results["marks"]), row=range(len(data.results)))
     with connected() as connection:
         connection.register("results", results)
@@ -54,7 +54,10 @@ def results_table(data: Dataset) -> pd.DataFrame:
         found = ask(connection, f"SELECT {ID} FROM (SELECT *, row_number() OVER ({same}) AS ordinal FROM results) ORDER BY row")  # noqa: S608
     of_runs = data.runs.set_index("run")[list(OFFERED_OF_RUNS)]
     facts = of_runs.reindex(results["run"].astype("str")).reset_index(drop=True).astype(categories)
-    table = {"id": pd.array([one for (one,) in found], dtype="str"), **{str(name): column.array for name, column in results.items() if name != "row"}}
+    table: dict[str, Any] = {
+        "id": pd.array([one for (one,) in found], dtype="str"),
+        **{str(name): column.array for name, column in results.items() if name != "row"},
+    }
     return pd.DataFrame({**table, **{name: column.array for name, column in facts.items()}}, index=data.results.index, copy=False)
 
 
