@@ -46,19 +46,17 @@ def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
     import pandas as pd
 
-    categories = {name: "category" for name in OFFERED_OF_RUNS if RUNS[name].kind == "text"}
     results = data.results.assign(marks=mark_words(data.results["marks"]), row=range(len(data.results)))
     with connected() as connection:
         connection.register("results", results)
         same = "PARTITION BY run, log, line, metric, statistic ORDER BY row"
         found = ask(connection, f"SELECT {ID} FROM (SELECT *, row_number() OVER ({same}) AS ordinal FROM results) ORDER BY row")  # noqa: S608
-    of_runs = data.runs.set_index("run")[list(OFFERED_OF_RUNS)]
-    facts = of_runs.reindex(results["run"].astype("str")).reset_index(drop=True).astype(categories)
-    table: dict[str, Any] = {
-        "id": pd.array([one for (one,) in found], dtype="str"),
-        **{str(name): column.array for name, column in results.items() if name != "row"},
-    }
-    return pd.DataFrame({**table, **{name: column.array for name, column in facts.items()}}, index=data.results.index, copy=False)
+    of_runs = data.runs.set_index("run").reindex(results["run"].astype("str"))
+    table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
+    table |= {str(name): column.array for name, column in results.items() if name != "row"}
+    for name in OFFERED_OF_RUNS:
+        table[name] = of_runs[name].astype("category").array if RUNS[name].kind == "text" else of_runs[name].array
+    return pd.DataFrame(table, index=data.results.index, copy=False)
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Iterable[str]]], kind: FileKind) -> Iterator[str]:
