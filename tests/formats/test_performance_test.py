@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.formats.performance_test.json import ExperimentDocument, read_document
+from tacholog.formats.performance_test.row import ExperimentRow
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.records import Number, Record
 
@@ -27,7 +29,7 @@ def values(record: Record) -> dict[str, float | None]:
 def test_a_row_holds_latencies_in_four_digits_of_a_millisecond() -> None:
     (latency,) = rows(read(LOGS / "layout.log"), "latency")
 
-    assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 998, "one-way")
+    assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 999, "one-way")
     assert [(n.statistic, n.value, n.resolution, n.marks) for n in latency.numbers] == [
         ("min", 41_200, 10, ()),
         ("max", 912_300, 100, ()),
@@ -146,11 +148,11 @@ def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
     (latency,) = rows(log, "latency", "summary")
     (counts,) = rows(log, "throughput", "summary")
 
-    assert latency.samples == 97 + 100 + 99
+    assert latency.samples == 98 + 101 + 100
     assert values(latency) == {
         "latency_min_ns": 55_120,
         "latency_max_ns": 1_402_000,
-        "latency_mean_ns": pytest.approx((112_300 * 97 + 100_000 * 100 + 120_100 * 99) / 296),
+        "latency_mean_ns": pytest.approx((112_300 * 98 + 100_000 * 101 + 120_100 * 100) / 299),
     }
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + 100 * 1.000171 + 99 * 1.00015)
     assert values(counts)["messages_lost"] == pytest.approx(3 * 1.000188)
@@ -163,7 +165,7 @@ def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
 def test_a_row_without_samples_has_no_latency() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
-    assert [record.samples for record in rows(log, "latency")] == [97, 100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [98, 101, 100]
     assert values(rows(log, "throughput")[0])["messages_received"] == 0
 
 
@@ -202,14 +204,14 @@ def test_a_row_printed_twice_counts_once() -> None:
 
     log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
 
-    assert rows(log, "latency", "summary")[0].samples == 296
+    assert rows(log, "latency", "summary")[0].samples == 299
 
 
 def test_a_row_that_is_cut_short_is_broken_and_the_summary_says_that_it_is_of_a_part() -> None:
     log = read_text(SUBSCRIBER.replace("97,\t\t0,", "97,\t\t"), "performance_test")
 
     assert log.broken == ["text:24: row is cut short, garbled or of another table"]
-    assert [record.samples for record in rows(log, "latency")] == [100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [101, 100]
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
     assert {number.marks for record in (latency, counts) for number in record.numbers} == {("derived", "partial")}
 
@@ -349,10 +351,20 @@ def test_a_version_with_more_members_is_read_by_name() -> None:
     assert [latency.samples, values(counts)["messages_received"], values(counts)["messages_lost"]] == pytest.approx([11500, 11385.23, 0], abs=0.01)
 
 
+def test_as_many_messages_came_as_their_rate_needs_at_least() -> None:
+    """The tool cuts the fraction off the rate: 100 messages in 1.000019 s are printed as 99. Its JSON counts the latencies too."""
+    document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
+
+    assert isinstance(document, ExperimentDocument)
+    found = [(row.received, int(float(row.cells["latencies"]))) for row in document.rows if isinstance(row, ExperimentRow)]
+    assert len(found) == 115
+    assert [came for came, _ in found] == [counted for _, counted in found]
+
+
 def test_a_table_with_a_column_more_is_read_by_name() -> None:
     text = SUBSCRIBER.replace("received,\tsent", "received,\tsomething new,\tsent").replace("97,\t\t0,", "97,\t\t5,\t\t0,")
 
-    assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [97]
+    assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [98]
 
 
 def test_a_row_without_its_table_is_broken() -> None:
@@ -368,7 +380,7 @@ def test_a_last_row_without_its_end_keeps_the_cells_that_are_closed() -> None:
     log = read_text(last, "performance_test")
 
     assert log.broken == []
-    assert [record.samples for record in rows(log, "latency")] == [97, 100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [98, 101, 100]
     assert "cpu_of_machine_mean_percent" not in values(rows(log, "throughput")[-1])
     assert "cpu_of_machine_mean_percent" in values(rows(log, "throughput")[-2])
 

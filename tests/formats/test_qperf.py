@@ -279,6 +279,15 @@ def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is
     assert latency.number("messages_received", "remote") is None
 
 
+@pytest.mark.parametrize("other", ["    retries = 3", "\tcore = 2", "    log = open(name)", "make: warning"])
+def test_an_assignment_of_another_program_costs_only_itself(other: str) -> None:
+    header, first, *rest = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
+
+    log = read_text("\n".join((header, first, other, *rest, "")), "qperf")
+
+    assert (log.records, log.broken, log.unknown) == (read(LOGS / "udp-bw-vv.log").records, [], [3])
+
+
 def test_rows_with_tabs_are_read() -> None:
     log = read(LOGS / "tabs.log")
 

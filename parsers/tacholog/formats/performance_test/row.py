@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 import msgspec
@@ -77,7 +77,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many latencies are behind the statistics: what the row states, or about as many as the rate and the time make."""
+        """How many latencies are behind the statistics: what the row states, or as many as the rate and the time need at least."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
@@ -93,7 +93,11 @@ class ExperimentRow(NamedTuple):
     @property
     def lasted(self) -> float:
         """How many seconds the row is of; 1 where that cannot be known."""
-        return 1.0 if "T_loop" in self.impossible else float(self.cells["T_loop"])
+        return float(self._seconds)
+
+    @property
+    def _seconds(self) -> Decimal:
+        return Decimal(1) if "T_loop" in self.impossible else Decimal(self.cells["T_loop"])
 
     def _rate(self, name: str) -> int:
         """A rate per second, as printed."""
@@ -101,9 +105,8 @@ class ExperimentRow(NamedTuple):
 
     @property
     def received(self) -> int:
-        """About how many messages came; 0 where that cannot be known."""
-        rate = self._rate("received")
-        return max(1, round(rate * self.lasted)) if rate else 0
+        """How many messages came at least: the tool cut the fraction off the rate, and they are whole. 0 where that cannot be known."""
+        return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
         for statistic in ("min", "max", "mean"):
