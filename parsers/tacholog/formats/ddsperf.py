@@ -145,7 +145,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             if len(reasons) < _REASONS:
                 reasons.append(next(reason for reason in trouble.groups() if reason))
             yield Found(line, Facts(status="failed", reason="; ".join(reasons)))
-        elif _REMARK.fullmatch(line.text):
+        elif _REMARK.fullmatch(line.text) or not line.text.strip():
             yield Found(line, None)
     for process in processes.values():
         yield from process.summaries()

@@ -67,10 +67,11 @@ _CHATTER = re.compile(
     r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
     # With -d, and of UDP with -V. The parameters and results behind them are JSON.
     r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
-    r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|interval forces keep|ignoring short interval with no data|"
+    r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
+    r"interval forces keep|ignoring short interval with no data|"
     r"sent [0-9]{1,12} bytes of [0-9]{1,12}, (?:pending [0-9]{1,12}, )?total [0-9]{1,20}|interval_len [0-9.]{1,20} bytes_transferred [0-9]{1,20}|"
     r"tcpi_snd_cwnd [0-9]{1,12} tcpi_snd_mss [0-9]{1,12} tcpi_rtt [0-9]{1,12}|pcount [0-9]{1,20} packet_count [0-9]{1,20}|"
-    r"State change: .{1,200}|Reading new State from .{1,200}|Sending Connect message to Socket [0-9]{1,5}|Connect received for Socket [0-9]{1,5}, .{1,100}"
+    r"(?:State change: |Reading new State from |Sending Connect message to Socket |Connect received for Socket ).{1,200}"
 )
 # What a damaged line of the test's own may have left: then the lines after it may be of another test, or of columns that are not known.
 _SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")

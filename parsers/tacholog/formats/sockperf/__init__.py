@@ -157,7 +157,7 @@ class _Client:
                 yield from self._recorded(found)
                 return
         if not text and (self._throughput.is_open or self._statistics.is_open):
-            yield Found(line, None)  # The line of the total ends with a line break of its own. Any other may be of a log with a blank line after each.
+            yield Found(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
             return
         about = list(self._other(line, text))
         if about or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.

@@ -67,9 +67,9 @@ class StepReader:
         expected = name in self._steps[self._at].then if self._at else name == self._first
         match = self._steps[name].whole.fullmatch(text)
         if not expected or match is None or not line.whole:
-            begins_here = match is None or not line.whole or self.is_open or name == self._first
-            reason = "a line of a result that is cut, garbled or out of its place" if begins_here else "a line of a result whose first lines are missing"
-            return [*found, *self.close(), Found(line, Broken(reason))]
+            is_alone = match is not None and line.whole and not self.is_open
+            why = "whose first lines are missing" if is_alone else "that is cut, garbled or out of its place"
+            return [*found, *self.close(), Found(line, Broken(f"a line of a result {why}"))]
         self._lines.append(line)
         self._said.setdefault(name, []).append(match)
         self._at = name
