@@ -191,3 +191,19 @@ def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
         "\t" * 60_000,
     ):
         assert [found.number for found in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
+
+
+def test_a_word_before_most_lines_is_named_where_a_format_fits_without_it() -> None:
+    lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
+    titled = [f"200:  {line}" for line in lines]
+    titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
+
+    with pytest.raises(UnreadableInput, match=r"\d+ of \d+ lines begin with a word \('200:  '\) and the others do not") as error:
+        read_text("\n".join(titled) + "\n")
+    assert "cut it off with sed -E " in str(error.value)
+
+
+def test_a_word_before_most_lines_of_no_known_log_is_not_named() -> None:
+    with pytest.raises(UnreadableInput) as error:
+        read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
+    assert "sed -E" not in str(error.value)

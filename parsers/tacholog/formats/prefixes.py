@@ -178,15 +178,30 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
     return found
 
 
-def lacking_prefix(head: str) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank."""
+def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
+    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
+
+    What may be the tool's own, such as a word, is one only where no format fits the log with it and one does without it.
+    """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
-    if not any(part.sure != "possible" for part in parts) or count >= _SHARE * len(lines):
+    if not any(part.sure != "possible" for part in parts):
+        parts, count = _lacking_word(lines)
+        if not parts or judges.fit(lines) or not judges.fit([*_rests(parts, lines)]):
+            return None
+    if count >= _SHARE * len(lines):
         return None
     found = Prefix(parts)
     found.example = next(match[0] for line in lines if (match := found.of(line)))
     return found, count, len(lines)
+
+
+def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
+    """Return the word that most lines begin with, if half of them do, and how many do."""
+    words = Counter(found["word"] for line in lines if (found := _FIRST_WORD.match(line)))
+    word, count = words.most_common(1)[0] if words else ("", 0)
+    having = [line for line in lines if (found := _FIRST_WORD.match(line)) and found["word"] == word]
+    return next(_with_words((), having), ()) if count >= _NAMED_SHARE * len(lines) else (), count
 
 
 def _lines(head: str) -> list[str]:
