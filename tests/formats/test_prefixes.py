@@ -191,3 +191,11 @@ def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
         "\t" * 60_000,
     ):
         assert [found.number for found in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
+
+
+def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack() -> None:
+    row = "[  {at}.032] | cnt:     10 | mean_loop_dt (ms): 101.202 | loop_freq (Hz):     9.9 | mean_snd_dt (ms): 101.153\n"
+    text = "$ ./ecal_perftool pub topic 25 1024000\n" + "".join(row.format(at=at) for at in range(4355, 4359))
+
+    assert LogText(io.BytesIO(text.encode())).note is None
+    assert len(read_text(text).records) == 4

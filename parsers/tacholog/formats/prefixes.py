@@ -172,25 +172,35 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], judges)
+    found = _chosen(_lines(head), _first(head), judges)
     if found is not None:
         found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
     return found
 
 
-def lacking_prefix(head: str) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank."""
+def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
+    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
+
+    It is none if the formats know as many lines with it: then the tool prints it.
+    """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
     if not any(part.sure != "possible" for part in parts) or count >= _SHARE * len(lines):
         return None
     found = Prefix(parts)
+    first = _first(head)
+    if (known := judges.claimed(first)) > 0 and judges.claimed(_without(found, first)) <= known:
+        return None
     found.example = next(match[0] for line in lines if (match := found.of(line)))
     return found, count, len(lines)
 
 
 def _lines(head: str) -> list[str]:
     return [line for line in head.split("\n", _SEEN_LINES)[:_SEEN_LINES] if line and not line.isspace()]
+
+
+def _first(head: str) -> list[str]:
+    return head[:_JUDGED].split("\n")[:_JUDGED_LINES]
 
 
 def _may_be_prefixed(first: Sequence[str]) -> bool:
