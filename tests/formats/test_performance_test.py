@@ -96,6 +96,7 @@ def test_the_middleware_is_the_system() -> None:
         "layout-subscriber-only.log": "ROS 2 with rmw_fastrtps_cpp",
         "layout.json": "ROS 2 with rmw_cyclonedds_cpp",
         "layout.log": "CycloneDDS",
+        "layout-screen.log": "ROS 2 with rmw_fastrtps_cpp",
     }
 
 
@@ -499,8 +500,8 @@ def test_a_screen_says_what_a_row_says_with_latencies_to_a_microsecond() -> None
         "offered_rate_mean_messages_per_s": 100,
         "goodput_mean_bit_per_s": 8 * 100880,
         "duration_ns": 1_000_188_000,
-        "peak_memory_max_bytes": 30100 * 1024,
     }
+    assert {n.metric: n.line for n in counts.numbers} == dict.fromkeys((n.metric for n in counts.numbers), 64) | {"duration": 55}
     assert [event.line for event in log.events if isinstance(event.what, Record) and event.what == latency] == [55]
 
 
@@ -549,14 +550,20 @@ def test_a_damaged_row_of_a_screen_costs_that_screen_alone(old: str, new: str) -
 
 
 def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> None:
-    whole = SCREEN[: SCREEN.rindex("  system usage")]
-    log = read_text(whole, "performance_test")
+    log = read_text(SCREEN[: SCREEN.rindex("  system usage")], "performance_test")
     cut = read_text(SCREEN[: SCREEN.rindex("| recv | sent")], "performance_test")
 
-    assert "peak_memory_max_bytes" not in values(rows(log, "throughput")[-1])
     assert [record.samples for record in rows(log, "latency")] == [97, 100]
     assert [record.samples for record in rows(cut, "latency")] == [97]
     assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
+
+
+def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
+    lines = SCREEN[SCREEN.index("\n  run time") :].split("\n")
+    log = read_text("\n".join(line for line in lines for _ in range(2)), "performance_test")
+
+    assert log.records == []
+    assert log.account.lines["broken"] > 0
 
 
 def test_a_latency_below_the_last_place_of_a_screen_is_no_zero() -> None:

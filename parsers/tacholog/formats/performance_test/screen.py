@@ -16,7 +16,8 @@ As the tool prints them, but for blanks and for versions that print the loops of
     ...
 
 All figures are those of a row of the tool's CSV, but latencies are in seconds with six decimals. That is too coarse for the variance, which is in
-seconds squared: it is left out. Between two screens the tool moves the cursor up, so that a log holds one below the other.
+seconds squared: it is left out, as is the usage of the system, which nothing ties to the samples above it. Between two screens the tool moves
+the cursor up, so that a log holds one below the other.
 Source: outputs/stdout_output.cpp of performance_test 1.x and 2.x, and what the manual of TogetheROS prints of it.
 """
 
@@ -27,35 +28,31 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from tacholog.formats.kit import MICROSECOND, Broken, Found, Line, found_on
+import msgspec
+
+from tacholog.formats.kit import MICROSECOND, Broken, Found, Line, Record, found_on
 from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
 
 SIGN = r"[ \t]*\| T_experiment +\| "
 _RULE = re.compile(r"\s*\+-[-+ ]{1,400}\+\s*")
 _TITLE = re.compile(r"\s*(?:run time|samples {1,99}latency|publisher loop {1,99}subscriber loop|system usage)\s*")
 _BOX = re.compile(r"\s*\|[^|]{1,80}\|(?:[^|]{1,80}\|){1,40}\s*")
-_RUN_TIME = ("T_experiment", "T_loop")
-_SAMPLES = ("recv", "sent", "lost", "data_recv", "relative_loss")
+_COUNTS = ("received", "sent", "lost", "data_received", "relative_loss")
 _LATENCY = ("min", "max", "mean", "variance")
+_SAMPLES = ("recv", "sent", "lost", "data_recv", "relative_loss", *_LATENCY)
 _HALF = len(USAGE) // 2
 _USAGE = tuple(name.removeprefix("ru_") for name in USAGE)
-# What the CSV calls the cells below each head. No record has those of the loops.
-_NAMES: dict[tuple[str, ...], tuple[str, ...]] = {
-    (*_SAMPLES, *_LATENCY): ("received", "sent", "lost", "data_received", "relative_loss", *(f"latency_{name} (ms)" for name in _LATENCY)),
-    (*_LATENCY, *_LATENCY): ("",) * 8,
-    _USAGE[:_HALF]: USAGE[:_HALF],
-    _USAGE[_HALF:]: USAGE[_HALF:],
-}
-_NEEDED = {"received", "sent", "lost", "data_received", "relative_loss"}
+_HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
 _VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37.
 _GARBLED = Broken("a row of a box that is cut short or garbled")
 _TOO_EARLY = Broken("the screen ends before its samples")
+_NO_TIME = Broken("no box above says of which time these samples are")
 
 
 class Screen(NamedTuple):
-    """What one screen says, and the lines that say it."""
+    """What one screen says, and the lines that say it: that of the time, and that of the samples, if there is one."""
 
     lines: tuple[Line, ...]
     row: ExperimentRow | Broken
@@ -71,18 +68,19 @@ class Screens:
 
     def __init__(self) -> None:
         """Begin before the first."""
-        self._lines: list[Line] = []
-        self._cells: dict[str, str] = {}
-        self._names: tuple[str, ...] = ()
+        self._begin: Line | None = None  # The line of the time of a screen whose samples are still to come.
+        self._times: tuple[str, ...] = ()
+        self._head: tuple[str, ...] = ()
+        self._tangled = False  # Whose samples the next ones are cannot be told.
 
     def take(self, line: Line) -> Iterator[Found | Screen]:
         """Use a line that `is_of_screen`."""
-        cells = [cell.strip() for cell in line.text.strip().strip("|").split("|") if cell.strip()] if "|" in line.text else []
-        if cells[:1] == ["T_experiment"]:
-            yield from self.close()
+        cells = tuple(cell.strip() for cell in line.text.strip().strip("|").split("|") if cell.strip()) if "|" in line.text else ()
+        if cells[:1] == ("T_experiment",):
             yield from self._begun(line, cells)
-        elif tuple(cells) in _NAMES:
-            self._names = _NAMES[tuple(cells)]
+        elif cells in _HEADS:
+            self._tangled = self._tangled or bool(self._head)
+            self._head = cells
             yield Found(line, None)
         elif cells:
             yield from self._valued(line, cells)
@@ -91,47 +89,52 @@ class Screens:
 
     def close(self) -> Iterator[Screen]:
         """The screen is over: another begins, or the log ends."""
-        if self._lines:
-            complete = self._cells.keys() >= _NEEDED
-            yield Screen(tuple(self._lines), _row(self._cells) if complete else _TOO_EARLY)
-        self._lines, self._cells, self._names = [], {}, ()
+        if self._begin:
+            yield Screen((self._begin,), _TOO_EARLY)
+        self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
         """Another line stands between boxes: a screen is not held open for ever."""
-        if self._lines and line.number - self._lines[0].number > _HELD_LINES:
+        if self._begin and line.number - self._begin.number > _HELD_LINES:
             yield from self.close()
 
-    def _begun(self, line: Line, cells: list[str]) -> Iterator[Found]:
+    def _begun(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
+        self._tangled = self._begin is not None
+        yield from self.close()
         good = line.whole and len(cells) == 4 and cells[2] == "T_loop" and all(_SECONDS.fullmatch(cell) for cell in cells[1::2])  # noqa: PLR2004
         if not good:
             yield Found(line, _GARBLED)
             return
-        self._lines, self._cells = [line], dict(zip(_RUN_TIME, cells[1::2], strict=True))
+        self._begin, self._times = line, cells[1::2]
 
-    def _valued(self, line: Line, cells: list[str]) -> Iterator[Found | Screen]:
-        names, self._names = self._names, ()
-        if not self._lines or not names or not line.whole or len(cells) != len(names) or not all(_VALUE.fullmatch(cell) for cell in cells):
+    def _valued(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
+        head, self._head = self._head, ()
+        good = line.whole and len(cells) == len(head) and all(_VALUE.fullmatch(cell) for cell in cells)
+        if not good:
+            yield from self.close()  # It may be that of the samples: the screens after it are whole.
             yield Found(line, _GARBLED)
-        elif not any(names):
+        elif head != _SAMPLES:
             yield Found(line, None)
+        elif self._begin is None or self._tangled:
+            yield Screen((line,), _NO_TIME)
         else:
-            self._lines.append(line)
-            self._cells |= dict(zip(names, cells, strict=True))
-            if names[-1] == USAGE[-1]:
-                yield from self.close()
+            begin, self._begin = self._begin, None
+            yield Screen((begin, line), _row(self._times, cells))
 
 
-def _row(cells: dict[str, str]) -> ExperimentRow:
+def _row(times: tuple[str, ...], cells: tuple[str, ...]) -> ExperimentRow:
     """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
-    shown = {}
-    for name, cell in cells.items():
-        if not name.startswith("latency_"):
-            shown[name] = cell
-        elif "variance" not in name and cell != "-":
-            shown[name] = str(Decimal(cell) * 1000)
-    return checked(ExperimentRow(float(cells["T_experiment"]), shown, place_ns=MICROSECOND))
+    shown = dict(zip(("T_experiment", "T_loop"), times, strict=True)) | dict(zip(_COUNTS, cells, strict=False))
+    seconds = dict(zip(("min", "max", "mean"), cells[len(_COUNTS) :], strict=False))
+    shown |= {f"latency_{name} (ms)": str(Decimal(cell) * 1000) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
+    return checked(ExperimentRow(float(times[0]), shown, place_ns=MICROSECOND))
 
 
 def found_of(screen: Screen, found: Found) -> Found:
-    """Let a finding stand on all lines of its screen."""
-    return found_on(screen.lines, found.what)
+    """Let a finding stand on the lines of its screen, and each number on its own: a row's time is on the first, all else on the last."""
+    record = found.what
+    if isinstance(record, Record):
+        first, last = screen.lines[0].number, screen.lines[-1].number
+        numbers = tuple(msgspec.structs.replace(n, line=first if n.metric == "duration" else last) for n in record.numbers)
+        record = msgspec.structs.replace(record, numbers=numbers)
+    return found_on(screen.lines, record)
