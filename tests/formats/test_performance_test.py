@@ -558,6 +558,17 @@ def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> 
     assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
 
 
+def test_samples_of_a_screen_whose_time_is_cut_are_not_given_the_time_of_the_one_above() -> None:
+    at = SCREEN.index("| T_experiment | 2.000600")
+    text = SCREEN[:at] + SCREEN[at:].replace("| T_experiment | 2.000600", "", 1)
+    above = text.rindex("| recv | sent", 0, at)
+    row = text.index("| 0 ", above)
+    log = read_text(text[: row + 4] + text[text.index("\n", row) :], "performance_test")
+
+    assert [record.samples for record in rows(log, "latency")] == [100]
+    assert log.account.lines["broken"] > 0
+
+
 def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
     lines = SCREEN[SCREEN.index("\n  run time") :].split("\n")
     log = read_text("\n".join(line for line in lines for _ in range(2)), "performance_test")

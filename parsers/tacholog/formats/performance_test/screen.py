@@ -46,6 +46,9 @@ _HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
 _VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37.
+_TO_SAMPLES = 6  # Lines from that of the time to that of the samples, without blank ones.
+_CUT = re.compile(r"\s*[|+]")
+_LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
 _TOO_EARLY = Broken("the screen ends before its samples")
 _NO_TIME = Broken("no box above says of which time these samples are")
@@ -69,6 +72,7 @@ class Screens:
     def __init__(self) -> None:
         """Begin before the first."""
         self._begin: Line | None = None  # The line of the time of a screen whose samples are still to come.
+        self._since = 0  # Lines of boxes after it.
         self._times: tuple[str, ...] = ()
         self._head: tuple[str, ...] = ()
         self._tangled = False  # Whose samples the next ones are cannot be told.
@@ -76,9 +80,14 @@ class Screens:
     def take(self, line: Line) -> Iterator[Found | Screen]:
         """Use a line that `is_of_screen`."""
         cells = tuple(cell.strip() for cell in line.text.strip().strip("|").split("|") if cell.strip()) if "|" in line.text else ()
+        self._since += 1
         if cells[:1] == ("T_experiment",):
             yield from self._begun(line, cells)
-        elif cells in _HEADS:
+            return
+        if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _HEADS and cells != _SAMPLES)):
+            begin, self._begin = self._begin, None  # Its samples are lost: those to come are of another.
+            yield Screen((begin,), _TOO_EARLY)
+        if cells in _HEADS:
             self._tangled = self._tangled or bool(self._head)
             self._head = cells
             yield Found(line, None)
@@ -94,8 +103,9 @@ class Screens:
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Another line stands between boxes: a screen is not held open for ever."""
-        if self._begin and line.number - self._begin.number > _HELD_LINES:
+        """Another line stands between boxes: a line of a box that is cut may be that of the samples, and a screen is not held open for ever."""
+        is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
+        if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
 
     def _begun(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
@@ -105,7 +115,7 @@ class Screens:
         if not good:
             yield Found(line, _GARBLED)
             return
-        self._begin, self._times = line, cells[1::2]
+        self._begin, self._since, self._times = line, 0, cells[1::2]
 
     def _valued(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
         head, self._head = self._head, ()
