@@ -207,3 +207,11 @@ def test_a_word_before_most_lines_of_no_known_log_is_not_named() -> None:
     with pytest.raises(UnreadableInput) as error:
         read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
     assert "sed -E" not in str(error.value)
+
+
+def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack() -> None:
+    row = "[  {at}.032] | cnt:     10 | mean_loop_dt (ms): 101.202 | loop_freq (Hz):     9.9 | mean_snd_dt (ms): 101.153\n"
+    text = "$ ./ecal_perftool pub topic 25 1024000\n" + "".join(row.format(at=at) for at in range(4355, 4359))
+
+    assert LogText(io.BytesIO(text.encode())).note is None
+    assert len(read_text(text).records) == 4

@@ -172,7 +172,7 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], judges)
+    found = _chosen(_lines(head), _first(head), judges)
     if found is not None:
         found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
     return found
@@ -182,6 +182,7 @@ def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
     """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
 
     What may be the tool's own, such as a word, is one only where no format fits the log with it and one does without it.
+    It is none if the formats know as many lines with it: then the tool prints it.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -192,6 +193,9 @@ def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
     if count >= _SHARE * len(lines):
         return None
     found = Prefix(parts)
+    first = _first(head)
+    if (known := judges.claimed(first)) > 0 and judges.claimed(_without(found, first)) <= known:
+        return None
     found.example = next(match[0] for line in lines if (match := found.of(line)))
     return found, count, len(lines)
 
@@ -206,6 +210,10 @@ def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
 
 def _lines(head: str) -> list[str]:
     return [line for line in head.split("\n", _SEEN_LINES)[:_SEEN_LINES] if line and not line.isspace()]
+
+
+def _first(head: str) -> list[str]:
+    return head[:_JUDGED].split("\n")[:_JUDGED_LINES]
 
 
 def _may_be_prefixed(first: Sequence[str]) -> bool:

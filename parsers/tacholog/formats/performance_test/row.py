@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible
+from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible, printed
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")
@@ -35,11 +35,12 @@ _DIGITS = 4
 
 
 class ExperimentRow(NamedTuple):
-    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
+    """The cells by the name of their column.
 
-    ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
-    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
-    that of a process that has no such side.
+    ``digits`` are those that are printed of a latency, ``None`` if all are; ``place_ns`` is the place that latencies are printed to, where it is the
+    same for all. ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived``
+    says that the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a
+    rate, and not that of a process that has no such side.
     """
 
     time: float
@@ -48,6 +49,7 @@ class ExperimentRow(NamedTuple):
     impossible: frozenset[str] = frozenset()
     derived: bool = False
     flowing: frozenset[str] = frozenset()
+    place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
@@ -147,6 +149,8 @@ class ExperimentRow(NamedTuple):
     def _milliseconds(self, statistic: str, name: str) -> Number:
         if name in self.impossible:
             return impossible("latency", statistic)
+        if self.place_ns:
+            return printed("latency", statistic, float(Decimal(self.cells[name]) * 1_000_000), self.place_ns)
         number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
