@@ -37,6 +37,10 @@ PREFIXES: dict[str, Callable[[int], str]] = {
     "journalctl -o short-iso": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}+0200 myhost bench.sh[123]: ",
     "journalctl -o short-monotonic": lambda line: f"[   12.{345678 + line}] myhost perf[123]: ",
     "logger -s": lambda line: f"<13>{_at(line):%b %d %H:%M:%S} bob: ",
+    "logger --rfc5424 -s": lambda line: (
+        f'<13>1 {_at(line):%Y-%m-%dT%H:%M:%S}.123456+02:00 myhost bob 123 - [timeQuality tzKnown="1" isSynced="0"][a@1 b="say \\"c\\""] '
+    ),
+    "syslog without structured data": lambda line: f"<14>1 {_at(line):%Y-%m-%dT%H:%M:%S}Z myhost perf - ID{line} - ",
     "ts": lambda line: f"{_at(line):%b %d %H:%M:%S} ",
     "ts -s": lambda line: f"{_at(line):%H:%M:%S} ",
     "ts %.s": lambda line: f"{1601064278 + line}.123456 ",

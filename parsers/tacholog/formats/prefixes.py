@@ -63,10 +63,14 @@ def _time(inner: str) -> str:
 
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
+_DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
+# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...] in a row.
+_SYSLOG_NAME = r'[^] ="]{1,32}+'
+_SYSLOG_DATA = rf'\[{_SYSLOG_NAME}(?: {_SYSLOG_NAME}="(?:[^]"\\]|\\.){{0,500}}+"){{0,20}}+\]'
+_SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:{_SYSLOG_DATA}){{1,9}}+){_END}"
 _PARTS = (
-    Part(
-        _TIME, _time(rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{{2}}))?"), "certain"
-    ),
+    Part("a head of syslog", _SYSLOG, "certain", public=False),
+    Part(_TIME, _time(_DATE_AND_TIME), "certain"),
     Part(_TIME, _time(rf"(?:{'|'.join(DAYS)}) {_MONTH} [ 0-9][0-9] {_CLOCK}(?: (?:UTC|GMT))? [0-9]{{4}}"), "certain"),
     Part(_TIME, _time(rf"{_MONTH} [ 0-9][0-9] {_CLOCK}{_FRACTION}"), "certain"),
     Part(_TIME, _time(r"[12][0-9]{9}(?:[0-9]{3}|[.,][0-9]{1,9}+)?")),
