@@ -19,7 +19,6 @@ _Result = TypeVar("_Result")
 _CONNECT_S = 20
 _LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
 _WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
-_IMPORTED = ["tacholog.store.assembly", "tacholog.formats.registry", "duckdb"]  # once, for all processes
 
 
 class Pool(Protocol):
@@ -64,7 +63,7 @@ class Processes:
         """Start up to so many processes. They are not copies of this one, which may have threads and an open database."""
         from pebble import ProcessPool
 
-        multiprocessing.set_forkserver_preload(_IMPORTED)
+        multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
         self.processes = count
         self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
 
