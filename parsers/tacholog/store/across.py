@@ -41,8 +41,7 @@ def mark_growing(columns: Columns, run_of: Integers) -> None:
     for members in groups((run_of[record], columns.records.shape[record], metric)):
         here = places[members]
         if _grows(columns, here):
-            marks = columns.changeable("marks")
-            marks[here] = (marks[here] | grows) & ~reference
+            numbers.marks[here] = (numbers.marks[here] | grows) & ~reference
 
 
 def _grows(columns: Columns, places: Integers) -> bool:
