@@ -15,7 +15,6 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.columns import NOT_STATED
 from tacholog.store.distributions import Distribution
 from tacholog.store.ordinals import Ordinals
-from tacholog.store.shared_objects import objects_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,7 +245,7 @@ def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
 
 def _marks(column: pd.Series) -> list[tuple[str, ...]]:
     """Return the marks of each row. Rows share them, and each set of marks is looked at once."""
-    codes, different = objects_of(column)
+    codes, different = _objects_of(column)
     # They may be arrays, which is how lists come back from Parquet.
     return _taken([tuple(value.tolist() if hasattr(value, "tolist") else value) for value in different], codes)
 
@@ -290,10 +289,25 @@ def _coded(column: pd.Series) -> tuple[NDArray[np.integer[Any]], list[Any]]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories.tolist()
     if column.dtype == object:
-        codes, objects = objects_of(column)
+        codes, objects = _objects_of(column)
         return codes, [_plain(value) for value in objects]
     codes, different = pd.factorize(column)
     return codes, _column(pd.Series(different))
+
+
+def _objects_of(column: pd.Series) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the place of each row's object in a list of objects. To look into the object of each row takes several times as long.
+
+    Two objects of the list may be equal.
+    """
+    import numpy as np
+    import pandas as pd
+
+    values = column.tolist()
+    codes, identities = pd.factorize(np.fromiter(map(id, values), np.int64, len(values)))
+    row_of = np.empty(len(identities), dtype=np.int64)
+    row_of[codes] = np.arange(len(values))
+    return codes, [values[row] for row in row_of.tolist()]
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
