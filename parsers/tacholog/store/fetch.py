@@ -22,7 +22,7 @@ from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.file_digests import SeenFile, digests_in
 from tacholog.store.logs import Limits, Progress, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import ClusterLost, Here, Pool
+from tacholog.store.pool import Here, Pool, PoolLost
 from tacholog.store.versions import detection_digest, is_code_changed, reader_digest
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
@@ -268,7 +268,7 @@ class _Reading:
             answer = self._received(future.result()) if pool.is_remote else future.result()
         except TachologError:
             raise
-        except (ClusterLost, CancelledError):
+        except (PoolLost, CancelledError):
             self._begin(chunk, self._fetching.pool_for(chunk, is_local=True))
         except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
             self._again(chunk, error, pool)
