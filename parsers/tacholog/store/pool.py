@@ -83,9 +83,8 @@ class Processes:
             future = self._pool.schedule(task, timeout=timeout_s)
         except (RuntimeError, OSError) as error:
             if not self.is_lost:
-                self._warn(
-                    f"the system starts no further process ({' '.join(str(error).split())[:100]}): some logs are read in this one, where a log that hangs stops everything"
-                )
+                why = " ".join(str(error).split())[:100]
+                self._warn(f"the system starts no further process ({why}): some logs are read in this one, where a log that hangs stops everything")
             self.is_lost = True
             future = Future()
             future.set_exception(PoolLost(str(error)))
