@@ -125,7 +125,8 @@ class Fetching:
         logs_missing = sum(len(run.logs) for run in missing)
         self._tally.kept += sum(len(run.logs) for run in runs) - logs_missing
         self._tally.read += logs_missing
-        told(len(runs) - len(missing))
+        if len(missing) < len(runs):
+            told(len(runs) - len(missing))
         if missing:
             _Reading(self, missing, lambda left: told(len(runs) - left)).do()
         return [run.found for run in runs if run.found is not None]
