@@ -51,7 +51,7 @@ from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json, settings_text
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, LineStart, States, closed_cells
+from tacholog.formats.kit.lines import Broken, Cell, Detected, Dialect, Line, LineStart, States, closed_cells
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -63,6 +63,7 @@ from tacholog.formats.kit.numbers import (
     unit_of_last_decimal,
     unit_of_last_place,
 )
+from tacholog.formats.kit.rules import Cells, Check, Field, LineRule, Order, ascending, at_least, every
 from tacholog.formats.kit.times import of_seconds
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS
@@ -82,12 +83,16 @@ __all__ = [
     "Bound",
     "Broken",
     "Bulk",
+    "Cell",
+    "Cells",
+    "Check",
     "Conditions",
     "DataPath",
     "Detected",
     "Dialect",
     "Distribution",
     "Facts",
+    "Field",
     "Found",
     "FoundMany",
     "Histogram",
@@ -98,11 +103,13 @@ __all__ = [
     "JsonResult",
     "JsonScalar",
     "Line",
+    "LineRule",
     "LineStart",
     "Lines",
     "LoadMode",
     "Number",
     "NumberColumn",
+    "Order",
     "Reach",
     "Record",
     "RecordColumns",
@@ -116,9 +123,12 @@ __all__ = [
     "Tally",
     "Test",
     "Touched",
+    "ascending",
+    "at_least",
     "closed_cells",
     "counted",
     "counted_column",
+    "every",
     "exact_column",
     "first_false",
     "found_on",

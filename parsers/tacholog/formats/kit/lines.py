@@ -45,6 +45,31 @@ class PrefixedLine(Line):
         return as_iso(self.stamp) if self.stamp else None
 
 
+class Cell(str):
+    """What is printed of one value, and where on its line: from ``start`` to before ``end``."""
+
+    __slots__ = ("end", "start")
+    start: int
+    end: int
+
+    @classmethod
+    def named(cls, found: re.Match[str], shift: int = 0) -> dict[str, Cell]:
+        """Return what the named groups of a match hold, of a text that begins behind so many characters of its line."""
+        return {name: cls.at(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
+
+    @classmethod
+    def numbered(cls, found: re.Match[str], shift: int = 0) -> list[Cell | None]:
+        """Return what all groups of a match hold, as `named`."""
+        return [None if text is None else cls.at(text, found.start(at) + shift) for at, text in enumerate(found.groups(), 1)]
+
+    @classmethod
+    def at(cls, text: str, start: int) -> Cell:
+        """Return a text that stands at this place."""
+        cell = cls(text)
+        cell.start, cell.end = start, start + len(text)
+        return cell
+
+
 class Broken(msgspec.Struct, frozen=True):
     """A result line that is cut, garbled or impossible. It costs only itself."""
 
