@@ -47,13 +47,17 @@ class Cells(dict[str, Any]):
         super().__init__(values)
         self.decimals, self.spans, self.columns = decimals, spans, columns
 
+    def part(self, part: int | slice) -> Cells:
+        """Return the numbers of one of many lines, or of some of them."""
+        return Cells({name: value[part] for name, value in self.items()}, self.decimals, columns=self.columns)
+
 
 Expression = Callable[[Cells], Any]
 
 
 def every(conditions: Iterable[Any]) -> Any:  # noqa: ANN401 - a truth value, or an array of them
-    """Return whether all conditions hold, at least one; of arrays, where they do."""
-    return reduce(and_, conditions)
+    """Return whether all conditions hold; of arrays, where they do."""
+    return reduce(and_, conditions, True)
 
 
 def ascending(values: Sequence[Any]) -> Any:  # noqa: ANN401
@@ -93,6 +97,7 @@ class Field(NamedTuple):
         places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
         zero: where it is exactly 0, although it is printed as a rounded number.
         unknown: where what is printed cannot be the number. Such lines are read one by one.
+        where: where the record has this number at all. Lines without it are read one by one.
         marks: of the number.
     """
 
@@ -105,6 +110,7 @@ class Field(NamedTuple):
     places: int = 3
     zero: Expression | None = None
     unknown: Expression | None = None
+    where: Expression | None = None
     marks: tuple[str, ...] = ()
 
     @classmethod
@@ -113,8 +119,8 @@ class Field(NamedTuple):
         return cls(metric, "total", group, is_exact=True)
 
     def is_in(self, cells: Cells) -> bool:
-        """Whether the lines have this number."""
-        return not isinstance(self.value, str) or self.value in cells
+        """Whether the line has this number, or some of many lines have it."""
+        return (not isinstance(self.value, str) or self.value in cells) and (self.where is None or self.where(cells) is not False)
 
     def number(self, cells: Cells, marks: tuple[str, ...]) -> Number:
         """Return the number of one line."""
@@ -219,7 +225,7 @@ class LineRule:
         """
         there = {name: text for name, text in texts.items() if text is not None}
         plain = {name: self._letters.get(text) or text.replace(",", ".") for name, text in there.items()}
-        values = {name: float(text) if "." in text else int(text) for name, text in plain.items()}
+        values = {name: int(text) if text.isdecimal() else float(text) for name, text in plain.items()}
         decimals = {name: len(text.partition(".")[2]) for name, text in plain.items()}
         spans = {name: (text.start, text.end) for name, text in there.items() if isinstance(text, Cell)}
         return Cells({**values, **known}, decimals, spans)
@@ -237,11 +243,10 @@ class LineRule:
             wrong = "a message size that cannot be"
         if wrong is not None:
             return Broken(wrong)
-        samples = self._samples if self._samples is None or isinstance(self._samples, str) else self._samples(cells)
         return msgspec.structs.replace(
             self.like,
             payload_bytes=size,
-            samples=cells[samples] if isinstance(samples, str) else samples,
+            samples=self._samples(cells) if callable(self._samples) else cells.get(self._samples or ""),
             numbers=tuple(field.number(cells, marks) for field in fields),
         )
 
@@ -274,32 +279,35 @@ class LineRule:
             return None
         if self._size and self._size not in cells and like.payload_bytes is not None:
             cells[self._size] = np.broadcast_to(np.float64(like.payload_bytes), lines.count)
+        return self.columns_of(cells, like)
+
+    def columns_of(self, cells: Cells, like: Record) -> RecordColumns | None:
+        """Return the records of many lines that have these numbers, of which the first has this one; ``None`` if a unit cannot be told."""
+        import numpy as np
+
+        fields = [field for field in self._fields if field.is_in(cells)]
         columns = [field.column(cells, number) for field, number in zip(fields, like.numbers, strict=True)]
         if any(column is None for column in columns):
             return None
-        return self.record_columns(cells, lines.count, tuple(column for column in columns if column))
-
-    def record_columns(self, cells: Cells, count: int, columns: tuple[NumberColumn, ...]) -> RecordColumns:
-        """Put the records of many lines together, and say which of the lines are in order."""
-        import numpy as np
-
-        size = cells.get(self._size or "")
+        count, size = len(next(iter(cells.values()))), cells.get(self._size or "")
         sizes = np.broadcast_to(np.int64(-1), count) if size is None else size.astype("int64")
-        samples = cells[self._samples] if isinstance(self._samples, str) else self._samples(cells) if self._samples else None
-        return RecordColumns(self.valid(cells, count), sizes, None if samples is None else samples.astype("int64"), columns)
+        samples = self._samples(cells) if callable(self._samples) else cells.get(self._samples or "")
+        counts = None if samples is None else samples.astype("int64")
+        return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
 
-    def valid(self, cells: Cells, count: int) -> NDArray[np.bool_]:
-        """Return which of many lines are in order by themselves and, from the second on, behind the line before them."""
+    def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
+        """Return which of many lines are in order by themselves and behind the line before them; ``before`` stands before the first."""
         import numpy as np
 
-        valid = np.ones(count, dtype=np.bool_)
+        valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)
         for check in self._checks:
             valid &= check.holds(cells)
         for field in self._fields:
+            if field.where and field.is_in(cells):
+                valid &= field.where(cells)
             if field.unknown and field.is_in(cells):
                 valid &= np.logical_not(field.unknown(cells))
-        if self._order:
-            now, before = (Cells({name: value[part] for name, value in cells.items()}, cells.decimals) for part in (slice(1, None), slice(-1)))
-            for order in self._order:
-                valid[1:] &= order.holds(now, before)
+        for order in self._order:
+            valid[1:] &= order.holds(cells.part(slice(1, None)), cells.part(slice(-1)))
+            valid[:1] &= before is None or order.holds(cells.part(0), before)
         return valid
