@@ -179,7 +179,7 @@ class LineRule:
             count of its numbers is another shape. No number has more than 15 digits, none has a sign, and each repetition ends with ``+``
             (``[0-9]{1,15}+``), so that no log can make it slow: many lines in a row are found with the same pattern.
         fields: the numbers of its record. Those of groups that a shape does not have are left out.
-        record: a record with what all of them have in common.
+        record: a record with what all of them have in common; if it has no definition, the log says which one it is.
         checks: what must hold between the numbers.
         order: what must hold between neighbouring lines of one series.
         size: the group, or the value that only the log knows, that is the size of a message; ``None``: nothing is known of it.
@@ -270,8 +270,9 @@ class LineRule:
         """Return the records of many lines, of which the first has this one; ``None`` if it is no record of this rule."""
         import numpy as np
 
-        common = (like.test, like.scope, like.conditions.definition)
-        cells = self.cells_of(lines) if common == (self.like.test, self.like.scope, self.like.conditions.definition) else None
+        own, definition = self.like, self.like.conditions.definition
+        fits = (like.test, like.scope) == (own.test, own.scope) and definition in (None, like.conditions.definition)
+        cells = self.cells_of(lines) if fits else None
         if cells is None:
             return None
         fields = [field for field in self._fields if field.is_in(cells)]
