@@ -19,11 +19,15 @@ with the line of each `JsonMember`. A function that reads a result yields
 `JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
 `settings_text` writes the condition ``settings``.
 
-**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s. Their
-functions give `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one array element for each record. Where lines
-do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields `FoundMany`, with `Records` or without;
-`read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use. `rounded` rounds an
-array as ``round`` does a number.
+**Kinds of lines.** `LineRule` declares a kind of line once, for one line and for many: the pattern, its `Field`s, each `Check` between them and the
+`Order` of neighbouring lines. Its expressions get `Cells`; `every`, `ascending` and `at_least` work on a number and on an array. `Cell` is a text
+that knows where on its line it stands.
+
+**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s: those of
+its rules, or others. A function of such a `Bulk` gives `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
+array element for each record. Where lines do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields
+`FoundMany`, with `Records` or without; `read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use.
+`rounded` rounds an array as ``round`` does a number.
 
 The contract:
 
