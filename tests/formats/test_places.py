@@ -13,7 +13,7 @@ from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
 
 SUMMARY = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
-PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS")) and "samples" not in name]
+PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS", "perftest")) and "samples" not in name]
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
