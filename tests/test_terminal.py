@@ -142,6 +142,33 @@ def test_on_a_terminal_data_are_drawn_and_our_own_style_is_not(runs: Path, monke
     assert [sign for sign in OBEYED if sign in said] == []
 
 
+def test_no_value_of_a_log_commands_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are, and as escapes of the native log: they get out as names do, and as data for programs where these go to a terminal."""
+    escaped = "".join("".join(f"\\x{byte:02X}" for byte in letter.encode()) if letter in OBEYED else letter for letter in NAME)
+    for release, value in (("1", NAME.replace("\r", "")), ("2", escaped)):
+        folder = tmp_path / release
+        folder.mkdir()
+        text = LOG.read_text().replace("transport=udp", f'transport="{value}"').replace(" kernel=", f' banana="{value}" kernel=')
+        text = text.replace("start time=", f'settings key="{value}"\nerror text="{value}"\nlatency payload_bytes="{value}"\nstart time=')
+        (folder / "a.log").write_text(text)
+        log = LogFile(file="a.log", sha256=hashlib.sha256(text.encode()).hexdigest())
+        write(folder / "run.toml", Manifest(system="s", release=release, host="h", status="ok", logs=(log,)))
+    data = ["--data", str(tmp_path)]
+    calls = [["parse", "--format", "csv", str(tmp_path)], ["parse", "--explain", str(tmp_path)], ["check", str(tmp_path)], ["export", *data]]
+    calls += [["diff", "1", "2", *data, "--format", form] for form in ("text", "json")]
+    said = ""
+    for call in calls:
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stdout", terminal)
+        with pytest.raises(SystemExit):
+            main(call)
+        said += terminal.sent().replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") + capsys.readouterr().err
+
+    assert [sign for sign in OBEYED if sign in said] == []
+    assert "c\\u{9b}31md\\u{202e}e" in said
+    assert r"a\x1B]0;PWNED\x07b\x0Dc\xC2\x9B31md\xE2\x80\xAEe" in said
+
+
 def test_nothing_writes_past_the_guard() -> None:
     """Whatever prints by another way than click's or that of `tacholog.terminal` is named."""
     found = [

@@ -126,9 +126,16 @@ Result<std::optional<Frame>> Control::next_frame() {
     // A side says that it is at work a few times a second at most. Any number of such frames would be a sign of life.
     constexpr std::int64_t most_at_once = 10'000;
     constexpr Nanoseconds spacing_ns = 100'000;
-    if ((*frame)->kind == FrameKind::alive && ++alive_frames_ > most_at_once &&
-        alive_frames_ - most_at_once > (now_ns() - open_since_ns_) / spacing_ns)
+    if ((*frame)->kind != FrameKind::alive) {
+        at_work_since_ns_.reset();
+        return frame;
+    }
+    const Nanoseconds now = now_ns();
+    if (++alive_frames_ > most_at_once && alive_frames_ - most_at_once > (now - open_since_ns_) / spacing_ns)
         return Error{"control channel: " + peer_ + " sends more than it has to say"};
+    if (!at_work_since_ns_) at_work_since_ns_ = now;
+    if (longest_work_ns_ && now - *at_work_since_ns_ > *longest_work_ns_)
+        return Error{"control channel: " + peer_ + " only says that it is at work, for longer than a run can take"};
     return frame;
 }
 
@@ -317,7 +324,7 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
         problem.text = "control channel: version " + std::to_string(protocol_version) + " here, " +
                        std::to_string(hello.version) + " there";
     } else if (secret != 0 && hello.secret != secret) {
-        problem.text = "a subscriber that this run has not started";
+        problem.text = "a subscriber that does not know the secret of this run";
     } else if (free_places.empty()) {
         problem.text = "this run has all its subscribers";
     } else if (hello.agreement != agreement) {

@@ -47,7 +47,7 @@ struct Frame {
     std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
 };
 
-inline constexpr std::uint64_t protocol_version = 7;
+inline constexpr std::uint64_t protocol_version = 8;
 inline constexpr std::size_t most_numbers = 16;
 /// An agreement names every size and demand.
 inline constexpr std::size_t longest_text = std::size_t{256} * 1024;
@@ -61,6 +61,10 @@ Result<std::optional<Frame>> parse_frame(std::string& bytes);
 class Control {
 public:
     Control(Fd socket, const Stop& stop) : socket_(std::move(socket)), stop_(&stop), open_since_ns_(now_ns()) {}
+
+    /// For how long the peer may say nothing but that it is at work. Whoever heard it say so for ever would wait for
+    /// ever.
+    void limit_work(Nanoseconds longest_ns) { longest_work_ns_ = longest_ns; }
 
     /// What the peer is called in messages, where there are several.
     const std::string& peer() const { return peer_; }
@@ -110,6 +114,8 @@ private:
     std::string received_;
     Nanoseconds open_since_ns_;
     std::int64_t alive_frames_ = 0;  ///< that have come
+    std::optional<Nanoseconds> longest_work_ns_;
+    std::optional<Nanoseconds> at_work_since_ns_;  ///< unless it has said something else
 };
 
 /// Of a frame that is not due.

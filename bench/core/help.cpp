@@ -102,7 +102,9 @@ Who runs where
                              subscriber connects there (default 127.0.0.1: this host only). A link-local
                              one has the interface of the own side: fe80::1%eth0
   --port N                   TCP port of the publisher's control channel
-                             (default: any free one for both, 7420 for pub and sub)
+                             (default: any free one for both, 7420 for pub and sub). Who reaches it
+                             and knows the options can be the subscriber, unless the environment
+                             variable TACHOLOG_SECRET holds a text, the same on both sides
   --any-endpoint             send to whatever address the other side names. Without it, messages go
                              only to the address that its end of the control channel has. Needed if
                              the other side receives at another address than the one it connects

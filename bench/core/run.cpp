@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <functional>
@@ -49,6 +50,17 @@ std::uint64_t new_secret() {
     return (std::uint64_t{random()} << 32 | random()) | 1U;
 }
 
+/// Of sides that are started one by one: what the user has told them both, not as an option, which all users of a host
+/// can read. FNV-1a: both get the same number of it.
+std::uint64_t told_secret() {
+    const char* const told = std::getenv("TACHOLOG_SECRET");
+    if (told == nullptr) return 0;
+    std::uint64_t value = 14695981039346656037U;
+    for (const char letter : std::string_view{told})
+        value = (value ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+    return value;
+}
+
 /// Writes down why the run ends, where a call of the library does not return.
 using LastWords = std::function<void(const Error&)>;
 
@@ -64,7 +76,7 @@ std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Con
 /// How a subscriber introduces itself.
 struct Introduction {
     std::size_t wish = 0;        ///< which of the subscribers it would like to be; 0: any
-    std::uint64_t secret = 0;    ///< of a run that starts its own subscribers: only those know it
+    std::uint64_t secret = 0;    ///< what only the subscribers of this run know
     std::string companion = {};  ///< the address of the program that this process has started for itself, if it has
     LastWords last_words = [](const Error&) {};
 };
@@ -285,7 +297,7 @@ int run_role(const Run& run) {
     const auto say = [&](const Error& error) { say_and_end(run, error); };
     if (options.role == Role::sub) {
         const PathCounters before = write_head(run);
-        const Introduction own{0, 0, run.companion_address(), say};
+        const Introduction own{0, told_secret(), run.companion_address(), say};
         return conclude(run, subscribe_and_run(options, transport, port, stop, &log, own), before);
     }
     const auto listener = Listener::open(options.address, port);
@@ -294,7 +306,8 @@ int run_role(const Run& run) {
     const PathCounters before = write_head(run);
     if (!listener) return conclude(run, with_origin_of_port(listener.error(), options), before);
     if (both) return conclude(run, run_threads(run, *listener), before);
-    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion, say}), before);
+    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion, say, told_secret()}),
+                    before);
 }
 
 /// The files of the logs; they stay where they are as long as this lives.

@@ -369,6 +369,7 @@ Result<void> run_subscriber(const Side& given) {
     }
     if (auto heard = hear_of_run(side); !heard) return heard;
     CaseProcess process{side};
+    side.control.limit_work(to_nanoseconds(side.longest_phase_s()));
     // The other subscribers may come later: the publisher waits for them as long as this one waited for it.
     Patience patience = side.options.audience.subscribers > 1 ? 2 * side.limit() : side.limit();
     while (true) {

@@ -75,14 +75,21 @@ struct Side {
                               most_kept);
     }
 
+    /// Longer than a phase lasts if the other side is honest: each end waits for the other no longer than its limit.
+    double longest_phase_s() const {
+        constexpr double longest_warm_up_s = 30;
+        constexpr double drain_s = 5;
+        return std::max(options.duration_s, options.warmup_s.value_or(longest_warm_up_s)) + 4 * options.timeout_s +
+               drain_s;
+    }
+
     /// More intervals than a subscriber that is honest reports in one phase. It begins to count with the first message,
-    /// and ends when the publisher has: each end waits for the other no longer than its limit.
+    /// and ends when the publisher has.
     std::uint64_t most_intervals() const {
-        constexpr double longest_warm_up_s = 60;
         constexpr double shortest_s = 0.001;
-        const double phase_s = std::max({options.duration_s, options.warmup_s.value_or(0), longest_warm_up_s}) +
-                               4 * options.timeout_s + 60;
-        return 16 + static_cast<std::uint64_t>(phase_s / std::max(shortest_s, std::min(options.interval_s, 1.0)));
+        constexpr double reserve_s = 60;
+        const double all_s = longest_phase_s() + reserve_s;
+        return 16 + static_cast<std::uint64_t>(all_s / std::max(shortest_s, std::min(options.interval_s, 1.0)));
     }
 
     template <typename Event>

@@ -54,6 +54,25 @@ TEST_F(ControlTest, AFrameArrivesAsItWasSent) {
     EXPECT_EQ(frame->number(7), 0U);
 }
 
+TEST_F(ControlTest, APeerMayNotSayForEverThatItIsAtWork) {
+    const std::string alive = wire({FrameKind::alive});
+    const std::string other = wire({FrameKind::ready});
+    control_->limit_work(0);
+    for (int round = 0; round < 3; ++round) {
+        peer_says(alive + other);
+        EXPECT_TRUE(control_->expect(FrameKind::alive, plenty));
+        EXPECT_TRUE(control_->expect(FrameKind::ready, plenty));
+    }
+    peer_says(alive);
+    EXPECT_TRUE(control_->expect(FrameKind::alive, plenty));
+    peer_says(alive);
+
+    const auto again = control_->receive(plenty);
+
+    ASSERT_FALSE(again);
+    EXPECT_NE(again.error().text.find("only says that it is at work"), std::string::npos) << again.error().text;
+}
+
 TEST_F(ControlTest, AFrameMayArriveByteByByte) {
     const std::string bytes = wire({FrameKind::open, {64}, "somewhere"});
     for (const char byte : bytes) {

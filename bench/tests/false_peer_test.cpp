@@ -191,6 +191,21 @@ INSTANTIATE_TEST_SUITE_P(
                 {FrameKind::histogram, {0}, "5:1,"}}),
     name_of);
 
+/// Greets a subscriber as its publisher does, and opens the first case if it is asked to.
+void lead(Control& control, bool into_a_phase) {
+    const auto hello = control.expect(FrameKind::hello, plenty);
+    ASSERT_TRUE(hello);
+    ASSERT_TRUE(control.send({FrameKind::hello, {protocol_version}, hello->text}));
+    ASSERT_TRUE(control.expect(FrameKind::affinity, plenty));
+    ASSERT_TRUE(control.send({FrameKind::affinity, {0, 0}}));
+    ASSERT_TRUE(control.send({FrameKind::run, {1}}));
+    if (!into_a_phase) return;
+    ASSERT_TRUE(control.send({FrameKind::open, {64}, ""}));
+    ASSERT_TRUE(control.expect(FrameKind::open, plenty));
+    ASSERT_TRUE(control.send({FrameKind::ready}));
+    ASSERT_TRUE(control.expect(FrameKind::ready, plenty));
+}
+
 class FloodOfAPublisher : public testing::TestWithParam<Flooded> {};
 
 TEST_P(FloodOfAPublisher, EndsTheRunInOrder) {
@@ -200,19 +215,8 @@ TEST_P(FloodOfAPublisher, EndsTheRunInOrder) {
     Program subscriber{line + " --role sub --timeout 5 --port " + std::to_string(listener->port())};
     auto control = listener->accept(plenty, *stop);
     ASSERT_TRUE(control);
-    const auto hello = control->expect(FrameKind::hello, plenty);
-    ASSERT_TRUE(hello);
-    ASSERT_TRUE(control->send({FrameKind::hello, {protocol_version}, hello->text}));
-    ASSERT_TRUE(control->expect(FrameKind::affinity, plenty));
-    ASSERT_TRUE(control->send({FrameKind::affinity, {0, 0}}));
-    ASSERT_TRUE(control->send({FrameKind::run, {1}}));
-    const bool in_a_phase = GetParam().frame.kind != FrameKind::alive || line.find("throughput") != std::string::npos;
-    if (in_a_phase) {
-        ASSERT_TRUE(control->send({FrameKind::open, {64}, ""}));
-        ASSERT_TRUE(control->expect(FrameKind::open, plenty));
-        ASSERT_TRUE(control->send({FrameKind::ready}));
-        ASSERT_TRUE(control->expect(FrameKind::ready, plenty));
-    }
+    ASSERT_NO_FATAL_FAILURE(
+        lead(*control, GetParam().frame.kind != FrameKind::alive || line.find("throughput") != std::string::npos));
     const Flood flood{*control, GetParam().frame};
 
     EXPECT_EQ(subscriber.wait(), 1);
@@ -226,6 +230,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Flooded{"alive_before_a_size", "--test latency --duration 600", {FrameKind::alive}},
                     Flooded{"ends_of_a_phase", "--test throughput --duration 600", {FrameKind::phase_end, {0}}}),
     name_of);
+
+// Each sign of life began the time limit anew. (What the subscriber says depends on how busy the machine is.)
+TEST(SignsOfLife, WithoutAnythingElseEndTheRunInOrder) {
+    const auto stop = Stop::watch();
+    const auto listener = Listener::open("127.0.0.1", 0);
+    Program subscriber{
+        "--test throughput --transport udp --sizes 64 --warmup 0 --duration 0.05 --timeout 2 --role sub --port " +
+        std::to_string(listener->port())};
+    auto control = listener->accept(plenty, *stop);
+    ASSERT_TRUE(control);
+    ASSERT_NO_FATAL_FAILURE(lead(*control, true));
+
+    while (control->send({FrameKind::alive})) Program::pause();
+
+    EXPECT_EQ(subscriber.wait(), 1);
+    EXPECT_NE(subscriber.out().find("end status=failed"), std::string::npos) << subscriber.out();
+}
 
 // ---- datagrams and descriptors that are none of ours ----
 

@@ -517,8 +517,40 @@ TEST(ControlPort, OfARunThatStartsItsOwnSubscribersHearsNobodyElse) {
 
     const auto answered = answer_hello(*guest, *hello, words, {1}, 67890);
     ASSERT_FALSE(answered);
-    EXPECT_NE(answered.error().text.find("that this run has not started"), std::string::npos);
+    EXPECT_NE(answered.error().text.find("does not know the secret"), std::string::npos);
     EXPECT_TRUE(answer_hello(*guest, *hello, words, {1}, 12345));
+}
+
+TEST(ControlPort, OfARunThatWasToldASecretHearsOnlyWhoKnowsIt) {
+    const std::string port = std::to_string(free_port());
+    const auto told = [](const char* secret) {
+        return [secret] { return ::setenv("TACHOLOG_SECRET", secret, 1) == 0; };
+    };
+    Program publisher{common + " --role pub --port " + port, PERFTEST, told("swordfish")};
+    for (const char* guess : {"", "password"}) {
+        Program stranger{common + " --role sub --port " + port, PERFTEST, told(guess)};
+        EXPECT_EQ(stranger.wait(), 1);
+        EXPECT_NE(stranger.err().find("does not know the secret of this run"), std::string::npos) << stranger.err();
+    }
+    Program subscriber{common + " --role sub --port " + port, PERFTEST, told("swordfish")};
+
+    EXPECT_EQ(subscriber.wait(), 0) << subscriber.err();
+    EXPECT_EQ(publisher.wait(), 0) << publisher.err();
+}
+
+// An endpoint is the peer's word: it could name the socket of any program of the same user.
+TEST(LocalEndpoint, OfAnotherProgramIsNeverKnockedAt) {
+    const std::string name = "another-program-" + std::to_string(::getpid());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const Fd listener{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+
+    EXPECT_FALSE(knock_at(name + "/1/2"));
+    EXPECT_FALSE(readable(listener, Deadline{Patience{0}})) << "somebody came";
 }
 
 TEST(ControlPort, WhereOnlyStrangersComeNoSubscriberHas) {

@@ -22,8 +22,10 @@
 
 namespace tacholog {
 
+/// All begin alike, so that what a peer names as its own is never the socket of another program.
 struct AbstractAddress {
-    explicit AbstractAddress(std::string_view name) {
+    explicit AbstractAddress(std::string_view channel) {
+        const std::string name = "tacholog/" + std::string{channel};
         address.sun_family = AF_UNIX;
         const std::size_t size = std::min(name.size(), sizeof address.sun_path - 1);
         std::copy_n(name.begin(), size, address.sun_path + 1);

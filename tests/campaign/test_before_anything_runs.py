@@ -45,19 +45,21 @@ def test_a_release_that_exists_is_refused_before_another_campaign_runs(tmp_path:
     assert not (tmp_path / "build").exists()
 
 
-def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["bench"], ["ab", "tool.sh", "tool.sh"]])
+def test_a_plan_runs_no_command_of_the_campaign_and_says_which_it_would_run(tmp_path: Path, command: list[str]) -> None:
     tool = written(tmp_path, "tool.sh", "#!/bin/sh\ntouch ran\necho 1.2.3\n")
     tool.chmod(0o755)
     asked = 'version_command = ["./tool.sh", "--version"]\nonly_if_listed = { by = ["./tool.sh", "list"], name = "{kind}" }\n'
-    block = '[[runs]]\nname = "{kind}"\ncommand = ["seq", "3"]\nvary.kind = ["a", "b"]\n'
+    block = '[[runs]]\nname = "{kind}"\ncommand = ["./tool.sh", "3"]\nvary.kind = ["a", "b"]\n'
     path = written(tmp_path, "c.toml", f'system = "S"\ntool = "t"\nlog = "seq.log"\nrepetitions = 1\n{asked}{block}')
 
-    done = bench("--plan", path, cwd=tmp_path)
+    done = run_tacholog_text(*command, path, "--plan", "--no-control", cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()
-    assert "Version of t: what `./tool.sh --version` prints at the start." in done.stdout
-    assert "Fewer, if `./tool.sh list` does not list them: it is run at the start." in done.stdout
+    said = done.stdout if command == ["bench"] else done.stderr
+    assert "what `./tool.sh --version` prints at the start" in said
+    assert "Fewer, if `./tool.sh list` does not list them: it is run at the start." in said
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])

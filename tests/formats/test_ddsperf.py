@@ -318,3 +318,48 @@ def test_lines_of_cyclone_dds_itself_are_known() -> None:
     (summary,) = summaries(log)
     assert (summary.payload_bytes, summary.samples) == (12, 2839 + 2736)
     assert summary.number("latency", "max") == Number(metric="latency", statistic="max", value=3_372_989, resolution=1, marks=("derived",))
+
+
+def test_the_mean_of_rates_that_were_all_printed_as_0_is_less_than_their_last_place() -> None:
+    log = read_text("".join(SUB.format(second, second, 0, 1, 0, "0.00", "0.01") for second in (1, 2, 3)))
+
+    (summary,) = summaries(log)
+    rate, goodput = summary.number("message_rate", "mean"), summary.number("goodput", "mean")
+    assert rate is not None
+    assert goodput is not None
+    assert (rate.bound, rate.value) == ("<", 10)
+    assert (goodput.bound, goodput.value) == ("=", 1e4)
+
+
+def test_a_mean_above_the_last_place_is_no_bound_though_an_interval_was_printed_as_0() -> None:
+    rates = {1: "1.00", 2: "1.00", 3: "0.00"}
+    log = read_text("".join(SUB.format(second, second, 0, 1, 0, rate, "8.19") for second, rate in rates.items()))
+
+    (summary,) = summaries(log)
+    rate = summary.number("message_rate", "mean")
+    assert rate is not None
+    assert (rate.bound, rate.value) == ("=", (1000 + 10) / 2)  # The first second is not whole.
+
+
+def test_lines_of_2019_have_no_context_switches() -> None:
+    log = read_text(
+        "[21179] participant perftest8:21179: new (self)\n"
+        "[21179] 2.000  size 12 total 1954567 lost 0 delta 1149660 lost 0 rate 1149.66 kS/s 110.37 Mb/s\n"
+        "[21179] 2.000  rss:4.4MB dq.user:76%+0% recvUC:25%+4%\n"
+        "[21179] 2.000  @perftest9:17340 rss:4.5MB recvUC:10%+0% pub:82%+10%\n"
+        "[21179] 2.000  eno2: xmit 0% recv 41% [30721860914 29785042283]\n"
+    )
+
+    own, peer = intervals(log, "ddsperf-process")
+    assert (values(own, "cpu"), values(own, "peak_memory")) == ({"mean": 105.0}, {"max": round(4.4 * 2**20)})
+    assert (values(peer, "cpu"), values(peer, "peak_memory")) == ({"mean": 102.0}, {"max": round(4.5 * 2**20)})
+    assert (log.broken, log.unknown) == ([], [])
+
+
+def test_blank_lines_between_the_others_cost_nothing() -> None:
+    text = (LOGS / "sub.log").read_text(encoding="utf-8")
+
+    log = read_text(text.replace("\n", "\n\n"))
+
+    assert log.records == read(LOGS / "sub.log").records
+    assert log.unknown == []

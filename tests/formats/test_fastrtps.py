@@ -448,3 +448,29 @@ def test_a_line_that_is_not_known_costs_no_line_of_a_subscriber(where: int) -> N
     log = read_text("".join([*lines[:-where], "nothing that the tool prints\n", *lines[-where:]]), "fastrtps")
 
     assert log.records == read(path, "fastrtps").records
+
+
+def test_what_both_programs_of_1_9_print_around_a_row_is_known() -> None:
+    text = """Performing test with 1 subscribers and 10000 samples
+PUBLISHER!
+Subscriber Data Sub Matched\x20
+Subscriber Data Pub Matched\x20
+Command Sub Matched\x20
+SUBSCRIBER!
+DISCOVERY COMPLETE\x20
+Printing round-trip times in us, statistics for 10000 samples
+   Bytes, Samples,   stdev,    mean,     min,     50%,     90%,     99%,  99.99%,     max
+--------,--------,--------,--------,--------,--------,--------,--------,--------,--------,
+Preparing test with data size: 16
+RCOMMAND: 1
+Publisher has new test ready...
+Testing with data size: 16
+RCOMMAND: 3
+Publisher has stopped the test
+TEST OF SIZE: 16 ENDS
+      16,   10000,   0.077,   0.501,   0.483,   0.493,   0.503,   0.754,   3.208,   5.653
+"""
+    log = read_text(text)
+
+    assert (log.unknown, log.broken) == ([], [])
+    assert [(n.statistic, n.value) for n in log.records[0].numbers if n.statistic in {"mean", "max"}] == [("mean", 501), ("max", 5653)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Number, Record
@@ -168,3 +169,36 @@ def test_a_table_that_never_came_names_no_heading_that_is_not_there() -> None:
     account = read_text("Measurement for 1 kB payload ... done\n", "iceperf").account
 
     assert account.reason == "the run stopped at 1 kB, before its table was complete"
+
+
+@pytest.mark.parametrize(
+    ("lost", "reason"),
+    [
+        ("******      ICEORYX       ********\n", "no heading above the table says which way was measured"),
+        (
+            "|------------------:|---------------------:|\n",
+            "the rule below the table's head is missing, so that rows may be lost, or be of another table",
+        ),
+        ("2000 round trips for each payload.\n", "row outside of its table, so that what it measured is not known"),
+    ],
+)
+def test_a_row_that_is_refused_says_what_is_missing_above_it(lost: str, reason: str) -> None:
+    log = read_text(TABLE.replace(lost, ""), "iceperf")
+
+    assert [line.partition(": ")[2] for line in log.broken] == [reason, reason]
+
+
+@pytest.mark.parametrize("lost", ["\nFinished!\n", "|------------------:|---------------------:|\n"])
+def test_a_run_whose_table_came_to_its_last_size_did_not_stop(lost: str) -> None:
+    assert read_text(TABLE.replace(lost, "\n"), "iceperf").account.status != "truncated"
+
+
+def test_a_run_whose_table_lacks_its_last_size_stopped() -> None:
+    log = read_text(TABLE[: TABLE.index("|                 2 |")], "iceperf")
+
+    assert (log.account.status, log.account.reason) == ("truncated", "ICEORYX: the run stopped at 2 kB, before its table was complete")
+
+
+def test_a_table_of_another_latency_than_the_mean_is_of_no_format() -> None:
+    with pytest.raises(UnreadableInput, match="no format fits"):
+        read_text("| Payload Size | Maximum Latency [\u00b5s] |\n|-------------:|---------------------:|\n|      16 [B]  |               107000 |\n")

@@ -925,3 +925,65 @@ def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
     changed = [*lines[:where], "nothing that iperf3 prints\n", *lines[where:]]
 
     assert read_text("".join(changed), "iperf3").records == logged("tcp-three-streams-omit.log").records
+
+
+def test_before_3_7_the_test_is_described_without_the_type_of_service(changed: Changed) -> None:
+    log = changed("iperf3/tcp-verbose.log", "2 second test, tos 0", "2 second test")
+
+    assert log.records == logged("tcp-verbose.log").records
+    assert log.unknown == []
+
+
+def test_debug_output_is_known_and_its_json_does_not_say_how_the_test_ended() -> None:
+    log = logged("tcp-debug.log")
+
+    sent, received = summaries(log)
+    assert (shown(sent)["offered_goodput", "mean"], shown(received)["goodput", "mean"]) == (976e3, 956e3)
+    assert (log.account.facts.status, log.broken, log.unknown) == ("ok", [], [])
+
+
+def test_udp_with_verbose_output_says_its_block_size_first() -> None:
+    text = "Setting UDP block size to 32768\n" + (LOGS / "udp.log").read_text(encoding="utf-8")
+
+    log = read_text(text, "iperf3")
+
+    assert (log.records, log.unknown) == (logged("udp.log").records, [])
+
+
+def test_more_losses_than_datagrams_are_impossible(changed: Changed) -> None:
+    log = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", "0.002 ms  17179869184/0 (-2.5e-39%)")  # esnet/iperf issue 1554
+
+    received = summaries(log)[1]
+    number = received.number("messages_lost", "total")
+    assert number is not None
+    assert (number.value, number.marks) == (None, ("impossible",))
+    assert shown(received)["goodput", "mean"] == 300e6
+
+
+def test_rows_whose_header_is_missing_are_broken_and_say_so(changed: Changed) -> None:
+    log = changed("iperf3/tcp.log", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n", "")
+
+    assert log.broken == [f"text:{line}: a row without the header of its columns" for line in (3, 4, 5)]
+    assert summaries(log)[0] == summaries(logged("tcp.log"))[0]
+
+
+def test_a_blank_before_a_rule_says_nothing(changed: Changed) -> None:
+    log = changed("iperf3/server-udp.log", "-----", " -----")
+
+    assert (log.records, log.unknown) == (logged("server-udp.log").records, [])
+
+
+@pytest.mark.parametrize(("lost", "value"), [("0", 0), ("17179869184", None)])
+def test_a_receiver_of_bytes_that_counts_no_datagrams_did_not_lose_them_all(changed: Changed, lost: str, value: float | None) -> None:
+    text = changed("iperf3/udp.log", "0.002 ms  0/53549 (0%)", f"0.002 ms  {lost}/0 (0%)")
+    received = summaries(text)[1]
+    assert (received.conditions.definition, shown(received)["messages_lost", "total"]) == ("iperf3-received", value)
+    assert ("loss", "total") not in shown(received)
+    assert shown(received)["goodput", "mean"] == 300e6
+
+
+def test_a_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: Changed) -> None:
+    log = changed("iperf3/udp.json", '"packets":\t133795', '"packets":\t0')
+
+    received = summaries(log)[-2]
+    assert (received.conditions.definition, shown(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0

@@ -374,9 +374,17 @@ def test_a_kind_that_is_not_known_is_unknown(changed: Changed) -> None:
 
 
 def test_quoted_text_is_unescaped(changed: Changed) -> None:
-    log = changed("native/latency-udp.log", "start time=", r'error text="a \"quoted\" tab\t and \x41"' + "\nstart time=")
+    log = changed("native/latency-udp.log", "start time=", r'error text="a \"quoted\" tab\t and \\ back"' + "\nstart time=")
 
-    assert log.account.facts.reason == 'a "quoted" tab\t and A'
+    assert log.account.facts.reason == 'a "quoted" tab\t and \\ back'
+
+
+def test_a_byte_that_may_not_be_shown_stays_an_escape(changed: Changed) -> None:
+    escaped = r"\x1B]0;owned\x07 \x9B2J \xC2\x9B2J \xE2\x80\xAE \x7F\x0D"
+
+    log = changed("native/latency-udp.log", "transport=udp", f'transport="{escaped}"')
+
+    assert log.account.facts.conditions.transport == escaped
 
 
 def test_what_travelled_together_is_a_condition_of_each_size() -> None:

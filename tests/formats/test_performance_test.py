@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.formats.kit import Broken
+from tacholog.formats.performance_test.json import ExperimentDocument, read_document
+from tacholog.formats.performance_test.row import ExperimentRow
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.records import Number, Record
 
 LOGS = Path(__file__).parent / "performance_test"
 JSON = (LOGS / "layout.json").read_text(encoding="utf-8")
+SCREEN = (LOGS / "layout-screen.log").read_text(encoding="utf-8")
 SUBSCRIBER = (LOGS / "layout-subscriber-only.log").read_text(encoding="utf-8")
 
 
@@ -27,7 +31,7 @@ def values(record: Record) -> dict[str, float | None]:
 def test_a_row_holds_latencies_in_four_digits_of_a_millisecond() -> None:
     (latency,) = rows(read(LOGS / "layout.log"), "latency")
 
-    assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 998, "one-way")
+    assert (latency.payload_bytes, latency.samples, latency.conditions.basis) == (None, 999, "one-way")
     assert [(n.statistic, n.value, n.resolution, n.marks) for n in latency.numbers] == [
         ("min", 41_200, 10, ()),
         ("max", 912_300, 100, ()),
@@ -94,6 +98,7 @@ def test_the_middleware_is_the_system() -> None:
         "layout-subscriber-only.log": "ROS 2 with rmw_fastrtps_cpp",
         "layout.json": "ROS 2 with rmw_cyclonedds_cpp",
         "layout.log": "CycloneDDS",
+        "layout-screen.log": "ROS 2 with rmw_fastrtps_cpp",
     }
 
 
@@ -146,11 +151,11 @@ def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
     (latency,) = rows(log, "latency", "summary")
     (counts,) = rows(log, "throughput", "summary")
 
-    assert latency.samples == 97 + 100 + 99
+    assert latency.samples == 98 + 101 + 100
     assert values(latency) == {
         "latency_min_ns": 55_120,
         "latency_max_ns": 1_402_000,
-        "latency_mean_ns": pytest.approx((112_300 * 97 + 100_000 * 100 + 120_100 * 99) / 296),
+        "latency_mean_ns": pytest.approx((112_300 * 98 + 100_000 * 101 + 120_100 * 100) / 299),
     }
     assert values(counts)["messages_received"] == pytest.approx(97 * 1.000188 + 100 * 1.000171 + 99 * 1.00015)
     assert values(counts)["messages_lost"] == pytest.approx(3 * 1.000188)
@@ -163,7 +168,7 @@ def test_the_summary_has_extremes_a_weighted_mean_and_sums() -> None:
 def test_a_row_without_samples_has_no_latency() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 
-    assert [record.samples for record in rows(log, "latency")] == [97, 100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [98, 101, 100]
     assert values(rows(log, "throughput")[0])["messages_received"] == 0
 
 
@@ -202,14 +207,14 @@ def test_a_row_printed_twice_counts_once() -> None:
 
     log = read_text(SUBSCRIBER.replace(last, f"{last}\n{last}"), "performance_test")
 
-    assert rows(log, "latency", "summary")[0].samples == 296
+    assert rows(log, "latency", "summary")[0].samples == 299
 
 
 def test_a_row_that_is_cut_short_is_broken_and_the_summary_says_that_it_is_of_a_part() -> None:
     log = read_text(SUBSCRIBER.replace("97,\t\t0,", "97,\t\t"), "performance_test")
 
     assert log.broken == ["text:24: row is cut short, garbled or of another table"]
-    assert [record.samples for record in rows(log, "latency")] == [100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [101, 100]
     (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
     assert {number.marks for record in (latency, counts) for number in record.numbers} == {("derived", "partial")}
 
@@ -349,10 +354,20 @@ def test_a_version_with_more_members_is_read_by_name() -> None:
     assert [latency.samples, values(counts)["messages_received"], values(counts)["messages_lost"]] == pytest.approx([11500, 11385.23, 0], abs=0.01)
 
 
+def test_as_many_messages_came_as_their_rate_needs_at_least() -> None:
+    """The tool cuts the fraction off the rate: 100 messages in 1.000019 s are printed as 99. Its JSON counts the latencies too."""
+    document = read_document((LOGS / "eff2a50-subscriber.json").read_text(encoding="utf-8"))
+
+    assert isinstance(document, ExperimentDocument)
+    found = [(row.received, int(float(row.cells["latencies"]))) for row in document.rows if isinstance(row, ExperimentRow)]
+    assert len(found) == 115
+    assert [came for came, _ in found] == [counted for _, counted in found]
+
+
 def test_a_table_with_a_column_more_is_read_by_name() -> None:
     text = SUBSCRIBER.replace("received,\tsent", "received,\tsomething new,\tsent").replace("97,\t\t0,", "97,\t\t5,\t\t0,")
 
-    assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [97]
+    assert [record.samples for record in rows(read_text(text, "performance_test"), "latency")] == [98]
 
 
 def test_a_row_without_its_table_is_broken() -> None:
@@ -368,7 +383,7 @@ def test_a_last_row_without_its_end_keeps_the_cells_that_are_closed() -> None:
     log = read_text(last, "performance_test")
 
     assert log.broken == []
-    assert [record.samples for record in rows(log, "latency")] == [97, 100, 99]
+    assert [record.samples for record in rows(log, "latency")] == [98, 101, 100]
     assert "cpu_of_machine_mean_percent" not in values(rows(log, "throughput")[-1])
     assert "cpu_of_machine_mean_percent" in values(rows(log, "throughput")[-2])
 
@@ -476,3 +491,116 @@ def test_prose_with_colons_is_not_taken_for_what_is_run() -> None:
     log = read_text("Note: this is a mail.\n" + SUBSCRIBER + "Bye: me\n", "performance_test")
 
     assert log.unknown == [1, 29]
+
+
+def test_a_screen_says_what_a_row_says_with_latencies_to_a_microsecond() -> None:
+    log = read(LOGS / "layout-screen.log")
+    latency, counts = rows(log, "latency")[0], rows(log, "throughput")[1]
+
+    assert [(n.statistic, n.value, n.resolution) for n in latency.numbers] == [
+        ("min", 71_000, 1000),
+        ("max", 1_402_000, 1000),
+        ("mean", 112_000, 1000),
+    ]
+    assert (latency.samples, latency.conditions.basis, latency.conditions.type, latency.conditions.load_mode) == (98, "one-way", "Array1k", "open")
+    assert values(counts) == {
+        "messages_received": pytest.approx(97 * 1.000188),
+        "messages_sent": pytest.approx(100 * 1.000188),
+        "messages_lost": pytest.approx(3 * 1.000188),
+        "loss": pytest.approx(0.03),
+        "message_rate_mean_messages_per_s": 97,
+        "offered_rate_mean_messages_per_s": 100,
+        "goodput_mean_bit_per_s": 8 * 100880,
+        "duration_ns": 1_000_188_000,
+    }
+    assert {n.metric: n.line for n in counts.numbers} == dict.fromkeys((n.metric for n in counts.numbers), 64) | {"duration": 55}
+    assert [event.line for event in log.events if isinstance(event.what, Record) and event.what == latency] == [55]
+
+
+def test_screens_stand_below_each_other_and_come_to_a_summary() -> None:
+    log = read(LOGS / "layout-screen.log")
+    (latency,), (counts,) = rows(log, "latency", "summary"), rows(log, "throughput", "summary")
+
+    assert [record.samples for record in rows(log, "latency")] == [98, 101]  # At least so many for 97 and 100 in a second; nothing came in the first.
+    assert values(latency) == {
+        "latency_min_ns": 60_000,
+        "latency_max_ns": 1_402_000,
+        "latency_mean_ns": pytest.approx((112_000 * 98 + 100_000 * 101) / 199),
+    }
+    assert values(counts)["messages_lost"] == pytest.approx(3 * 1.000188)
+    assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
+
+
+def test_a_screen_with_loops_indented_as_a_manual_prints_it() -> None:
+    loops = """
+publisher loop                                       subscriber loop
++----------+----------+----------+----------+        +----------+----------+----------+----------+
+| min      | max      | mean     | variance |        | min      | max      | mean     | variance |
++----------+----------+----------+----------+        +----------+----------+----------+----------+
+| 0.007260 | 0.008229 | 0.008057 | 0.000000 |        | 0.000000 | 0.000000 | 0.000000 | 0.000000 |
++----------+----------+----------+----------+        +----------+----------+----------+----------+
+"""
+    shown = SCREEN[SCREEN.index("\n  run time") :].replace("\n  system usage", f"{loops}\n  system usage")
+    log = read_text("\n".join(f"    {line}".rstrip() for line in shown.split("\n")), "performance_test")
+
+    assert [values(record)["latency_mean_ns"] for record in rows(log, "latency")] == [112_000, 100_000]
+    assert (log.account.status, log.account.lines["unknown"], log.account.lines["broken"]) == ("ok", 0, 0)
+    assert rows(log, "latency")[0].conditions.basis is None  # What was run is not said.
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("| 97   | 100 ", "| 97   | 1O0 "), ("| 97   | 100  |", "| 97   |"), ("| recv | sent | lost | data_recv", "| recv | sent | data_recv")],
+)
+def test_a_damaged_row_of_a_screen_costs_that_screen_alone(old: str, new: str) -> None:
+    at = SCREEN.index("T_experiment | 2.000600")
+    log = read_text(SCREEN[:at] + SCREEN[at:].replace(old, new, 1), "performance_test")
+
+    assert [record.samples for record in rows(log, "latency")] == [101]
+    assert log.account.lines["broken"] > 0
+    assert all("partial" in number.marks for number in rows(log, "latency", "summary")[0].numbers)
+
+
+def test_a_screen_without_usage_as_on_windows_and_one_that_the_log_ends_in() -> None:
+    log = read_text(SCREEN[: SCREEN.rindex("  system usage")], "performance_test")
+    cut = read_text(SCREEN[: SCREEN.rindex("| recv | sent")], "performance_test")
+
+    assert [record.samples for record in rows(log, "latency")] == [98, 101]
+    assert [record.samples for record in rows(cut, "latency")] == [98]
+    assert [event.what.reason for event in cut.events if isinstance(event.what, Broken)] == ["the screen ends before its samples"]
+
+
+def test_samples_of_a_screen_whose_time_is_cut_are_not_given_the_time_of_the_one_above() -> None:
+    at = SCREEN.index("| T_experiment | 2.000600")
+    text = SCREEN[:at] + SCREEN[at:].replace("| T_experiment | 2.000600", "", 1)
+    above = text.rindex("| recv | sent", 0, at)
+    row = text.index("| 0 ", above)
+    log = read_text(text[: row + 4] + text[text.index("\n", row) :], "performance_test")
+
+    assert [record.samples for record in rows(log, "latency")] == [101]
+    assert log.account.lines["broken"] > 0
+
+
+def test_screens_of_two_logs_in_one_are_not_mixed() -> None:
+    lines = SCREEN[SCREEN.index("\n  run time") :].split("\n")
+    log = read_text("\n".join(line for line in lines for _ in range(2)), "performance_test")
+
+    assert log.records == []
+    assert log.account.lines["broken"] > 0
+
+
+def test_a_latency_below_the_last_place_of_a_screen_is_no_zero() -> None:
+    log = read_text(SCREEN.replace("| 0.000060 |", "| 0.000000 |"), "performance_test")
+    found = [record.number("latency", "min") for record in (rows(log, "latency")[1], *rows(log, "latency", "summary"))]
+
+    assert [(n.bound, n.value, n.marks) for n in found if n] == [("<", 1000, ()), ("=", 71_000, ("derived", "partial"))]
+
+
+def test_a_relay_of_a_version_with_the_old_name_of_the_communication_states_no_load() -> None:
+    head, table = (LOGS / "layout.log").read_text(encoding="utf-8").split("---EXPERIMENT-START---")
+    plain = read_text(f"{head}---EXPERIMENT-START---{table}", "performance_test")
+    relay = read_text(f"{head}With security: 0\nRoundtrip Mode: RELAY\n\n---EXPERIMENT-START---{table}", "performance_test")
+
+    assert plain.account.facts.conditions.load_mode == "open"
+    assert relay.account.facts.conditions.load_mode is None
+    assert {record.conditions.load_mode for record in relay.records} == {None}

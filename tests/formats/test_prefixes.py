@@ -37,6 +37,10 @@ PREFIXES: dict[str, Callable[[int], str]] = {
     "journalctl -o short-iso": lambda line: f"{_at(line):%Y-%m-%dT%H:%M:%S}+0200 myhost bench.sh[123]: ",
     "journalctl -o short-monotonic": lambda line: f"[   12.{345678 + line}] myhost perf[123]: ",
     "logger -s": lambda line: f"<13>{_at(line):%b %d %H:%M:%S} bob: ",
+    "logger --rfc5424 -s": lambda line: (
+        f'<13>1 {_at(line):%Y-%m-%dT%H:%M:%S}.123456+02:00 myhost bob 123 - [timeQuality tzKnown="1" isSynced="0"][a@1 b="say \\"c\\""] '
+    ),
+    "syslog without structured data": lambda line: f"<14>1 {_at(line):%Y-%m-%dT%H:%M:%S}Z myhost perf - ID{line} - ",
     "ts": lambda line: f"{_at(line):%b %d %H:%M:%S} ",
     "ts -s": lambda line: f"{_at(line):%H:%M:%S} ",
     "ts %.s": lambda line: f"{1601064278 + line}.123456 ",
@@ -191,3 +195,27 @@ def test_a_log_of_hostile_lines_is_looked_at_in_bounded_steps() -> None:
         "\t" * 60_000,
     ):
         assert [found.number for found in LogText(io.BytesIO(f"{line}\n".encode() * 20)).lines()] == [*range(1, 21)]
+
+
+def test_a_word_before_most_lines_is_named_where_a_format_fits_without_it() -> None:
+    lines = (Path(__file__).parent / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
+    titled = [f"200:  {line}" for line in lines]
+    titled[1:1] = ["Warning:  UDP block size 4096 exceeds TCP MSS 1448, may result in fragmentation / drops", "**", "**"]
+
+    with pytest.raises(UnreadableInput, match=r"\d+ of \d+ lines begin with a word \('200:  '\) and the others do not") as error:
+        read_text("\n".join(titled) + "\n")
+    assert "cut it off with sed -E " in str(error.value)
+
+
+def test_a_word_before_most_lines_of_no_known_log_is_not_named() -> None:
+    with pytest.raises(UnreadableInput) as error:
+        read_text("note: one\nnote: two\nnote: three\nnote: four\nand more\nand more\n")
+    assert "sed -E" not in str(error.value)
+
+
+def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack() -> None:
+    row = "[  {at}.032] | cnt:     10 | mean_loop_dt (ms): 101.202 | loop_freq (Hz):     9.9 | mean_snd_dt (ms): 101.153\n"
+    text = "$ ./ecal_perftool pub topic 25 1024000\n" + "".join(row.format(at=at) for at in range(4355, 4359))
+
+    assert LogText(io.BytesIO(text.encode())).note is None
+    assert len(read_text(text).records) == 4

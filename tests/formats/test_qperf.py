@@ -279,6 +279,15 @@ def test_a_count_below_a_thousand_without_its_last_blank_may_be_a_cut_one_and_is
     assert latency.number("messages_received", "remote") is None
 
 
+@pytest.mark.parametrize("other", ["    retries = 3", "\tcore = 2", "    log = open(name)", "make: warning"])
+def test_an_assignment_of_another_program_costs_only_itself(other: str) -> None:
+    header, first, *rest = (LOGS / "udp-bw-vv.log").read_text(encoding="utf-8").splitlines()
+
+    log = read_text("\n".join((header, first, other, *rest, "")), "qperf")
+
+    assert (log.records, log.broken, log.unknown) == (read(LOGS / "udp-bw-vv.log").records, [], [3])
+
+
 def test_rows_with_tabs_are_read() -> None:
     log = read(LOGS / "tabs.log")
 
@@ -339,3 +348,18 @@ def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
 
     assert log.records == read(LOGS / "tcp-lat-v-100.log").records
     assert log.unknown == sorted({1 + (where < 1), where + 1, 9 + (where < 9)})
+
+
+def test_a_blank_before_the_name_of_a_test_says_nothing() -> None:
+    log = read_text("[INFO] Execute command qperf 192.168.0.102 udp_lat succeed.\n udp_lat:\n    latency  =  5.39 ms\n")
+
+    (latency,) = log.records
+    assert (latency.numbers[0].value, latency.conditions.transport) == (5_390_000, "UDP")
+    assert len(log.unknown) == 1
+
+
+def test_a_test_that_qperf_does_not_know_fails_the_run() -> None:
+    log = read_text("tcp_lat:\n    latency  =  6.67 us\nxrc_bw: bad test; try: qperf --help tests\n")
+
+    assert (log.account.facts.status, log.account.facts.reason) == ("failed", "xrc_bw: bad test; try: qperf --help tests")
+    assert len(log.records) == 1

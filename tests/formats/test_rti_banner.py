@@ -110,3 +110,15 @@ def test_a_load_mode_of_perftest_lite_is_not_guessed_from_a_line_that_was_cut(sa
     text = (LOGS / "lite-pub.csv").read_text().replace("yes (latencyCount=10000)", said)
 
     assert {record.conditions.load_mode for record in read_text(text, "rti").records} == {mode}
+
+
+def test_a_custom_type_with_dynamic_data_is_another_type_than_either_alone() -> None:
+    banner = "RTI Perftest 3.0.0 (RTI Connext DDS 6.0.0)\n\n{custom}Perftest Configuration:\n\tKeyed: No\n\tDynamic Data: {dynamic}\n\n"
+    summary = "Length:   464  Packets:  8146078  Packets/s(ave):  135770  Mbps(ave):   504.0  Lost:     0 (0.00%)\n"
+    custom = "Custom Type provided: 'Test'\n\n"
+    types = [
+        read_text(banner.format(custom=said, dynamic=dynamic) + summary).records[0].conditions.type
+        for said, dynamic in ((custom, "No"), ("", "Yes"), (custom, "Yes"), ("", "No"))
+    ]
+
+    assert types == ["Test", "dynamic", "Test, dynamic", None]

@@ -590,3 +590,51 @@ def test_a_damaged_row_of_a_page_with_a_row_a_line_costs_only_itself(old: str, n
 
     assert [reason.partition(": ")[2] for reason in log.broken] == [why]
     assert len(log.records) == 13
+
+
+def test_the_document_that_csv_was_designed_in_heads_processor_time_without_brackets() -> None:
+    head = "Length (Bytes), Ave (us), Std (us), Min (us), Max (us), 50% (us), 90% (us), 99% (us), 99.99% (us), 99.9999% (us), CPU %\n"
+    log = read_text(head + ROW.removesuffix("\n") + ", 26.64\n")
+
+    assert (values(log.records[0], "cpu_of_machine"), log.broken) == ({"mean": 26.64}, [])
+
+
+def test_the_document_that_json_was_designed_in_has_other_names_in_a_subscribers_summary() -> None:
+    text = """{"perftest":
+\t[
+\t\t{
+\t\t\t"length":100,
+\t\t\t"summary":{
+\t\t\t\t"packets": 6164888,
+\t\t\t\t"packets/s_ave": 2055211,
+\t\t\t\t"mbps_ave": 1644.2,
+\t\t\t\t"lost": 0,
+\t\t\t\t"lost_percent": 0.00
+\t\t\t}
+\t\t}
+\t]
+}
+"""
+    log = read_text(text)
+
+    assert values(log.records[0], "goodput") == {"mean": 1644.2e6}
+    assert (log.records[0].samples, log.broken, log.unknown) == (6_164_888, [], [])
+
+
+def test_a_grid_of_restructured_text_is_a_table_under_its_title() -> None:
+    text = """C++ Best Effort Keyed 1 Gbps
+````````````````````````````
+
++----------+----------+------+----------+----------+-----+-----+-----+--------+
+| Length   | Ave (us) | Std  | Min (us) | Max (us) | 50% | 90% | 99% | 99.99% |
++==========+==========+======+==========+==========+=====+=====+=====+========+
+| 32       |25        |0.6   | 23       | 83       | 25  | 25  | 26  | 28     |
++----------+----------+------+----------+----------+-----+-----+-----+--------+
+| 64       |25        |0.5   | 24       | 295      | 25  | 25  | 26  | 28     |
++----------+----------+------+----------+----------+-----+-----+-----+--------+
+"""
+    log = read_text(text)
+
+    assert [(record.payload_bytes, values(record)["max"]) for record in log.records] == [(32, 83_000), (64, 295_000)]
+    assert {(record.conditions.reliability, record.conditions.keyed) for record in log.records} == {("best-effort", True)}
+    assert (log.broken, log.unknown) == ([], [])

@@ -297,3 +297,34 @@ def test_an_extreme_whose_brackets_a_web_page_took_for_markup_is_the_extreme() -
     text = (LOGS / "ping-pong-udp.log").read_text().replace("<MAX>", "MAX").replace("<MIN>", "MIN")
 
     assert read_text(text, "sockperf").records == logged("ping-pong-udp.log").records
+
+
+def test_a_note_that_a_mail_broke_in_two_costs_no_result(changed: Changed) -> None:
+    log = changed("sockperf/throughput-udp.log", "For getting maximum", "For getting \nmaximum")
+
+    assert log.records == logged("throughput-udp.log").records
+    assert log.broken == []
+    assert len(log.unknown) == 1
+
+
+def test_lines_of_a_result_say_that_those_before_them_are_missing() -> None:
+    log = read_text("sockperf: Summary: Message Rate is 75439 [msg/sec]\nsockperf: Summary: BandWidth is 105.902 MBps (847.215 Mbps)\n")
+
+    assert log.broken == [f"text:{line}: a line of a result whose first lines are missing" for line in (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["ping-pong-udp.log", "throughput-udp.log", "ping-pong-before-3.6.log"])
+def test_blank_lines_between_the_others_cost_nothing(name: str) -> None:
+    text = (LOGS / name).read_text(encoding="utf-8")
+
+    log = read_text(text.replace("\n", "\n\n"), "sockperf")
+
+    assert log.records == logged(name).records
+    assert (log.broken, log.unknown) == (logged(name).broken, logged(name).unknown)
+
+
+def test_a_version_without_a_number_is_unknown_and_begins_another_run(changed: Changed) -> None:
+    log = changed("sockperf/throughput-udp.log", "#3.7-no.git", "#")
+
+    assert log.account.facts.tool_version is None
+    assert log.unknown == []

@@ -419,6 +419,14 @@ def test_where_every_rate_lost_messages_the_table_of_systems_says_so_and_its_hea
     assert "32\u00a0B, more than 1\u202f% lost at every size" in table
 
 
+def test_where_nothing_arrived_the_table_of_systems_and_the_summary_say_so(tmp_path: Path) -> None:
+    add_run(tmp_path, "none", (FORMATS / "iperf3/udp-total-loss.log").read_text(), rti("UDP", published=False))
+    view = view_of(load([tmp_path]))
+
+    assert "size not stated, nothing arrived" in str(overview(view, page_index([["RTI Connext DDS", "UDP", "rti/udp"]]), Links("logs")))
+    assert ": nothing arrived. " in re.sub("<[^>]*>", "", str(throughput_summary(series_of(view.by_run["none"]), Links("logs"))))
+
+
 def test_a_rate_with_much_loss_is_not_the_highest_where_another_series_lost_little(tmp_path: Path) -> None:
     add_run(tmp_path, "lossy", LOSSY, rti("UDPv4", published=False, reliability="best-effort"))
     add_run(tmp_path, "whole", WHOLE, rti("UDPv4", published=False, reliability="reliable"))

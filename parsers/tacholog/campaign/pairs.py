@@ -22,6 +22,7 @@ from tacholog.campaign.builds import Build, with_template
 from tacholog.campaign.floor import with_floor, without_floor
 from tacholog.campaign.measure import utc_now
 from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
+from tacholog.campaign.preview import unasked
 from tacholog.campaign.processes import Process
 from tacholog.campaign.runs import (
     copy_hosts_to_data,
@@ -109,7 +110,9 @@ def schedule_pairs(
     return tuple(ordered[0]), tuple(ordered[1])
 
 
-def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None) -> Pairs:
+def start_pairs(
+    path: Path, output: Path, builds: tuple[Build, Build], pairs: int, releases: tuple[str, str] | None = None, *, asks: bool = True
+) -> Pairs:
     """Plan a comparison and write its folder.
 
     Args:
@@ -118,12 +121,13 @@ def start_pairs(path: Path, output: Path, builds: tuple[Build, Build], pairs: in
         builds: the two sides, old and new.
         pairs: the number of pairs of each variant.
         releases: the labels of the two sides, for publication.
+        asks: whether to run the commands of the campaign that print a version and a list. A plan that is only shown does not.
     """
     campaign = read_campaign(path)
     _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     with named(path):
-        plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None))
+        plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
     folder, place = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)
     complete = [msgspec.structs.replace(plan, session=place.session, host=place.host, host_ids=place.host_ids) for plan in plans]
@@ -167,12 +171,10 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 
 
 def _plans(
-    name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None]
+    name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None], *, asks: bool = True
 ) -> tuple[Plan, Plan]:
-    campaigns = (
-        with_floor(with_template(campaign, builds[0], pairs), builds[0].tools),
-        with_floor(with_template(campaign, builds[1], pairs), builds[1].tools),
-    )
+    old_side, new_side = (with_floor(with_template(campaign, build, pairs), build.tools) for build in builds)
+    campaigns = (old_side, new_side) if asks else (unasked(old_side), unasked(new_side))
     runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (
         make_plan(side_campaign, name, runs, build.tools, label)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tacholog.campaign.foresight import Foresight, foresee, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.placeholders import fill
@@ -98,7 +100,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
         session="",
         host="",
         format=campaign.format,
-        tool_version=campaign.tool_version or (f"what `{shlex.join(asked)}` prints at the start" if (asked := campaign.version_command) else None),
+        tool_version=unasked(campaign).tool_version,
         hosts=campaign.hosts,
         runs=schedule_runs(campaign, campaign.seed or 0, default_cpus(), found.names if found else None),
         limits=campaign.limits,
@@ -106,6 +108,13 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     lists = shlex.join(campaign.only_if_listed.by) if campaign.only_if_listed and not found else None
     left_out_names, unused = what_is_left_out(campaign, found), tuple(_unused(campaign))
     return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, lists, unused)
+
+
+def unasked(campaign: Campaign) -> Campaign:
+    """Return a campaign whose plan runs none of its commands: their answers are not known yet. perftest, which is ours, is asked for its list."""
+    version = campaign.tool_version or (f"what `{shlex.join(campaign.version_command)}` prints at the start" if campaign.version_command else None)
+    own_list = campaign.only_if_listed if campaign.only_if_listed and campaign.only_if_listed.by == _OWN_LIST else None
+    return msgspec.structs.replace(campaign, tool_version=version, version_command=None, only_if_listed=own_list)
 
 
 def _unused(campaign: Campaign) -> Iterator[UnusedOption]:

@@ -23,7 +23,7 @@ from tacholog.schema.records import Record
 #: What stands for the rate and for the length of a trial in the command. Braces would be placeholders of a campaign file.
 RATE, SECONDS = "%rate%", "%seconds%"
 _KEPT_SHARE, _KEPT_MESSAGES = 0.999, 2  # what a tool has to send of a rate, and by how many messages its count may be off
-_BEFORE_AND_AFTER_S = 30.0
+_BEFORE_AND_AFTER_S = 60.0
 _SHOWN_LINES, _SHOWN_CHARACTERS = 2, 200  # at the start and at the end of what a tool printed that failed
 
 

@@ -13,6 +13,7 @@ Exit codes are those of tacholog diff; 129, 130 and 143: interrupted, continue w
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Collection, Sequence
@@ -26,11 +27,12 @@ from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.foresight import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.campaign.preview import unasked
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.commands.shared.listing import counted
 from tacholog.commands.shared.paths import Folder
 from tacholog.commands.shared.percentage import Percentage
-from tacholog.commands.shared.planning import duration, gap_words, limits_held
+from tacholog.commands.shared.planning import duration, gap_words, limits_held, list_words
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
 from tacholog.resources import checkout
@@ -57,7 +59,7 @@ _UNREACHABLE = 2
     "--dry-run",
     "only_plan",
     is_flag=True,
-    help="Print what would be run, how long it takes and which change it can detect, then stop. A revision is built first.",
+    help="Print what would be run, how long it takes and which change it can detect, then stop. A revision is built first; nothing else is run.",
 )
 @click.option("--resume", is_flag=True, help="Continue the newest comparison of this campaign; with a higher --pairs, add pairs.")
 @click.option("--release", "releases", nargs=2, metavar="OLD NEW", help="Label the sides, and copy both to DATA/<tool>/OLD-to-NEW at the end.")
@@ -115,13 +117,16 @@ def ab(
         pairs_folder(data, planned.tool, releases)  # fails now and not after hours of measuring
     floor = None if no_control and not resume else tools.get("perftest") or builds[0].tools.get("perftest")
     sides = builds[0]._replace(tools=floor_tools(builds[0].tools, floor)), builds[1]._replace(tools=floor_tools(builds[1].tools, floor))
-    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _PAIRS, releases)
+    asks = not only_plan
+    begun = resume_pairs(path, output, sides, pairs) if resume else start_pairs(path, output, sides, pairs or _PAIRS, releases, asks=asks)
     suggested = _suggested(begun, detect, output, data) if detect else None
     if suggested and not pairs:
         shutil.rmtree(begun.folder)
-        begun = start_pairs(path, output, sides, suggested, releases)
+        begun = start_pairs(path, output, sides, suggested, releases, asks=asks)
     gaps = _gaps(begun, across)
-    click.echo("\n".join((_plan_words(begun, output, data, detect), *gap_words(gaps))), err=True)
+    lists = planned.only_if_listed if only_plan and not unasked(planned).only_if_listed else None
+    fewer = [list_words(shlex.join(lists.by))] if lists else []
+    click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *gap_words(gaps))), err=True)
     if only_plan or (detect and not suggested and not pairs):
         shutil.rmtree(begun.folder)
         sys.exit(0 if only_plan else _UNREACHABLE)
@@ -223,7 +228,7 @@ def _build(build: Build) -> str:
 
 def _version(plan: Plan) -> str:
     checksums = ", ".join(f"{program} {checksum[:12]}" for program, checksum in plan.programs.items())
-    return f", version {plan.tool_version or 'not known'}, SHA-256 of {checksums}"
+    return f", version: {plan.tool_version or 'not known'}, SHA-256 of {checksums}"
 
 
 def _checksums(plan: Plan) -> str:

@@ -55,6 +55,7 @@ EXPANDS_TABS = True
 DIALECTS = (
     Dialect("0.7", "0.7 and later", "logs recorded with 0.10.2"),
     Dialect("0.5", "0.5 and 0.6, without rates of ten seconds", "from source only"),
+    Dialect("2019", "before 0.5: neither rates of ten seconds nor context switches", "published logs of July 2019"),
 )
 DEFINITIONS = {
     "ddsperf-ping": "Half of a round trip to one peer, on the clock of the side that asks. Percentiles are over the first 20000 samples of a "
@@ -88,7 +89,7 @@ _PUBLISHER = re.compile(
     r"(?:inf|[0-9]{1,20}[nums]) +\|[ ._=xX@-]{30}\| +[0-9]{1,12}% +[0-9]{1,20}[nums]"
 )
 _PROCESS = re.compile(
-    r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>[0-9]{1,8}\.[0-9])MB|(?P<kilo>[0-9]{1,8})kB) )?vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10}"
+    r" (?:@ *(?P<peer>\S{1,120}) )?(?:rss:(?:(?P<mega>[0-9]{1,8}\.[0-9])MB|(?P<kilo>[0-9]{1,8})kB))?(?: ?vcsw:[0-9]{1,10} ivcsw:[0-9]{1,10})?"
     r"(?P<threads>(?: [^\s:%]{1,40}:[0-9]{1,5}%\+[0-9]{1,5}%){1,100})"
 )
 _SHARE = re.compile(r"([0-9]{1,5})%")
@@ -144,7 +145,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             if len(reasons) < _REASONS:
                 reasons.append(next(reason for reason in trouble.groups() if reason))
             yield Found(line, Facts(status="failed", reason="; ".join(reasons)))
-        elif _REMARK.fullmatch(line.text):
+        elif _REMARK.fullmatch(line.text) or not line.text.strip():
             yield Found(line, None)
     for process in processes.values():
         yield from process.summaries()

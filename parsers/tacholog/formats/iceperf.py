@@ -90,6 +90,7 @@ class _Section(msgspec.Struct):
     rounds: int | None = None
     kilobytes: bool = False
     last_bytes: int = 0
+    trouble: str | None = None  # Why the rows of the table can be no records.
 
     def reach(self, stage: _Stage, *after: _Stage) -> None:
         """Go on to a stage, if it comes after one of these; else the place is lost."""
@@ -164,10 +165,13 @@ def _row(line: Line, section: _Section) -> Record | Broken:
     row = _ROW.fullmatch(line.text)
     if row is None:
         return Broken("row is cut short or garbled")
-    if section.stage != _Stage.ROWS or section.kilobytes != (row["unit"] is None):
-        section.stage = _Stage.LOST
-        return Broken("row outside of its table, so that what it measured is not known")
     payload_bytes = int(row["size"]) * _UNITS[row["unit"]]
+    if section.measuring and payload_bytes == _bytes_of(section.measuring):
+        section.measuring = None  # Its table has come to the last size.
+    if section.stage != _Stage.ROWS or section.kilobytes != (row["unit"] is None):
+        section.trouble = section.trouble or _why_lost(section)
+        section.stage = _Stage.LOST
+        return Broken(section.trouble)
     # Each size is twice the one before; a broken row may have taken sizes away, but none can come again.
     if payload_bytes <= section.last_bytes or payload_bytes & (payload_bytes - 1):
         section.stage = _Stage.LOST
@@ -181,6 +185,20 @@ def _row(line: Line, section: _Section) -> Record | Broken:
         side="publisher",
         conditions=_conditions(section.name or ""),
     )
+
+
+def _why_lost(section: _Section) -> str:
+    if section.name is None:
+        return "no heading above the table says which way was measured"
+    if section.stage == _Stage.HEADER:
+        return "the rule below the table's head is missing, so that rows may be lost, or be of another table"
+    return "row outside of its table, so that what it measured is not known"
+
+
+def _bytes_of(measuring: str) -> int:
+    """The bytes of a size as the tool says it before the table."""
+    count, unit = measuring.split(" ")
+    return int(count) * _UNITS[unit.strip("[]")]
 
 
 def _mean(text: str) -> Number:

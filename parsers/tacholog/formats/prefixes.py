@@ -63,10 +63,14 @@ def _time(inner: str) -> str:
 
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
+_DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
+# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...] in a row.
+_SYSLOG_NAME = r'[^] ="]{1,32}+'
+_SYSLOG_DATA = rf'\[{_SYSLOG_NAME}(?: {_SYSLOG_NAME}="(?:[^]"\\]|\\.){{0,500}}+"){{0,20}}+\]'
+_SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:{_SYSLOG_DATA}){{1,9}}+){_END}"
 _PARTS = (
-    Part(
-        _TIME, _time(rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{{2}}))?"), "certain"
-    ),
+    Part("a head of syslog", _SYSLOG, "certain", public=False),
+    Part(_TIME, _time(_DATE_AND_TIME), "certain"),
     Part(_TIME, _time(rf"(?:{'|'.join(DAYS)}) {_MONTH} [ 0-9][0-9] {_CLOCK}(?: (?:UTC|GMT))? [0-9]{{4}}"), "certain"),
     Part(_TIME, _time(rf"{_MONTH} [ 0-9][0-9] {_CLOCK}{_FRACTION}"), "certain"),
     Part(_TIME, _time(r"[12][0-9]{9}(?:[0-9]{3}|[.,][0-9]{1,9}+)?")),
@@ -172,25 +176,48 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), head[:_JUDGED].split("\n")[:_JUDGED_LINES], judges)
+    found = _chosen(_lines(head), _first(head), judges)
     if found is not None:
         found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
     return found
 
 
-def lacking_prefix(head: str) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank."""
+def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
+    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
+
+    What may be the tool's own, such as a word, is one only where no format fits the log with it and one does without it.
+    It is none if the formats know as many lines with it: then the tool prints it.
+    """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
-    if not any(part.sure != "possible" for part in parts) or count >= _SHARE * len(lines):
+    if not any(part.sure != "possible" for part in parts):
+        parts, count = _lacking_word(lines)
+        if not parts or judges.fit(lines) or not judges.fit([*_rests(parts, lines)]):
+            return None
+    if count >= _SHARE * len(lines):
         return None
     found = Prefix(parts)
+    first = _first(head)
+    if (known := judges.claimed(first)) > 0 and judges.claimed(_without(found, first)) <= known:
+        return None
     found.example = next(match[0] for line in lines if (match := found.of(line)))
     return found, count, len(lines)
 
 
+def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
+    """Return the word that most lines begin with, if half of them do, and how many do."""
+    words = Counter(found["word"] for line in lines if (found := _FIRST_WORD.match(line)))
+    word, count = words.most_common(1)[0] if words else ("", 0)
+    having = [line for line in lines if (found := _FIRST_WORD.match(line)) and found["word"] == word]
+    return next(_with_words((), having), ()) if count >= _NAMED_SHARE * len(lines) else (), count
+
+
 def _lines(head: str) -> list[str]:
     return [line for line in head.split("\n", _SEEN_LINES)[:_SEEN_LINES] if line and not line.isspace()]
+
+
+def _first(head: str) -> list[str]:
+    return head[:_JUDGED].split("\n")[:_JUDGED_LINES]
 
 
 def _may_be_prefixed(first: Sequence[str]) -> bool:

@@ -101,7 +101,7 @@ class LogText:
         """What users are told of the prefix of the lines; ``None`` if there is none."""
         if self.prefix:
             return f"each line begins with {self.prefix.said}, which was taken off"
-        lacking = lacking_prefix(self._whole_lines())
+        lacking = lacking_prefix(self._whole_lines(), _JUDGES)
         if lacking is None:
             return None
         found, count, lines = lacking

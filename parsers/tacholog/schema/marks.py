@@ -62,7 +62,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "loss": Mark(
             "\u25bd",
             "More than 1 % lost",
-            "The subscriber lost more than 1 % of the messages: the rate counts only the messages that arrived.",
+            "The subscriber lost more than 1 % of the messages: the rate counts only the messages that arrived, and is 0 if none did.",
         ),
         "offered_above_delivered": Mark(
             "\u25b3",

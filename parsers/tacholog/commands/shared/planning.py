@@ -18,6 +18,11 @@ _SHOWN_RUNS = 10
 _MINUTES_AN_HOUR = 60
 
 
+def list_words(command: str) -> str:
+    """Say that a command which a plan does not run may leave variants out."""
+    return f"Fewer, if `{command}` does not list them: it is run at the start."
+
+
 def preview_words(preview: Preview) -> list[str]:
     """Return the lines that `tacholog bench --plan` prints."""
     runs = preview.plan.runs
@@ -27,7 +32,7 @@ def preview_words(preview: Preview) -> list[str]:
     lines += [f"  {variant.name}: {counted(variant.runs, 'run')} of about {duration(variant.expected_s)}" for variant in preview.variants]
     lines += left_out_words(preview.left_out)
     if preview.lists:
-        lines.append(f"Fewer, if `{preview.lists}` does not list them: it is run at the start.")
+        lines.append(list_words(preview.lists))
     seed = "chosen at the start" if preview.campaign.seed is None else str(preview.campaign.seed)
     lines.append(f"Order: each repetition runs all variants in a new random order (seed: {seed}).")
     lines += [f"Host {name}: {_host(entry)}." for name, entry in preview.plan.hosts.items()]

@@ -99,11 +99,11 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = LineStart(  # The last is not of a table with an average, which is iceperf's own.
+_SIGNS = LineStart(  # The last is not of a table with one latency, which is iceperf's own.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
     r"|\[ *[0-9]+\.[0-9]{3}\] \| cnt: |(?:pub|sub) +[0-9]+: +[0-9]+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
-    r"|\| *Payload Size(?: \(kB\))? *\|(?! *Average Latency)"
+    r"|\| *Payload Size(?: \(kB\))? *\|(?! *\w+ Latency \[)"
 )
 _RULER = re.compile(r"-{27}|-{31}|-{44}")
 _CHATTER = re.compile(

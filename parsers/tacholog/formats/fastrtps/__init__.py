@@ -117,9 +117,11 @@ _STARTS = re.compile(r"Starting [Tt]hroughput [Tt]est|Reading (?:[Ff]ile|demands
 _CHATTER = re.compile(
     r"\s*$|\*{20,}$|-{71}$|Payload: +[0-9]|Recovery times: |ALL_STOPS Not acked! in |"
     r"DISCOVERY COMPLETE|REMOVING (?:PUBLISHER|SUBSCRIBER)|Command: [A-Z_]+$|R?COMMAND: [0-9]+$|Publisher has new test ready\.\.\.|Sending results|"
-    r"TEST OF SIZE: [0-9]+ ENDS|TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
+    r"(?:PUBLISHER|SUBSCRIBER)!$|(?:Preparing test|Testing) with data size: [0-9]+$|Publisher has stopped the test$|TEST OF SIZE: [0-9]+ ENDS|"
+    r"TEST (?:STARTED|FINISHED)$|Statistics for video test|# GST INTERNAL # |"
     r"(?:Pub: |Sub:? )?(?:Waiting for (?:command|data) discovery|Discovery (?:command|data) complete)|Waiting clean state|"
-    r"(?:Pub: |Sub: )?(?:Publisher )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
+    r"(?:Pub: |Sub: )?(?:Publisher |Subscriber )?(?:COMMAND|DATA|Command|Data) (?:Pub|Sub) Matched|"
+    r"(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
 
 BULK = (*throughput.BULK, *latency.LATENCIES.bulk, SAMPLES)

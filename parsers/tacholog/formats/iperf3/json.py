@@ -78,7 +78,7 @@ class IperfDocument:
         is_of_result = any(self._is_result(place) for place in self._reader.holders(line)) or any(line in held.item.lines for held in self._held)
         if not (facts or is_of_result or any(line in {found.line, *found.also} for found in closed)):
             yield Found(line, None)
-        if not self.is_open and not self._tests:
+        if not self.is_open and not self._tests and self._is_report:
             yield Found(None, self._ending())
 
     def close(self) -> Iterator[Found]:
@@ -87,6 +87,11 @@ class IperfDocument:
             yield from self._given_up(self._reader.abandon(), "the JSON ends within this result")
             yield from self._never_described()
             yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+
+    @property
+    def _is_report(self) -> bool:
+        """Whether this says how a test ended. With -d, what the two sides tell each other of a test stands in its text, as JSON too."""
+        return bool(self._parts) or self._root is not None or self._has_failed
 
     def _has(self, part: str) -> bool:
         """Whether the document has begun to say what was run (``start``), or what came of it (``end``)."""

@@ -79,9 +79,10 @@ class Results:
 
     def shows_no_datagrams(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a client's summary says that of datagrams that were sent none arrived: so it does where the test failed before its end, too."""
-        is_summary = place.startswith("end/") and members.get("packets") == 0 and "lost_percent" in members
+        is_summary = place.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
         was_sent = bool(members.get("bytes")) or _pair(place) in self._sent
-        return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent
+        is_received = "received" in place and bool(members.get("bytes"))  # Who received bytes received datagrams.
+        return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
 
     def record(self, place: str, members: Mapping[str, JsonScalar], *, ended_well: bool = False) -> Record | Broken | None:
         """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same.

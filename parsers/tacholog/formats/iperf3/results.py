@@ -155,7 +155,8 @@ def _datagrams(traffic: Traffic) -> list[Number]:
     elif traffic.jitter_ms is not None:
         numbers.append(_rounded("jitter", "mean", traffic.jitter_ms * 1e6, traffic.jitter_resolution_ms and traffic.jitter_resolution_ms * 1e6))
     if traffic.lost is not None:
-        numbers.append(counted("messages_lost", traffic.lost))
+        more_than_all = traffic.datagrams is not None and traffic.lost > traffic.datagrams
+        numbers.append(impossible("messages_lost") if more_than_all else counted("messages_lost", traffic.lost))
     if traffic.loss is not None:
         possible = 0 <= traffic.loss <= 1
         numbers.append(Number(metric="loss", statistic="total", value=traffic.loss if possible else None, marks=() if possible else ("impossible",)))

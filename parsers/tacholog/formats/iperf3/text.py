@@ -44,8 +44,8 @@ _STREAMS = 1000
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
-    r"omitting [0-9]{1,6} seconds, (?:(?P<seconds>[0-9]{1,6}) second test|[0-9]{1,18} (?:bytes|blocks) to send), "
-    r"tos [0-9]{1,3}(?:, target bitrate \S{1,20})?"
+    r"omitting [0-9]{1,6} seconds, (?:(?P<seconds>[0-9]{1,6}) second test|[0-9]{1,18} (?:bytes|blocks) to send)"
+    r"(?:, tos [0-9]{1,3}(?:, target bitrate \S{1,20})?)?"
 )
 _PROCESSORS = re.compile(
     r"CPU Utilization: local/(?P<role>sender|receiver) (?P<local>{0})% \((?P<local_user>{0})%u/(?P<local_system>{0})%s\), "
@@ -57,14 +57,21 @@ _STOPPED = re.compile(r"iperf3: (?P<reason>(?:interrupt - )?the (?:client|server
 _FAILED = re.compile(r"iperf3: (?:error - )?(?P<reason>.{1,300})")
 _CHATTER = re.compile(
     r"Reverse mode, remote host \S{1,255} is sending|"
-    r"-{20,80}|Server listening on \S{1,10}(?: \(test #[0-9]{1,9}\))?|Control connection MSS [0-9]{1,6}|"
+    r" {0,8}-{20,80}|Server listening on \S{1,10}(?: \(test #[0-9]{1,9}\))?|Control connection MSS [0-9]{1,6}|"
     r" +Cookie: \S{1,64}| +TCP MSS: .{1,40}| +Target Bitrate: .{1,40}|Test Complete\. Summary Results:|(?:snd|rcv)_tcp_congestion \w{1,20}|"
     r"\[(?:SUM| {0,2}[0-9]{1,5})\] Sent [0-9]{1,12} datagrams|"
     r"\[(?:SUM| {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? {1,4}[0-9.]{1,9}-[0-9.]{1,9} {1,5}sec {1,4}[0-9]{1,12} datagrams received out-of-order|"
     r"\[(?:SUM| {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? \((?:sender|receiver) statistics not available\)|"
     r"(?i:warning): .{1,300}|Increasing socket buffer size to [0-9]{1,12}|"
     r"Finished omit period, starting real test|Using TCP Autotuning|TCP window size: .{1,40}|"
-    r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}"
+    r"(?:Linux|Darwin|FreeBSD|NetBSD|OpenBSD|SunOS|CYGWIN_NT-\S{1,20}|Windows\S{0,10}) .{1,300}|"
+    # With -d, and of UDP with -V. The parameters and results behind them are JSON.
+    r"(?:send|get)_(?:parameters|results):?|(?:SO_)?(?:SND|RCV)BUF is [0-9]{1,12}(?:, expecting [0-9]{1,12})?|Congestion algorithm is \w{1,20}|"
+    r"Setting (?:UDP block size|application pacing|fair-queue socket pacing) to [0-9]{1,20}|"
+    r"interval forces keep|ignoring short interval with no data|"
+    r"sent [0-9]{1,12} bytes of [0-9]{1,12}, (?:pending [0-9]{1,12}, )?total [0-9]{1,20}|interval_len [0-9.]{1,20} bytes_transferred [0-9]{1,20}|"
+    r"tcpi_snd_cwnd [0-9]{1,12} tcpi_snd_mss [0-9]{1,12} tcpi_rtt [0-9]{1,12}|pcount [0-9]{1,20} packet_count [0-9]{1,20}|"
+    r"(?:State change: |Reading new State from |Sending Connect message to Socket |Connect received for Socket ).{1,200}"
 )
 # What a damaged line of the test's own may have left: then the lines after it may be of another test, or of columns that are not known.
 _SUSPECT = re.compile(r"ID\]|Interval|Transfer|Bitrate|Bandwidth|Retr\b|Datagrams|Connecting|Accepted|Starting|streams|Server out|connected| port ")
@@ -231,7 +238,9 @@ class TextReport:
             return None  # A test that is interrupted prints its last interval again, behind another header.
         if trouble := self._cannot_be_placed(row):
             return Broken(trouble)
-        return self._result(row) if self._fits(row) else Broken("a row that does not fit its header")
+        if self._fits(row):
+            return self._result(row)
+        return Broken("a row that does not fit its header" if self._columns != "none" else "a row without the header of its columns")
 
     def _cannot_be_placed(self, row: re.Match[str]) -> str | None:
         """Why this may be no interval, though nothing says that it is a summary. A UDP row up to 3.1 is the same in both."""
@@ -272,8 +281,9 @@ class TextReport:
         return make(stated, traffic, scope, self._participant(row))
 
     def _shows_no_datagrams(self, row: re.Match[str], traffic: Traffic) -> bool:
-        """Whether a client's row counts no datagrams at all. A server is not told what was sent."""
-        return not self._is_server and not self._is_server_output and row["jitter"] is not None and traffic.datagrams == 0
+        """Whether a client's row counts no datagrams at all. A server is not told what was sent. A receiver of bytes received datagrams."""
+        counts_none = row["jitter"] is not None and traffic.datagrams == 0 and not traffic.lost and not (row["word"] and traffic.bytes)
+        return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
         """Whether a row has what the lines before it announce: its stream, a word in a summary, and the columns of its protocol and side."""

@@ -37,6 +37,7 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
+        self._below: set[tuple[str, str]] = set()  # What an interval printed as 0: less than its last place.
         self._unknown: set[tuple[str, str]] = set()  # What an interval did not say: then nothing is known of its sum.
         self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
 
@@ -49,7 +50,7 @@ class Tally:
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
             self._samples += record.samples or 0
         for number in record.numbers:
-            if number.value is None:
+            if number.value is None or number.bound != "=":  # Less than the last printed place is no value to count in.
                 self._unknown.add((number.metric, number.statistic))
             else:
                 self._count(number, number.value, record.samples or 0, lasted if whole else None)
@@ -72,6 +73,8 @@ class Tally:
         else:
             return
         self._resolutions[key] = number.resolution
+        if number.bound == "<":
+            self._below.add(key)
 
     def _weigh(self, key: tuple[str, str], value: float, weight: Fraction) -> None:
         self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
@@ -114,7 +117,9 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            found.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution))
+            # Counted as one last place each, they are no more than that in a mean, so that only one that small is a bound itself.
+            is_bound = key in self._below and resolution is not None and value <= resolution
+            found.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return found
 
 

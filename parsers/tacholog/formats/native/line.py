@@ -18,8 +18,9 @@ Word = TypeVar("Word", bound=str)
 LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
-_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
-_PLAIN_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+_ESCAPE = re.compile(r"\\.")
+# All others stay as they are: \xHH is a byte that may not be shown, such as that of a control character, and must get no farther than the log.
+_ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 # By kind of line: what is there when (always; if anything was counted; with a key), and what must follow.
 _BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
     "latency": (("always", "duration_ns"), ("counted", "max_ns")),
@@ -58,7 +59,7 @@ def pairs_of(text: str, at: int) -> Pairs | None:
         if pair[2] is None:
             fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
         else:
-            fields[pair[1]] = _ESCAPE.sub(_unescape, pair[2])
+            fields[pair[1]] = _ESCAPE.sub(lambda found: _ESCAPED.get(found[0], found[0]), pair[2])
         at = pair.end()
     return fields if at == len(text) else None
 
@@ -76,11 +77,6 @@ def unknown_kind_of_result(kind: str, fields: Fields) -> str | None:
     """
     before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
     return next((key for key in before if key not in _OF), None) if kind in _BEHIND else None
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    code = escape[1]
-    return chr(int(code[1:], 16)) if len(code) == 3 else _PLAIN_ESCAPES.get(code, code)  # noqa: PLR2004
 
 
 def count(fields: Fields, key: str) -> int:

@@ -1,4 +1,4 @@
-"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a table in CSV with a row about every second; or all of it in JSON.
+"""Apex.AI performance_test: what is run, one ``Key: value`` a line, and then a row of CSV or a screen of boxes about every second; or all in JSON.
 
 The table itself names its columns; they are separated by commas and tabs::
 
@@ -50,12 +50,15 @@ from tacholog.formats.kit import (
 )
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
 from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
+from tacholog.formats.performance_test.screen import SIGN as SCREEN_SIGN
+from tacholog.formats.performance_test.screen import Screen, Screens, found_of, is_of_screen
 
 SYSTEM = "ROS 2"
 TOOL = "performance_test"
 DIALECTS = (
     Dialect("csv-2", "2.x: 'Communicator'", "from source only"),
     Dialect("csv-1", "1.x and before: 'Communication mean'", "a real log of version 57791ae"),
+    Dialect("screen", "1.3 and later, on a terminal or with its output in a file", "a screen in a manual; what stands above it from source only"),
     Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
 LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
@@ -91,6 +94,7 @@ _RELIABILITY = re.compile(r"Reliability: (RELIABLE|BEST_EFFORT)\b")
 _TYPE = re.compile(r"(?:Array|Struct|PointCloud|BoundedSequence|UnboundedSequence|Radar|NavSatFix|Range|String)\w{0,30}")
 _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
+_MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth|Sync\. pub/sub): (?P<value>\w{1,40})")
 _SETTINGS = {
@@ -108,14 +112,15 @@ _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
 _WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
 _WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # and what only those print that do.
+_ON_SCREEN = ("",)  # No columns of a table.
 _KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
-_HEAD = LineStart(rf"{_START}|{SIGN.pattern}")
+_HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the mark that stands before the table, the table's first columns, or the first members of the JSON."""
+    """Say whether the log has the mark that stands before the table, the table's first columns, the first box, or the first members of the JSON."""
     fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
-    return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', or its JSON on one line, as it prints it")
+    return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
@@ -130,17 +135,20 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield from experiment.summaries()
             experiment = _Experiment()
             yield from experiment.document(line)
-        elif line.text.rstrip() == _START:
+        elif line.text.strip() == _START:
             experiment.columns = ()
-            yield Found(line, None)
-        elif not line.text.strip() or line.text in _ENDINGS:
-            yield Found(line, _ENDINGS.get(line.text))
+            yield Found(line, experiment.settled())
+        elif is_of_screen(line.text):
+            yield from experiment.box(line)
+        elif (text := line.text.strip()) in _ENDINGS or not text:
+            yield Found(line, _ENDINGS.get(text))
         elif found := _KEY.fullmatch(line.text):
             if found["key"] == _OPENING:
                 yield from experiment.summaries()
                 experiment = _Experiment()
             if facts := experiment.stated(found["key"], found["value"].strip()):
                 yield Found(line, facts)
+        yield from experiment.beside(line)
     yield from experiment.summaries()
 
 
@@ -158,6 +166,7 @@ class _Experiment:
         self._partial = False  # Whether rows are missing from what the summaries are computed of.
         self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
         self._is_over = False
+        self._screens = Screens()
 
     def stated(self, key: str, value: str) -> Facts | None:
         """Take a line of the head. Before the opening line and after the table there is no head."""
@@ -166,10 +175,22 @@ class _Experiment:
         return self._learned({key: value})
 
     def _learned(self, stated: Mapping[str, str]) -> Facts:
+        before, system = self._conditions, _middleware(self._stated)
         self._stated |= stated
         self._conditions = _conditions(self._stated)
         environment = {f"performance_test {key}": value for key, value in stated.items() if value}
-        return Facts(tool_version=stated.get(_VERSION), system=_middleware(self._stated), conditions=self._conditions, environment=environment)
+        now = _middleware(self._stated)
+        return Facts(
+            tool_version=stated.get(_VERSION),
+            system=now if now != system else None,
+            conditions=_new(self._conditions, before, settled=_MODE in stated),
+            environment=environment,
+        )
+
+    def settled(self) -> Facts | None:
+        """How the load is made, where the table begins and no mode was stated."""
+        mode = self._conditions.load_mode
+        return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._stated else None
 
     def document(self, line: Line) -> Iterator[Found]:
         """All of an experiment: facts first, for what they say holds of its records."""
@@ -187,6 +208,24 @@ class _Experiment:
         if document.ends_early:
             self._partial = True
             yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+
+    def box(self, line: Line) -> Iterator[Found]:
+        """Use a line of a screen. What is run was said above the first one."""
+        self.columns = self.columns or _ON_SCREEN
+        for found in self._screens.take(line):
+            if isinstance(found, Screen):
+                yield from self._of_screen(found)
+            else:
+                yield found
+
+    def beside(self, line: Line) -> Iterator[Found]:
+        """Go on to a line."""
+        for screen in self._screens.pass_by(line):
+            yield from self._of_screen(screen)
+
+    def _of_screen(self, screen: Screen) -> Iterator[Found]:
+        for found in self._of_row(screen.lines[0], screen.row, accumulates=self._stated.get(_VERSION) in ACCUMULATING):
+            yield found_of(screen, found)
 
     def begin(self, line: Line) -> Broken | None:
         """The table's header names the columns."""
@@ -234,6 +273,8 @@ class _Experiment:
 
     def summaries(self) -> Iterator[Found]:
         """What the rows come to."""
+        for screen in self._screens.close():
+            yield from self._of_screen(screen)
         if self._so_far and (whole := self._whole_run(*self._so_far)):
             yield whole
         for tally in (self._before_silence or self._tallies).values():
@@ -273,6 +314,12 @@ def _conditions(stated: Mapping[str, str]) -> Conditions:
     )
 
 
+def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
+    """The conditions that a line of the head adds. How the load is made is not settled before the mode is stated: facts cannot be taken back."""
+    named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
+    return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
+
+
 def _settings(stated: Mapping[str, str]) -> str | None:
     """What else changes how messages travel, by the name that a setting has in text and JSON."""
     qos = {found["name"]: found["value"] for found in _QOS.finditer(stated.get("QOS", ""))}
@@ -301,7 +348,7 @@ def _ignored(seconds: str | None) -> str | None:
 
 def _mode(stated: Mapping[str, str]) -> str:
     """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
-    return stated.get("Roundtrip Mode", "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
+    return stated.get(_MODE, "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible
+from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible, printed
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")
@@ -35,11 +35,12 @@ _DIGITS = 4
 
 
 class ExperimentRow(NamedTuple):
-    """The cells by the name of their column; ``digits`` are those that are printed of a latency, ``None`` if all are.
+    """The cells by the name of their column.
 
-    ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived`` says that the
-    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
-    that of a process that has no such side.
+    ``digits`` are those that are printed of a latency, ``None`` if all are; ``place_ns`` is the place that latencies are printed to, where it is the
+    same for all. ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived``
+    says that the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a
+    rate, and not that of a process that has no such side.
     """
 
     time: float
@@ -48,6 +49,7 @@ class ExperimentRow(NamedTuple):
     impossible: frozenset[str] = frozenset()
     derived: bool = False
     flowing: frozenset[str] = frozenset()
+    place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
@@ -77,7 +79,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many latencies are behind the statistics: what the row states, or about as many as the rate and the time make."""
+        """How many latencies are behind the statistics: what the row states, or as many as the rate and the time need at least."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
@@ -93,7 +95,11 @@ class ExperimentRow(NamedTuple):
     @property
     def lasted(self) -> float:
         """How many seconds the row is of; 1 where that cannot be known."""
-        return 1.0 if "T_loop" in self.impossible else float(self.cells["T_loop"])
+        return float(self._seconds)
+
+    @property
+    def _seconds(self) -> Decimal:
+        return Decimal(1) if "T_loop" in self.impossible else Decimal(self.cells["T_loop"])
 
     def _rate(self, name: str) -> int:
         """A rate per second, as printed."""
@@ -101,9 +107,8 @@ class ExperimentRow(NamedTuple):
 
     @property
     def received(self) -> int:
-        """About how many messages came; 0 where that cannot be known."""
-        rate = self._rate("received")
-        return max(1, round(rate * self.lasted)) if rate else 0
+        """How many messages came at least: the tool cut the fraction off the rate, and they are whole. 0 where that cannot be known."""
+        return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
         for statistic in ("min", "max", "mean"):
@@ -144,6 +149,8 @@ class ExperimentRow(NamedTuple):
     def _milliseconds(self, statistic: str, name: str) -> Number:
         if name in self.impossible:
             return impossible("latency", statistic)
+        if self.place_ns:
+            return printed("latency", statistic, float(Decimal(self.cells[name]) * 1_000_000), self.place_ns)
         number = self._significant("latency", statistic, Decimal(self.cells[name]) * 1_000_000)
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 

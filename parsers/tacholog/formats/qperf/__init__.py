@@ -73,13 +73,13 @@ STATES = {
 }
 
 _TEST = re.compile(
-    r"(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
+    r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
 _LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # What may be left of a test's name. Any other unknown line costs only itself.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
-    r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}"
+    r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
 )
 _TRANSPORTS = {"tcp": "TCP", "udp": "UDP", "sctp": "SCTP", "sdp": "SDP", "rds": "RDS"}
 _VERBS = (
@@ -151,7 +151,7 @@ class _FigureBlock:
         header, self._header = self._header, None
         if header is None:
             return
-        test = header.text.rstrip(":")
+        test = header.text.strip(" \t:")
         if not self._lines:
             yield Found(header, None if test == "quit" else Facts(status="failed", reason=f"{test} gave no figures"))
         elif self._garbled or not is_whole(self._rows):

@@ -79,7 +79,7 @@ _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait"
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
 _SCALED = 4  # No figure with a unit has so many digits, or commas, before its point.
-_LIKE_ROW = re.compile(r"(?: {4}|\t).*?[ \t]=[ \t]")
+_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # "x = y", with a blank on each side, is of others.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
     r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"

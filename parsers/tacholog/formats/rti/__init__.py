@@ -95,7 +95,8 @@ _WITHIN = (
 _STARTS = LineStart(
     r"RTI Perftest (?:Master|Develop|[0-9])|"
     r"Subscribers\s+(?:Min|Sample Size \(Bytes\))\b|Total Samples(?: \|)?\s+A(?:ve|vg) Samples/s(?: \|)?$|"
-    r"(?:Length|Bytes|Size \(Bytes\))[\s|]{1,5}(?:A(?:ve|vg) \([u\u03bc\u00b5]s\)[\s|]{1,5}Std\b|Packets[\s|]{1,5}Packets/s\b)"
+    r"(?:\| {0,20})?(?:Length|Bytes|Size \(Bytes\))[\s|]{1,20}(?:A(?:ve|vg) \([u\u03bc\u00b5]s\)[\s|]{1,20}Std\b|Packets[\s|]{1,20}Packets/s\b|"
+    r"Total Samples[\s|]{1,20}A(?:ve|vg) Samples/s\b)"
 )
 
 

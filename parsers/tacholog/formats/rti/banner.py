@@ -77,6 +77,7 @@ class Banner:
         self.conditions = Conditions()
         self._settings: dict[str, str] = {}
         self.marks: set[str] = set()
+        self._custom_type: str | None = None
         self._inside = False
         self._throughput_test = False
         self._discovering: str | None = None
@@ -131,6 +132,7 @@ class Banner:
             self._inside, self._throughput_test = True, mode["mode"] == "THROUGHPUT"
             return self._learn(line, Conditions(load_mode="max-rate" if self._throughput_test else "closed"))
         if custom := _CUSTOM_TYPE.match(line.text):
+            self._custom_type = custom["type"]
             return self._learn(line, Conditions(type=custom["type"]))
         if _SECTION.match(line.text):
             self._inside = True
@@ -150,6 +152,8 @@ class Banner:
         if key in _SETTINGS and value:
             self._settings[_SETTINGS[key]] = value
             return self._learn(line, Conditions(settings=settings_text(self._settings)))
+        if key == "Dynamic Data" and value.startswith("Yes"):
+            return self._learn(line, Conditions(type=f"{self._custom_type}, dynamic" if self._custom_type else "dynamic"))
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)
         return Found(line, Facts(environment=environment) if environment else None)
@@ -201,7 +205,6 @@ _CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
     "Publication Rate": _rate,
     "Execution time": _duration,
     "Receive using": _waiting,
-    "Dynamic Data": lambda value: Conditions(type="dynamic" if value.startswith("Yes") else None),
     "FlatData": lambda value: Conditions(data_path="flat-data" if value == "Yes" else "copy" if value == "No" else None),
     "Zero Copy": lambda value: Conditions(data_path="zero-copy" if value.startswith("Yes") else None),
     "Kind": _transport,

@@ -22,7 +22,7 @@ from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, UNIT, PrintStyle, Ra
 Kind = Literal["running latency", "latency", "running throughput", "throughput"]
 
 _TITLE = re.compile(r"(?:Intervals One-[wW]ay Latency|Intervals? Throughput) for [0-9]{1,19} Bytes:|One-[wW]ay Latency Summary:|Throughput Summary:")
-_CPU_HEAD = r"(?P<cpu>, CPU \(%{1,2}\))?"
+_CPU_HEAD = r"(?P<cpu>, CPU (?:\(%{1,2}\)|%))?"  # Without brackets in the document that the heads were designed in.
 _LOSS_HEAD = r", Lost Samples, Lost Samples \(%{1,2}\)" + _CPU_HEAD
 _SIZE_HEAD = r"(?:Length|Sample Size) \(Bytes\)"
 _HEADS: dict[Kind, re.Pattern[str]] = {

@@ -30,6 +30,7 @@ _TITLES = (
     ),
 )
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
+_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # Of a title, in reStructuredText.
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
@@ -52,6 +53,8 @@ class WebPage:
             text = bare(text)
         if not text.strip():
             return self._empty_cell(line) if line.text.strip() else None
+        if self._title != Conditions() and _UNDERLINE.fullmatch(text.strip()):
+            return [Found(line, None)]
         if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (found := self._line_of_cells(line)) is not None:
             return found
         heading = HEADING.fullmatch(text) is not None

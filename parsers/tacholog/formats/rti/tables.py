@@ -171,9 +171,11 @@ class LineTable:
         self.has_begun = False  # With the latest line.
 
     def take(self, line: Line) -> Found | None:
-        """Use a head, the rule below it, or a row; any other line ends the table."""
+        """Use a head, a rule, or a row; any other line ends the table."""
         text = line.text.strip()
         self.has_begun = False
+        if GRID_RULE.fullmatch(text):
+            return Found(line, None)
         if head := _head(text):
             self.has_begun = True
             self._table, self.is_open, self._has_bars = head, True, "|" in text
@@ -195,10 +197,11 @@ class LineTable:
         return table.read(cells)
 
 
+GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # Of reStructuredText, between all rows.
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple((table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.columns) + r" *\|?")) for table in _TABLES)
-HEADS_BEGIN = ("|", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
+HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
 
 
 def _head(text: str) -> TableForm | None:

@@ -73,7 +73,7 @@ STATES = {
 }
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
-_VERSION = re.compile(r"== version #(?P<version>\S{1,64}) == ?")
+_VERSION = re.compile(r"== version #(?P<version>\S{0,64}) == ?")
 _SOCKET = re.compile(r"\[ ?[0-9]{1,4}\] IP = \S{1,64} +PORT = +[0-9]{1,5} # (?P<transport>UDP|TCP)")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (?P<all>--.{1,2000})")
 _PARAMETER = re.compile(r"--(msg-size|time|mps|reply-every)=([0-9]{1,9})(?= |$)")
@@ -156,8 +156,8 @@ class _Client:
                 yield from (*other.close(), *self._end_packets())
                 yield from self._recorded(found)
                 return
-        if not text and self._throughput.is_open:
-            yield Found(line, None)  # The line of the total ends with a line break of its own.
+        if not text and (self._throughput.is_open or self._statistics.is_open):
+            yield Found(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
             return
         about = list(self._other(line, text))
         if about or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
@@ -196,7 +196,7 @@ class _Client:
     def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
         if version := _VERSION.fullmatch(text):
             self._context = TestParameters()
-            yield Found(line, Facts(tool_version=version["version"]))
+            yield Found(line, Facts(tool_version=version["version"] or None))
         elif socket := _SOCKET.fullmatch(text):
             same = self._context.transport in {None, socket["transport"]}
             self._context = TestParameters(transport=socket["transport"] if same else None)

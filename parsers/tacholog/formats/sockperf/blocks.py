@@ -67,7 +67,9 @@ class StepReader:
         expected = name in self._steps[self._at].then if self._at else name == self._first
         match = self._steps[name].whole.fullmatch(text)
         if not expected or match is None or not line.whole:
-            return [*found, *self.close(), Found(line, Broken("a line of a result that is cut, garbled or out of its place"))]
+            is_alone = match is not None and line.whole and not self.is_open
+            why = "whose first lines are missing" if is_alone else "that is cut, garbled or out of its place"
+            return [*found, *self.close(), Found(line, Broken(f"a line of a result {why}"))]
         self._lines.append(line)
         self._said.setdefault(name, []).append(match)
         self._at = name
@@ -213,7 +215,7 @@ THROUGHPUT: Mapping[str, Step] = {
     "total": _step(rf"Total of {_COUNT} messages sent", rf" in (?P<s>{_US}) sec(?: \({_COUNT} messages skipped\))?", "note", "rate"),
     "note": _step(
         "NOTE: test was performed, using ",
-        rf"{_SIZE}(?:, mps=(?P<mps>[0-9]{{1,9}}))?\. For getting maximum throughput .{{1,100}}",
+        rf"{_SIZE}(?:, mps=(?P<mps>[0-9]{{1,9}}))?\. .{{0,150}}",
         "rate",
     ),
     "rate": _step("Summary: Message Rate ", rf"is (?P<rate>[0-9]{{1,10}}) \[msg/sec\]{_PACKETS}", "bandwidth"),

@@ -101,7 +101,8 @@ def _candidates(series: Series, metric: str) -> list[tuple[float, Cell, str]]:
     # A rate at which messages were lost counts only if there is no other.
     whole = {at: cell for at, cell in cells.items() if LOSS not in cell.marks}
     details = _details(series, metric, headline_statistic(series, metric) or "") if whole else ", more than 1\u202f% lost at every size"
-    return [(standing(cell).value, cell, details) for cell in (whole or cells).values() if cell.value is not None]
+    known = [cell for cell in (whole or cells).values() if cell.value is not None]
+    return [(standing(cell).value, cell, ", nothing arrived" if not whole and cell.value == 0 else details) for cell in known]
 
 
 def _details(series: Series, metric: str, statistic: str) -> str:

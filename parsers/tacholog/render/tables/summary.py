@@ -130,7 +130,8 @@ def _peak(series: Series, links: Links) -> Html:
     at = max(found, key=lambda payload: found[payload].value or 0.0)
     one = tag("span", "1\u202f%", class_="stat-limit")
     some, all_ = [" where at most ", one, " is lost"], [", with more than ", one, " lost at every size"]
-    limit = join([] if len(whole) == len(cells) else some if whole else all_)
+    nothing = [": nothing arrived"] if not whole and found[at].value == 0 else None
+    limit = join([] if len(whole) == len(cells) else some if whole else nothing or all_)
     return join(["Goodput peaks at ", _at(found[at], at, "bit_per_s", links), limit, _runs(series, [found[at]], links), ". "])
 
 
