@@ -85,14 +85,22 @@ class CsvListing(_Immediate):
         conditions = record.conditions.over(place.conditions)
         shared = [place.log, event.line, event.last_line, place.system, record.scope, record.test, record.side, record.payload_bytes, record.samples]
         shared += [getattr(conditions, name) for name in Conditions.__struct_fields__]
-        for number in record.numbers:
-            value = [number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution]
-            self._print([*shared, *value, " ".join(number.marks)])
+        begin = _csv_row(shared).removesuffix("\n")  # Once for all numbers of the record: it is most of each row.
+        terminal.data("".join(f"{begin},{_csv_row(_csv_cells(number))}" for number in record.numbers))
 
     def _print(self, cells: list[Any]) -> None:
-        row = io.StringIO()
-        csv.writer(row, lineterminator="\n").writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
-        terminal.data(row.getvalue())
+        terminal.data(_csv_row(cells))
+
+
+def _csv_cells(number: Number) -> list[Any]:
+    value = [number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution]
+    return [*value, " ".join(number.marks)]
+
+
+def _csv_row(cells: list[Any]) -> str:
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\n").writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
+    return row.getvalue()
 
 
 class TableListing:
