@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -134,15 +134,26 @@ class Scan:
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
+        return cast("Iterator[Event]", self.events())
+
+    def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
+        """Yield every event, in the order of its lines as far as blocks of records stand on the same ones.
+
+        Where ``wanted`` says of a record that it is not wanted, those that are like it come as the block that they were read in, and many lines of
+        chatter as one event.
+        """
         blocks: list[Iterator[Event]] = []  # Several blocks may stand on the same lines in turn.
         for batch in self.batches():
+            if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
+                yield batch
+                continue
             if isinstance(batch, RecordBlock):
                 blocks.append(_events_of(batch, len(self.account.runs)))
                 continue
             if blocks:
                 yield from heapq.merge(*blocks, key=attrgetter("line"))
                 blocks = []
-            if isinstance(batch, ChatterEvent):
+            if isinstance(batch, ChatterEvent) and wanted is None:
                 yield from batch.one_by_one()
             else:
                 yield batch
