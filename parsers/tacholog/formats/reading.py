@@ -373,6 +373,8 @@ class Scan:
 
 def _placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
     """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
+    if all(number.value_start is None for number in record.numbers):
+        return record
     by_number = {line.number: line for line in lines}
     seen = [line for line in (found.line, *found.also) if isinstance(line, Line)]
     shifts = {line.number: _shift(line.text, by_number.get(line.number, line)) for line in seen}
