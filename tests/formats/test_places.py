@@ -13,7 +13,7 @@ from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
 
 SUMMARY = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
-PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS", "perftest")) and "samples" not in name]
+PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS", "perftest", "iperf3")) and "samples" not in name]
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
@@ -61,5 +61,5 @@ def test_numbers_of_many_lines_stand_where_those_of_one_line_do(log: LongLog) ->
     )
 
     assert at_once == one_by_one
-    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss"}  # It is computed from others.
+    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # Those are computed from others.
     assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", lines[line - 1][start:end]) for line, _, _, start, end in at_once if start is not None)

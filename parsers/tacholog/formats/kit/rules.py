@@ -90,8 +90,10 @@ class Field(NamedTuple):
     Attributes:
         metric: one of `METRICS`.
         statistic: one of `STATISTICS`, or a percentile.
-        value: the group that it is printed in, or an expression that computes it from others: such a number stands nowhere, and is exact.
-        unit: the printed unit in the metric's unit. The name of a value that only the log knows (as the head of a table): see `LineRule.cells`.
+        value: the group that it is printed in, or an expression that computes it from others: such a number stands nowhere, and is exact unless it
+            has a resolution.
+        unit: the printed unit in the metric's unit, or an expression, if the line names it. The name of a value that only the log knows (as the head
+            of a table): see `LineRule.cells`.
         is_exact: whether it was not rounded, as a count.
         resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal.
         places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
@@ -104,7 +106,7 @@ class Field(NamedTuple):
     metric: str
     statistic: str
     value: str | Expression
-    unit: float | str = 1.0
+    unit: float | str | Expression = 1.0
     is_exact: bool = False
     resolution: float | Expression | None = None
     places: int = 3
@@ -124,19 +126,18 @@ class Field(NamedTuple):
 
     def number(self, cells: Cells, marks: tuple[str, ...]) -> Number:
         """Return the number of one line."""
-        marks = (*marks, *self.marks)
-        if not isinstance(self.value, str):
-            return Number(metric=self.metric, statistic=self.statistic, value=float(self.value(cells)), marks=marks)
-        value, span = cells[self.value], cells.spans.get(self.value)
+        marks, unit = (*marks, *self.marks), self._unit(cells)
+        value, span = (cells[self.value], cells.spans.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
         if self.unknown and self.unknown(cells):
             found = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
         elif self.zero and self.zero(cells):
             found = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
-        elif self.is_exact:
-            found = counted(self.metric, value) if self.statistic == "total" else Number(metric=self.metric, statistic=self.statistic, value=value)
+        elif self.is_exact and self.statistic == "total" and isinstance(self.value, str):
+            found = counted(self.metric, value)
+        elif self._is_exact:
+            found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
         else:
-            unit = cells[self.unit] if isinstance(self.unit, str) else self.unit
-            amount = float(value) if unit == 1 else round(value * unit, self.places)
+            amount = float(value) if unit == 1 else float(round(value * unit, self.places))
             found = printed(self.metric, self.statistic, amount, self._resolution(cells, unit), marks)
         return msgspec.structs.replace(found, value_start=span[0], value_end=span[1]) if span else found
 
@@ -145,17 +146,17 @@ class Field(NamedTuple):
         import numpy as np
 
         count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)
-        if not isinstance(self.value, str) or self.is_exact:
-            values, cell = (cells[self.value], cells.columns.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
+        values, cell = (cells[self.value], cells.columns.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
+        if self._is_exact:
             exact, never = np.broadcast_to(nothing, count), np.broadcast_to(np.False_, count)
             return NumberColumn(self.metric, self.statistic, values, exact, never, self.marks, cell=cell)
-        unit, cell = self.unit, cells.columns.get(self.value)
+        unit = self._unit(cells)
         if isinstance(unit, str):
             if like.resolution is None:
                 return None
-            unit = round(like.resolution * 10 ** cells.decimals[self.value], 6)
-        values, resolution = cells[self.value], self._resolution(cells, unit)
-        if unit != 1:
+            unit = round(like.resolution * 10 ** cells.decimals[str(self.value)], 6)
+        resolution = self._resolution(cells, unit)
+        if isinstance(unit, np.ndarray) or unit != 1:
             values = rounded(values * unit, self.places)
         below = values == 0
         resolutions = resolution if isinstance(resolution, np.ndarray) else np.broadcast_to(np.float64(resolution), count)
@@ -165,7 +166,14 @@ class Field(NamedTuple):
             values, resolutions, below = np.where(none, 0.0, values), np.where(none, nothing, resolutions), below & ~none
         return NumberColumn(self.metric, self.statistic, values, resolutions, below, self.marks, cell=cell)
 
-    def _resolution(self, cells: Cells, unit: float) -> Any:  # noqa: ANN401 - a number, or an array of them
+    @property
+    def _is_exact(self) -> bool:
+        return self.is_exact or (callable(self.value) and self.resolution is None)
+
+    def _unit(self, cells: Cells) -> Any:  # noqa: ANN401 - a number, an array of them, or the name of one that many lines do not have
+        return self.unit(cells) if callable(self.unit) else cells.get(self.unit, self.unit) if isinstance(self.unit, str) else self.unit
+
+    def _resolution(self, cells: Cells, unit: Any) -> Any:  # noqa: ANN401 - a number, or an array of them
         if self.resolution is None:
             return round(10.0 ** -cells.decimals[str(self.value)] * unit, 6)
         return self.resolution(cells) if callable(self.resolution) else self.resolution
@@ -207,7 +215,8 @@ class LineRule:
         self._letters = letters or {}
         patterns = [re.compile(f"{shape} *+", re.ASCII) for shape in shapes]
         self._patterns = (*patterns, *other)
-        bulks = [Bulk(_NAME.sub("(?:", found.pattern).encode(), letters=tuple(self._letters.items()), rule=self) for found in patterns]
+        letters_in_runs = tuple((letter, digit) for letter, digit in self._letters.items() if letter)
+        bulks = [Bulk(_NAME.sub("(?:", found.pattern).encode(), letters=letters_in_runs, rule=self) for found in patterns]
         self.bulk = tuple(bulks)  #: for the constant ``BULK`` of the format
         self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
 
