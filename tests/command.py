@@ -34,7 +34,7 @@ if __name__ != "__main__":  # This file is a program too, which finds no other f
 
 #: What the commands import beside the package's own modules, if it is installed.
 IMPORTED = (
-    *("pandas", "pandera.pandas", "pandera.strategies.pandas_strategies", "hypothesis", "pyarrow.pandas_compat", "pyarrow.parquet", "scipy.stats"),
+    *("pandas", "duckdb", "hypothesis", "scipy.stats"),
     *("sphinx.cmd.build", "sphinx.builders.html", "sphinx.ext.doctest", "myst_parser.sphinx_ext.main", "pydata_sphinx_theme", "a11y_pygments"),
     *("sphinx_copybutton", "plotly.graph_objects", "rich.console"),
 )

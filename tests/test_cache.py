@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from tests.command import run_tacholog_text
 from tests.depth import tries
 
-from tacholog.dataset.cache import FILE, VARIABLE, Cache, Kind, Pack, Unpacking, cache_folder, key_of, packed, packed_pieces, unpacked
-from tacholog.dataset.versions import code_digest, detection_digest, is_code_changed, reader_digest
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.store.cache import FILE, PARTS, VARIABLE, Cache, Kind, cache_folder, key_of
+from tacholog.store.versions import code_digest, detection_digest, is_code_changed, reader_digest
 
 KEY = key_of("a log", b"\x00\x01")
-OTHER = key_of("another log")
 LONG = b"a value that is worth packing " * 100
 VERY_LONG = bytes(range(256)) * 1000
 
@@ -51,86 +50,6 @@ def test_a_value_is_found_only_under_its_key(tmp_path: Path) -> None:
     file.close()
 
     assert Cache(tmp_path).get(Kind.PUBLISHED, [KEY, key_of("another")]) == {}
-
-
-def kept(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, tuple[bytes, int]]:
-    """The content of the pack of each key, and its place there."""
-    return {key: (unpacked(content), place) for content, wanted in cache.packs(kind, keys) for key, place in wanted}
-
-
-KEYS = [key_of(str(number)) for number in range(6)]
-PACKS = [Pack([*KEYS[:2], b""], packed(VERY_LONG)), Pack(KEYS[3:5], packed(b"short")), Pack(KEYS[5:], packed(LONG))]
-IN_PACKS = {KEYS[0]: (VERY_LONG, 0), KEYS[1]: (VERY_LONG, 1), KEYS[3]: (b"short", 0), KEYS[4]: (b"short", 1), KEYS[5]: (LONG, 0)}
-
-
-@pytest.mark.machinery
-def test_many_values_come_back_from_their_packs_in_another_process_too(tmp_path: Path) -> None:
-    Cache(tmp_path).put_packs(Kind.LOG, PACKS)
-
-    again = Cache(tmp_path)
-
-    assert kept(again, Kind.LOG, KEYS) == IN_PACKS
-    assert kept(again, Kind.LOG, [KEYS[4]]) == {KEYS[4]: (b"short", 1)}
-    assert kept(again, Kind.MANIFEST, KEYS) == {}
-    assert again.sizes()[Kind.LOG].entries == 5
-
-
-@pytest.mark.machinery
-def test_a_value_in_a_pack_is_found_only_under_its_kind_and_its_key(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put_packs(Kind.LOG, PACKS)
-    cache.put_packs(Kind.MANIFEST, [Pack([key_of("a manifest")], packed(b"x"))])
-    cache.close()
-    with sqlite3.connect(tmp_path / FILE) as file:  # as if somebody exchanged them
-        file.execute("INSERT INTO manifest SELECT * FROM log")
-        file.execute("INSERT OR REPLACE INTO manifest_packs SELECT * FROM log_packs")
-        file.execute("UPDATE log SET pack = 4 - pack")
-    file.close()
-
-    again = Cache(tmp_path)
-
-    assert [kept(again, Kind.LOG, [key]) for key in KEYS] == [{}, {}, {}, {KEYS[3]: (b"short", 0)}, {KEYS[4]: (b"short", 1)}, {}]
-    assert kept(again, Kind.MANIFEST, KEYS) == {}
-
-
-@pytest.mark.machinery
-def test_a_flipped_byte_of_a_pack_costs_that_pack_which_is_removed_and_can_be_made_again(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put_packs(Kind.LOG, PACKS)
-    cache.close()
-    others = {key: found for key, found in IN_PACKS.items() if key not in KEYS[3:5]}
-    with sqlite3.connect(tmp_path / FILE) as file:
-        number, *stored = file.execute("SELECT id, keys, value FROM log_packs WHERE id = (SELECT pack FROM log WHERE key = ?)", (KEYS[3],)).fetchone()
-        for column, content in enumerate(stored):
-            for place in range(len(content)):
-                damaged = [bytearray(one) for one in stored]
-                damaged[column][place] ^= 1
-                file.execute("INSERT OR REPLACE INTO log_packs VALUES (?, ?, ?)", (number, *map(bytes, damaged)))
-                file.commit()
-                again = Cache(tmp_path)
-                assert kept(again, Kind.LOG, KEYS) == others, (column, place)
-                again.close()
-                assert file.execute("SELECT count(*) FROM log_packs").fetchone() == (2,)
-    file.close()
-
-    rebuilt = Cache(tmp_path)
-    rebuilt.put_packs(Kind.LOG, PACKS[1:2])
-
-    assert kept(rebuilt, Kind.LOG, KEYS) == IN_PACKS
-
-
-@pytest.mark.machinery
-def test_another_pack_under_the_number_of_a_removed_one_is_not_believed(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put_packs(Kind.LOG, PACKS[1:2])
-    with sqlite3.connect(tmp_path / FILE) as file:
-        file.execute("UPDATE log_packs SET value = x'00'")
-    file.close()
-    assert kept(cache, Kind.LOG, KEYS) == {}
-
-    cache.put_packs(Kind.LOG, PACKS[2:])
-
-    assert kept(cache, Kind.LOG, KEYS) == {KEYS[5]: (LONG, 0)}
 
 
 @pytest.mark.machinery
@@ -169,7 +88,6 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
     values = {key_of(str(number)): bytes([number]) * 400 for number in range(50)}
     cache = Cache(folder)
     cache.put(Kind.PUBLISHED, values)
-    cache.put_packs(Kind.LOG, PACKS)
     cache.close()
     size = (folder / FILE).stat().st_size
     if data.draw(st.booleans()):
@@ -181,9 +99,6 @@ def test_a_damaged_file_gives_right_values_or_none_and_can_be_filled_again(tmp_p
     damaged = Cache(folder)
 
     assert damaged.get(Kind.PUBLISHED, values).items() <= values.items()
-    assert kept(damaged, Kind.LOG, KEYS).items() <= IN_PACKS.items()
-    damaged.put_packs(Kind.LOG, PACKS)
-    assert kept(damaged, Kind.LOG, KEYS).items() <= IN_PACKS.items()
     damaged.put(Kind.PUBLISHED, values)
     damaged.close()
     again = Cache(folder)
@@ -291,7 +206,7 @@ def test_without_a_place_to_write_nothing_is_kept_and_nothing_fails(tmp_path: Pa
 @pytest.mark.machinery
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, key_of\n"
+        "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 10**7, 20):\n"
         "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
@@ -312,36 +227,18 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_values(tmp_path: 
 
 
 @pytest.mark.machinery
-@pytest.mark.parametrize("value", [b"", b"short", LONG, VERY_LONG, bytes(range(256)) * 5000])
-@pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
-def test_a_value_that_is_packed_in_pieces_is_unpacked_in_pieces(value: bytes, size: int) -> None:
-    value = value[: 100 * size]
-    content = packed_pieces((value[start : start + size] for start in range(0, len(value), size)), len(value))
-
-    assert unpacked(content) == value
-    unpacking = Unpacking(content)
-    taken = [bytes(unpacking.take(size)) for _ in range(0, len(value), size)]
-    assert b"".join(taken) == value
-    assert {len(piece) for piece in taken[:-1]} <= {size}
-    assert bytes(unpacking.take(1)) == b""
-
-
-@pytest.mark.machinery
 def test_two_processes_fill_it_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tacholog.dataset.cache import Cache, Kind, Pack, key_of, packed\n"
+        "import sys; from pathlib import Path; from tacholog.store.cache import Cache, Kind, key_of\n"
         "cache = Cache(Path(sys.argv[1]))\n"
         "for start in range(0, 400, 20):\n"
         "    cache.put(Kind.PUBLISHED, {key_of(str(n)): str(n).encode() * 200 for n in range(start, start + 20)})\n"
-        "    cache.put_packs(Kind.LOG, [Pack([key_of(str(n)) for n in range(start, start + 20)], packed(b'x' * start))])\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
 
     values = {key_of(str(n)): str(n).encode() * 200 for n in range(400)}
     assert Cache(tmp_path).get(Kind.PUBLISHED, values) == values
-    in_packs = {key_of(str(n)): (b"x" * (n - n % 20), n % 20) for n in range(400)}
-    assert kept(Cache(tmp_path), Kind.LOG, in_packs) == in_packs
 
 
 def test_its_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
@@ -405,36 +302,8 @@ def test_a_command_leaves_the_cache_closed_in_one_file(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "TACHOLOG_CACHE": str(tmp_path / "cache")})
 
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [FILE]
-
-
-@pytest.mark.machinery
-@pytest.mark.parametrize("change", ["value=cast(value as text)", "keys=cast(keys as text)"])
-def test_a_pack_that_became_text_is_not_used_and_ends_no_command(tmp_path: Path, change: str) -> None:
-    cache = Cache(tmp_path)
-    pack = Pack([KEY], b"\x00\xff")
-    cache.put_packs(Kind.LOG, [pack])
-    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == [[(KEY, 0)]]
-    with sqlite3.connect(tmp_path / FILE) as file:
-        file.execute(f"UPDATE log_packs SET {change}")  # noqa: S608 - our own words
-    file.close()
-
-    assert list(cache.packs(Kind.LOG, [KEY])) == []
-
-    cache.put_packs(Kind.LOG, [pack])
-    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == [[(KEY, 0)]]
-
-
-@pytest.mark.machinery
-def test_a_number_of_a_pack_that_is_none_is_passed_over(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put_packs(Kind.LOG, [Pack([KEY, OTHER], b"\x00x")])
-    with sqlite3.connect(tmp_path / FILE) as file:
-        file.execute("UPDATE log SET pack = x'01' WHERE key = ?", (KEY,))
-    file.close()
-
-    assert [found for _, found in cache.packs(Kind.LOG, [KEY])] == []
-    assert [found for _, found in cache.packs(Kind.LOG, [OTHER, KEY])] == [[(KEY, 0), (OTHER, 1)]]
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [FILE, PARTS]
+    assert [path.suffix for path in (tmp_path / "cache" / PARTS).iterdir()] == [".parquet"]
 
 
 @pytest.mark.machinery
@@ -451,7 +320,7 @@ def test_what_cannot_be_emptied_is_not_called_empty(tmp_path: Path, monkeypatch:
 
 @pytest.mark.machinery
 def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.cache._WAIT_S", 0)
+    monkeypatch.setattr("tacholog.store.cache._WAIT_S", 0)
     cache = Cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as file:
         file.execute("BEGIN IMMEDIATE")
@@ -467,7 +336,7 @@ def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path:
 
 @pytest.mark.machinery
 def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.versions._READ_FILES", {})
+    monkeypatch.setattr("tacholog.store.versions._READ_FILES", {})
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "edited_while_it_runs.py"
     module.write_text("one = 1\n")

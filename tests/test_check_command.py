@@ -17,10 +17,10 @@ from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.commands.check import check
-from tacholog.dataset.checks import violations
-from tacholog.dataset.copies import with_copies
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
+from tacholog.store.checks import violations
+from tacholog.store.copies import with_copies
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tests.long_logs import LONG_LOGS, LongLog
 
-from tacholog.dataset.column_builder import ColumnBuilder
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
+from tacholog.store.column_builder import ColumnBuilder
 
 NEVER = 1_000_000
 pytestmark = pytest.mark.machinery
@@ -41,7 +41,7 @@ def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(na
     assert many[:2] == single[:2]
     assert np.array_equal(many[2], single[2])
     assert np.array_equal(many[3], single[3])  # Floats as bits: NaN is NaN.
-    monkeypatch.setattr("tacholog.dataset.column_builder.SMALL_NUMBERS", 0)  # All columns of a small log are one array, those of a large one are not.
+    monkeypatch.setattr("tacholog.store.column_builder.SMALL_NUMBERS", 0)  # All columns of a small log are one array, those of a large one are not.
     for run_lines in (3, NEVER):
         large = columns_of(log, text, run_lines)
         assert large[:2] == single[:2]
@@ -52,8 +52,8 @@ def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(na
 @pytest.mark.parametrize("small", [0, 1000])
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_records_that_were_found_late_stand_in_the_order_of_their_lines(at_once: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.column_builder._SORTED_RECORDS", at_once)
-    monkeypatch.setattr("tacholog.dataset.column_builder.SMALL_NUMBERS", small)
+    monkeypatch.setattr("tacholog.store.column_builder._SORTED_RECORDS", at_once)
+    monkeypatch.setattr("tacholog.store.column_builder.SMALL_NUMBERS", small)
     builder, expected = ColumnBuilder(), []
     # Each is a line, and how many numbers its record has. Two records stand on line 4.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):

@@ -163,7 +163,7 @@ main({arguments!r})
 
 @pytest.mark.parametrize(("number", "code"), ENDS)
 def test_an_export_that_is_interrupted_leaves_no_half_of_its_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    done = interrupted("tacholog.dataset.export:ResultsFile.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
+    done = interrupted("tacholog.store.results:Results.write", number, ["export", "--data", str(EXAMPLE), "--output", "all.csv"], tmp_path)
 
     assert done.returncode == code
     assert "Traceback" not in done.stderr
@@ -174,11 +174,11 @@ def test_an_export_whose_terminal_is_closed_leaves_no_half_of_its_file(tmp_path:
     at_work = tmp_path / "at work"
     command = f"""
 import pathlib, time
-from tacholog.dataset.export import ResultsFile
+from tacholog.store.results import Results
 def begun(*arguments):
     pathlib.Path({str(at_work)!r}).touch()
     time.sleep(300)
-ResultsFile.write = begun
+Results.write = begun
 from tacholog.cli import main
 main(["export", "--data", {str(EXAMPLE)!r}, "--output", "all.csv"])
 """
@@ -206,7 +206,7 @@ def test_where_memory_does_not_suffice_the_command_says_so_and_leaves_no_half_of
     entry = LogFile(file="sub.log", sha256=hashlib.sha256(log.encode()).hexdigest())
     write(tmp_path / "data" / "run.toml", Manifest(system="rti", logs=(entry,)))
     script = f"""
-import resource, pathlib, pandas, tacholog.commands.export, tacholog.dataset.export, tacholog.dataset.load, tacholog.dataset.logs
+import resource, pathlib, pandas, duckdb, tacholog.commands.export, tacholog.store.results, tacholog.store.load, tacholog.store.logs
 from tacholog.cli import main
 pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 80_000_000, resource.RLIM_INFINITY))
@@ -215,7 +215,7 @@ main(["export", "--data", {str(tmp_path / "data")!r}, "--output", {str(tmp_path 
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
-    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n")
+    assert (done.returncode, done.stderr) == (2, "tacholog: there is not enough memory for this\n"), done.stderr
     assert not [*(tmp_path / "out").iterdir()]
 
 

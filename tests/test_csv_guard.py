@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import shutil
 from pathlib import Path
@@ -10,10 +11,25 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog
 
+from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.visible import no_formula
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
 LOG = Path(__file__).parent / "formats/native/latency-udp.log"
+#: What a cell is in a CSV file, of commands and of pages.
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "+1 555": "'+1 555",
+    "-x": "'-x",
+    "@SUM(1)": "'@SUM(1)",
+    "\t=1": "'\t=1",
+    "\r=1": '"\'\r=1"',
+    '=HYPERLINK("a",1)': '"\'=HYPERLINK(""a"",1)"',
+    "-1.5": "-1.5",
+    "<": "<",
+    "-": "-",
+    "a=1": "a=1",
+}
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -35,3 +51,19 @@ def test_parse_prints_no_formula(tmp_path: Path, sign: str) -> None:
 
     rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
     assert {row["log"] for row in rows} == {f"'{sign}cmd.log"}
+
+
+def test_export_prints_no_formula(tmp_path: Path) -> None:
+    text = LOG.read_bytes()
+    log = LogFile(file="a.log", sha256=hashlib.sha256(text).hexdigest())
+    for number, cell in enumerate(FORMULAS):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        (folder / "a.log").write_bytes(text)
+        write(folder / "run.toml", Manifest(system=cell, release="1", host="h", status="ok", logs=(log,)))
+
+    done = run_tacholog("export", "--data", tmp_path)
+
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode(), newline="")))
+    assert done.returncode == 0, done.stderr
+    assert {row["system"] for row in rows} == {no_formula(cell) for cell in FORMULAS}

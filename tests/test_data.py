@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.formats.reading import read
 from tacholog.runs.manifest import Manifest, read_host, read_manifest
 from tacholog.schema.records import Record
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 DATA = Path(__file__).parent.parent / "data"
 MANIFESTS = sorted(DATA.glob("**/run.toml"))

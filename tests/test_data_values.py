@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.runs.manifest import read_manifest
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -18,16 +18,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacholog.dataset.complaints import complaints
-from tacholog.dataset.distributions import Distribution, NoDistribution, packed_bins
-from tacholog.dataset.export import write_hdr
-from tacholog.dataset.frames import Dataset, dtype_of, without_distributions
-from tacholog.dataset.load import load, load_logs
-from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.tables import TABLES
+from tacholog.store.complaints import complaints
+from tacholog.store.distributions import Distribution, NoDistribution, packed_bins
+from tacholog.store.export import write_hdr
+from tacholog.store.frames import Dataset, dtype_of, without_distributions
+from tacholog.store.load import load, load_logs
+from tacholog.store.saved import open_saved
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -406,7 +406,7 @@ def test_a_distribution_needs_no_message_size(tmp_path: Path) -> None:
     assert sum(count for _, _, count in dataset.histograms["bins"][0]) == 54
     again = open_saved(tmp_path / "saved")
     assert [bins.tolist() for bins in again.histograms["bins"]] == [bins.tolist() for bins in dataset.histograms["bins"]]
-    assert write_hdr(again, tmp_path / "hdr") == 1
+    assert write_hdr([{str(name): value for name, value in row.items()} for row in again.histograms.to_dict("records")], tmp_path / "hdr") == 1
     assert "Tag=bytes-unknown-line-" in next((tmp_path / "hdr").rglob("*.hlog")).read_text()
 
 

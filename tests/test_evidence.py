@@ -15,14 +15,14 @@ from tests.unpacked import content_of
 from tacholog import evidence
 from tacholog.campaign.plan import read_plan
 from tacholog.compare.bands import read as read_bands
-from tacholog.dataset.cache import VARIABLE
-from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence, read_small_evidence
 from tacholog.formats.source import open_log_in
 from tacholog.runs.manifest import folders_below, read_host, read_manifest
 from tacholog.site.build import build_site
 from tacholog.site.stamp import read_stamp
+from tacholog.store.cache import VARIABLE
+from tacholog.store.load import load
 
 OUTSIDE = "topsecretoutside"
 RUN = Path(__file__).parent.parent / "docs" / "example" / "data" / "latency-udp"

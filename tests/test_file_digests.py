@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset.cache import FILE, Cache, Kind
-from tacholog.dataset.file_digests import FileDigests, read_sha256
+from tacholog.store.cache import FILE, Cache
+from tacholog.store.file_digests import FileDigests, read_sha256
 
 pytestmark = [
     pytest.mark.machinery,
@@ -115,7 +115,7 @@ def test_a_file_that_was_just_written_is_read_again(page: Path, memory: Path, mo
 
 def test_a_damaged_memory_is_not_used(page: Path, memory: Path) -> None:
     with sqlite3.connect(memory / FILE) as database:
-        database.execute("UPDATE file_packs SET value = substr(value, 1, length(value) - 1) || X'00'")
+        database.execute("UPDATE file SET value = substr(value, 1, length(value) - 1) || X'00'")
 
     assert digest(page, memory) == (sha256("one"), True)
     assert digest(page, memory) == (sha256("one"), False)
@@ -136,32 +136,6 @@ def test_what_two_commands_learn_at_the_same_time_is_known_to_the_next_one(page:
         assert digests([path], known) == [(sha256(path.name), True)]
 
     assert digests(paths, FileDigests(Cache(memory))) == [(sha256("a"), False), (sha256("b"), False)]
-
-
-def test_more_files_than_are_held_in_memory_are_known(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.file_digests._MOST_IN_MEMORY", 3)
-    monkeypatch.setattr("tacholog.dataset.file_digests._IN_PACK", 2)
-    paths = [page.with_name(str(number)) for number in range(20)]
-    for path in paths:
-        path.write_text(path.name)
-    known = FileDigests(Cache(memory))
-    digests(paths, known)
-
-    assert digests(paths, known) == [(sha256(path.name), False) for path in paths]
-    assert [digests([path], known) for path in paths] == [[(sha256(path.name), False)] for path in paths]
-
-
-def test_the_oldest_digests_are_forgotten_when_there_are_too_many(page: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.dataset.cache._MOST_PACKS", {Kind.FILE: 4})
-    cache = Cache(memory)
-    counts = []
-    for number in range(20):
-        page.write_text(f"{number}")
-        digest(page, memory)
-        counts.append(cache.sizes()[Kind.FILE].entries)
-
-    assert max(counts) <= 4
-    assert digest(page, memory) == (sha256("19"), False)
 
 
 def test_without_a_cache_every_file_is_read(page: Path) -> None:

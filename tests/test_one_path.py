@@ -11,11 +11,11 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.samples import FORMATS, SAMPLE_LOGS
 
-from tacholog.dataset.load import load_logs
 from tacholog.formats.held import HeldRecords
 from tacholog.formats.reading import read
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Record
+from tacholog.store.load import load_logs
 
 
 def parsed(*paths: Path) -> list[dict[str, Any]]:

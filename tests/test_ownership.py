@@ -11,10 +11,10 @@ import pytest
 from tests.command import run_tacholog
 from tests.left_out import leave_out
 
-from tacholog.dataset.cache import Cache, Kind, key_of
 from tacholog.errors import TachologError
 from tacholog.ownership import not_ours_alone
 from tacholog.site.build import build_site
+from tacholog.store.cache import Cache, Kind, key_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

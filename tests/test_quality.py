@@ -11,13 +11,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacholog.dataset.column_builder import ColumnBuilder
-from tacholog.dataset.columns import Columns, Shape, marks_of
-from tacholog.dataset.load import load
-from tacholog.dataset.marking.quality import RunContext, judge
 from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions, DataPath, Touched
+from tacholog.schema.marks import marks_of
 from tacholog.schema.records import Number, Record
+from tacholog.store.column_builder import ColumnBuilder
+from tacholog.store.columns import Columns, Shape
+from tacholog.store.load import load
+from tacholog.store.quality import RunContext, judge
 
 LOGS = Path(__file__).parent / "formats"
 CLOSED = Conditions(load_mode="closed", basis="rtt/2", definition="rti-one-way", planned_duration_s=20.0)

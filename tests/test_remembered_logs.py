@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from tacholog.cli import tacholog
-from tacholog.dataset.cache import VARIABLE, Cache, Kind
-from tacholog.dataset.load import load
-from tacholog.dataset.work.work import Work
 from tacholog.evidence import _open
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.verification.receipt import verify_data
+from tacholog.store.cache import VARIABLE, Cache, Kind
+from tacholog.store.load import load
+from tacholog.store.work import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 OF_RUNS = {"a/run.toml", "a/sub.log", "b/run.toml", "b/sub.log"}
@@ -126,15 +126,15 @@ def test_all_is_read_again_when_the_cache_is_empty(data: Path) -> None:
 @pytest.mark.machinery
 def test_a_log_that_was_exchanged_while_it_was_looked_up_is_kept_under_its_own_content(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built(data)
-    cache, look_up = Cache(data.parent / "another cache"), Cache.packs
+    cache, look_up = Cache(data.parent / "another cache"), Cache.get
 
     def exchanged(cache: Cache, kind: Kind, keys: Iterable[bytes]) -> object:
-        found = list(look_up(cache, kind, keys))
-        if kind is Kind.LOG:
+        found = look_up(cache, kind, keys)
+        if kind is Kind.RUN:
             (data / "a/sub.log").write_text(LINE.format(OTHER))
         return found
 
-    monkeypatch.setattr(Cache, "packs", exchanged)
+    monkeypatch.setattr(Cache, "get", exchanged)
     load([data], work=Work(cache=cache))
     monkeypatch.undo()
 

@@ -151,7 +151,7 @@ private:
 bool is_seen(const std::string& name) {
     std::ifstream names{"/proc/net/unix"};
     for (std::string line; std::getline(names, line);) {
-        if (line.ends_with("@" + name)) return true;
+        if (line.ends_with("@tacholog/" + name)) return true;
     }
     return false;
 }

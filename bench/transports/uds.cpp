@@ -20,8 +20,8 @@ Result<std::unique_ptr<Publisher>> advertise(const Topic& topic, std::string_vie
     auto socket = knock_at(endpoint);
     if (!socket) return socket.error();
     auto publisher = std::make_unique<StreamPublisher>(topic);
-    const auto added =
-        publisher->add(std::move(*socket), std::string{"@"}.append(endpoint.substr(0, endpoint.find('/'))), no_token);
+    const auto added = publisher->add(
+        std::move(*socket), std::string{"@tacholog/"}.append(endpoint.substr(0, endpoint.find('/'))), no_token);
     if (!added) return added.error();
     return std::unique_ptr<Publisher>{std::move(publisher)};
 }

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tacholog.compare.policy import Policy
     from tacholog.compare.result import Report
-    from tacholog.dataset.frames import Dataset
     from tacholog.formats.reading import Log
+    from tacholog.store.frames import Dataset
 
 __all__ = ["LogFormat", "diff", "list_formats", "load", "read"]
 
@@ -81,7 +81,7 @@ def load(*paths: str | PathLike[str]) -> Dataset:
     """
     from pathlib import Path
 
-    from tacholog.dataset.inputs import open_paths
+    from tacholog.store.inputs import open_paths
 
     if not paths:
         raise TypeError("load() needs at least one folder or log")
@@ -182,7 +182,7 @@ def _warn_of_losses(dataset: Dataset) -> None:
     """Warn of each run and log that could not be read: a table with fewer rows than expected looks like any other."""
     import warnings
 
-    from tacholog.dataset.complaints import complaints
+    from tacholog.store.complaints import complaints
 
     for complaint in complaints(dataset).unread:
         warnings.warn(complaint, stacklevel=4)

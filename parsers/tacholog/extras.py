@@ -8,12 +8,11 @@ from typing import Literal
 from tacholog.errors import TachologError
 
 _NAMED = 3
-Extra = Literal["parquet", "site", "cluster"]
+Extra = Literal["site", "cluster"]
 #: The packages that each extra brings, as they are imported.
 PACKAGES: dict[Extra, tuple[str, ...]] = {
-    "parquet": ("pyarrow",),
     "cluster": ("dask", "distributed"),
-    "site": ("pyarrow", "sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "plotly", "ghp_import"),
+    "site": ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_copybutton", "plotly", "ghp_import"),
 }
 
 

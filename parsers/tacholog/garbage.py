@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import gc
-import sys
 
 # Usually 700, which the rows of a few runs, or a page, reach at once. A report of 387 runs makes 460,000 that stay, of which modules are a third.
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
@@ -51,7 +50,5 @@ def give_back() -> None:
 
     It keeps what was freed for the next objects, and those of the next step often do not fit between the objects that stay.
     """
-    if arrow := sys.modules.get("pyarrow"):
-        arrow.default_memory_pool().release_unused()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

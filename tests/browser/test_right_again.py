@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 from playwright.sync_api import Page
+from tests.test_csv_guard import FORMULAS
 
 from tacholog.visible import no_formula
 
@@ -109,21 +110,6 @@ def test_an_address_with_an_odd_sort_still_shows_the_page(opened: Opener, sort: 
 def test_a_choice_that_the_page_does_not_have_is_still_named(opened: Opener) -> None:
     with opened("compare.html?moon=full") as page:
         assert page.locator(".tl-missing").all_inner_texts() == ["There is no choice named \u201cmoon\u201d here."]
-
-
-FORMULAS = {
-    "=1+1": "'=1+1",
-    "+1 555": "'+1 555",
-    "-x": "'-x",
-    "@SUM(1)": "'@SUM(1)",
-    "\t=1": "'\t=1",
-    "\r=1": '"\'\r=1"',
-    '=HYPERLINK("a",1)': '"\'=HYPERLINK(""a"",1)"',
-    "-1.5": "-1.5",
-    "<": "<",
-    "-": "-",
-    "a=1": "a=1",
-}
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -14,8 +14,8 @@ from tests.campaign.two_hosts import TwoHosts, two_hosts
 from tests.left_out import leave_out
 from tests.waiting import until
 
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 #: A log that prints one-way latencies. The hosts of these tests print it instead of measuring.
 LOG = Path(__file__).parents[1] / "formats/native/latency-one-way-shm.log"

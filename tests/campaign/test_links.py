@@ -11,8 +11,8 @@ from tacholog.campaign.machines.links import device_in_table, read_link
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Machine
 from tacholog.compare.profiles import profiles_of
-from tacholog.dataset.load import load
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.store.load import load
 
 #: A real /proc/net/route: a default route, a network of 16 bits, and one of 24 bits within it.
 ROUTES = (

@@ -16,9 +16,9 @@ from tests.waiting import LIMIT_S, until
 
 from tacholog.campaign.machines.machine import HostEntry, Ready
 from tacholog.campaign.machines.remote import RemoteMachine
-from tacholog.dataset.load import load
 from tacholog.errors import TachologError
 from tacholog.runs import host
+from tacholog.store.load import load
 
 WORDS = ("a b", "it's", "$HOME", "line\nline", "; touch pwned", "\u00fcn\u00efcode \u2028", "", "*", "\\n", "!!", "`id`", '"', "%s", "-n", "#")
 

@@ -20,11 +20,11 @@ from tests.waiting import LIMIT_S, gone, until
 
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Job
-from tacholog.dataset.load import load
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import LogFile, Manifest, read_manifest, write
 from tacholog.site.script import shell_script
+from tacholog.store.load import load
 
 HEAD = 'system = "pipes"\ntool = "sh"\nrepetitions = 1\n'
 # A server that says that it listens, and ends only when it is stopped.

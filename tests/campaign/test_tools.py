@@ -15,8 +15,8 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.left_out import leave_out
 
-from tacholog.dataset.load import load
 from tacholog.runs.manifest import read_manifest
+from tacholog.store.load import load
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "bench/campaigns/tools"

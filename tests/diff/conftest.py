@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import RESULTS
+from tacholog.store.frames import Dataset
 
 HOST = Host(
     name="Machine",

@@ -9,8 +9,8 @@ import pytest
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.apart import apart_words
+from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
 GOODPUT = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None, "definition": "d"}

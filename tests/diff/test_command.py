@@ -22,12 +22,12 @@ from tacholog.commands.diff import diff, rendered, write_report
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import BANDS, Policy, read_policy
 from tacholog.compare.result import Report
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff import text as diff_text
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.page import html
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 SOCKPERF = Path(__file__).parent.parent / "formats" / "sockperf"
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"

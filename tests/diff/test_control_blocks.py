@@ -18,8 +18,8 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.jointly import SplitRows, by_largest_of_splits, splits_of
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.text import text
+from tacholog.store.frames import Dataset
 
 Figure = Callable[[str, str], None]
 REPORTS, RUNS, SESSIONS = tries(5, 20), 6, 8

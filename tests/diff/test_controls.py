@@ -19,10 +19,10 @@ from tests.diff.test_simulations import PAIRS, ROWS, Floats, iid
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Controls, DiffRow, Report
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.page import html
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import remark
+from tacholog.store.frames import Dataset
 
 CONTROLS, REPORTS = 12, tries(5, 20)
 Figure = Callable[[str, str], None]

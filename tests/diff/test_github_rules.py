@@ -16,8 +16,8 @@ from tests.left_out import leave_out
 from tacholog.commands.diff import rendered
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.dataset.frames import Dataset
 from tacholog.render.markdown import escape
+from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
 # What GitHub makes of text that is not code, after Markdown: https://github.com/gjtorikian/html-pipeline, and "Autolinked references" in its docs.

@@ -18,11 +18,11 @@ from tacholog.compare.diff.compare import check_across, compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Difference, DiffRow
 from tacholog.compare.sides import find, of_labels
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.diff.notes import warnings
 from tacholog.render.diff.summary import side_words
 from tacholog.render.diff.words import remark
+from tacholog.store.frames import Dataset
 from tacholog.view.history import lines
 from tacholog.view.row_names import row_name
 

@@ -18,7 +18,6 @@ from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Loss, Report
 from tacholog.compare.sides import of_release
-from tacholog.dataset.load import load
 from tacholog.render.diff.comment import comment
 from tacholog.render.diff.counts import headline
 from tacholog.render.diff.loss import loss_lines
@@ -26,6 +25,7 @@ from tacholog.render.diff.page import brief, html
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import markdown, text, workflow_commands
 from tacholog.runs.manifest import Host
+from tacholog.store.load import load
 
 Compared = Callable[..., Report]
 Values = NDArray[np.float64]

@@ -16,12 +16,12 @@ import pytest
 from tacholog.compare.comparable import CONDITIONS, judge
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.words import remark
 from tacholog.render.tables.comparison import compare as page_that_compares
 from tacholog.render.tables.side_by_side import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import CONDITIONS as DECLARED
+from tacholog.store.frames import Dataset
 from tacholog.view.comparison import comparison
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, compared, conditions_of, group_of

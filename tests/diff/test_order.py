@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.text import text
 from tacholog.render.diff.words import remark
+from tacholog.store.frames import Dataset
 
 Floats = NDArray[np.float64]
 Side = Callable[..., Dataset]

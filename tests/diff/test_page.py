@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.page import html
 from tacholog.runs.manifest import Host
+from tacholog.store.frames import Dataset
 
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]

@@ -10,10 +10,10 @@ from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import DiffRow, Report
 from tacholog.compare.sides import find
-from tacholog.dataset.load import load
 from tacholog.render.diff.leads import leads_to
 from tacholog.render.diff.summary import unstated_words
 from tacholog.render.tables.tables import Links
+from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of
 

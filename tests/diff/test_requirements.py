@@ -26,13 +26,13 @@ from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.requirements.units import UNITS
 from tacholog.compare.sides import of_release
-from tacholog.dataset.frames import Dataset, frame
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff.words import change
 from tacholog.render.requirements.badge import badges
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import TABLES
+from tacholog.store.frames import Dataset, frame
 from tacholog.view.requirements import judged_releases, newest
 from tacholog.view.results import runs
 

@@ -11,7 +11,7 @@ from tests.diff.test_requirements import P50, judged
 from tests.diff.test_simulations import iid
 
 from tacholog.commands.require import rendered
-from tacholog.dataset.frames import Dataset
+from tacholog.store.frames import Dataset
 
 PAIRS = 12
 RELATIVE = f"{P50}max_worse_percent = 5\n"

@@ -15,8 +15,8 @@ from tacholog.compare.requirements.file import Requirement, read_requirements
 from tacholog.compare.requirements.interval import values_needed
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.requirements.units import UNITS
-from tacholog.dataset.frames import Dataset
 from tacholog.schema.metrics import METRICS
+from tacholog.store.frames import Dataset
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "requirements.md").read_text(encoding="utf-8")
 FOUND = re.findall(r"^### (.+?)$.+?^```toml\n(.+?)^```.+?^```example\n(.+?)^```", PAGE, re.MULTILINE | re.DOTALL)

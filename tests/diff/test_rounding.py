@@ -12,8 +12,8 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.statistics import Hidden, paired_shift, unpaired_shift
-from tacholog.dataset.frames import Dataset
 from tacholog.render.diff.words import remark
+from tacholog.store.frames import Dataset
 
 Floats = NDArray[np.float64]
 Compared = Callable[..., Report]

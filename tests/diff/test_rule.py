@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Bands, Override, Policy, RowFilter
 from tacholog.compare.result import DiffRow, Report, Verdict, json_schema, to_json
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.words import remark
 from tacholog.runs.manifest import Host
+from tacholog.store.frames import Dataset
 
 Floats = NDArray[np.float64]
 Side = Callable[..., Dataset]

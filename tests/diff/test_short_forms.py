@@ -21,12 +21,12 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.row_values import row_values
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff.comment import MOST_LINES
 from tacholog.render.exports import bencher, github_action_benchmark
 from tacholog.render.requirements import text as requirements_text
 from tacholog.runs.manifest import Host
+from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]

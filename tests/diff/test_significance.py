@@ -16,7 +16,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy, read_policy
 from tacholog.compare.renames import read_renames
 from tacholog.compare.result import DiffRow, Loss
-from tacholog.dataset.frames import Dataset
+from tacholog.store.frames import Dataset
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
 EXAMPLES = {

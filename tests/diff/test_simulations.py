@@ -21,7 +21,7 @@ from tacholog.compare.jointly import PairedRows
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.statistics import Hidden, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
-from tacholog.dataset.frames import Dataset
+from tacholog.store.frames import Dataset
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
 SD = 0.02

@@ -17,13 +17,13 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find, of_release
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import remark
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 Compared = Callable[..., Report]
 Side = Callable[..., Dataset]

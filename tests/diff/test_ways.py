@@ -15,8 +15,6 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Difference, Report
 from tacholog.compare.sides import of_release
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.render.diff.counts import headline
 from tacholog.render.diff.moved import by_transport
 from tacholog.render.diff.notes import changed_words
@@ -24,6 +22,8 @@ from tacholog.render.diff.page import html
 from tacholog.render.diff.sections import line_of, sections
 from tacholog.render.diff.summary import conclusion
 from tacholog.runs.manifest import Host
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 from tacholog.view.names import words
 
 Side = Callable[..., Dataset]

@@ -17,8 +17,6 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import DiffRow, Report, to_json
 from tacholog.compare.sides import find, of_release
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.render.diff.comment import comment
 from tacholog.render.diff.loss import loss_lines, loss_sentence
 from tacholog.render.diff.moved import by_transport, moved_most
@@ -27,6 +25,8 @@ from tacholog.render.diff.sections import line_of, sections
 from tacholog.render.diff.summary import conclusion, side_words
 from tacholog.render.diff.text import markdown, text
 from tacholog.runs.manifest import Host
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 
 Side = Callable[..., Dataset]
 Compared = Callable[..., Report]

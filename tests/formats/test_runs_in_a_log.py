@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.dataset.load import load_logs
 from tacholog.formats.reading import read
 from tacholog.schema.conditions import Conditions
+from tacholog.store.load import load_logs
 
 LOGS = Path(__file__).parent
 

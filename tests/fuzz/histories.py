@@ -24,8 +24,8 @@ from tests.command import CLOCK_AHEAD_S, run_tacholog_text
 from tests.fuzz.edits import Root, added, edit, host_written
 from tests.fuzz.values import RELEASES
 
-from tacholog.dataset.cache import VARIABLE
 from tacholog.site.stamp import STAMP
+from tacholog.store.cache import VARIABLE
 
 FOLDER = Path(__file__).parent.parent.parent / "build/fuzz/histories"
 CHECK = "check"

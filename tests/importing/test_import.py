@@ -12,7 +12,7 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.importing.conftest import FORMATS, PATTERN, conditions, files_of, import_logs, lines_with, log_of, manifests
 
-from tacholog.dataset.load import load
+from tacholog.store.load import load
 
 MakeTree = Callable[..., Path]
 

@@ -27,10 +27,10 @@ from perf_truth import truths
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find
-from tacholog.dataset.frames import Dataset
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import RESULTS
+from tacholog.store.frames import Dataset
 
 STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
 SIZES = 20

@@ -25,7 +25,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find, without_controls
-from tacholog.dataset.frames import Dataset
+from tacholog.store.frames import Dataset
 
 FOLDER = BUILD.parents[1] / "perf" / "disturbed"
 SESSION_S = 600  # at most

@@ -28,8 +28,6 @@ from perf_runs import RELEASES, ROOT, TACHOLOG, at, cost, write_long_runs, write
 from perf_site import published, views
 from perf_table import Effort, Goal, LeftOut, Row, cells
 
-from tacholog.dataset.load import PART_NUMBERS
-
 sys.path.insert(0, str(ROOT))
 from tests.long_logs import HISTOGRAMS, LONG_LOGS
 
@@ -97,10 +95,6 @@ def _small_logs(folder: Path) -> Iterator[Row | LeftOut]:
         yield Row(f"logs of 3 kB, {words}, a CPU-second", more / max(took_s, 1e-3), "/s", "goal", goal, Goal(">=", 1))
     few, all_ = (made[count][0].peak_bytes for count in (LOGS // 4, LOGS))
     yield Row(f"export of {LOGS} logs, peak memory", all_, "B", f"of {LOGS // 4}", few)
-    if LOGS // 4 * _SMALL_NUMBERS < PART_NUMBERS:
-        enough = 4 * PART_NUMBERS // _SMALL_NUMBERS
-        yield LeftOut("export of a million logs", f"fewer than {enough} logs are one part, whose size says nothing of more")
-        return
     million = at(_MILLION, (LOGS // 4, few), (LOGS, all_))
     yield Row("export of a million logs, peak memory (extrapolated)", million, "B", "goal", 4e9, Goal("<=", 1))
     new_s, kept_s = (at(_MILLION, (LOGS // 4, made[LOGS // 4][place].cpu_s), (LOGS, made[LOGS][place].cpu_s)) for place in (0, 1))

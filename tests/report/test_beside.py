@@ -10,7 +10,6 @@ from tests.report.conftest import NATIVE, Page, add_run
 from tests.report.test_label_pages import dead_links
 from tests.unpacked import pieces_of
 
-from tacholog.dataset.load import load
 from tacholog.render.html import Html
 from tacholog.render.tables.beside import ROWS_AT_ONCE, Slice, beside
 from tacholog.render.tables.tables import Links
@@ -18,6 +17,7 @@ from tacholog.runs.manifest import Manifest
 from tacholog.runs.moments import last_day
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
+from tacholog.store.load import load
 from tacholog.view.beside import session_of_several
 from tacholog.view.page_index import page_index
 from tacholog.view.views import view_of

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, LOSSY, add_run, rti
 
-from tacholog.dataset.load import load
 from tacholog.render.evidence import evidence_lines
 from tacholog.render.figures.cost import latency_over_cost
 from tacholog.render.tables.cost import cost_table
@@ -16,6 +15,7 @@ from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import Links
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
+from tacholog.store.load import load
 from tacholog.view.cost import costs, resources_of, spinning
 from tacholog.view.evidence import evidence
 from tacholog.view.portions import portions

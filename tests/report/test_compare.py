@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, add_run, rti
 
-from tacholog.dataset.load import load
 from tacholog.render.tables.comparison import compare
 from tacholog.render.tables.tables import Links
+from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex
 from tacholog.view.views import view_of
 

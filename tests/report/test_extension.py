@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import docutils_namespace
 
-from tacholog.dataset.load import load
+from tacholog.store.load import load
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -21,7 +21,6 @@ from tests.command import run_tacholog_text
 from tests.report.walker import walk
 
 from tacholog.commands.verify import verify
-from tacholog.dataset.load import load_logs
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redactor import Redactor
@@ -38,6 +37,7 @@ from tacholog.site.settings import SiteSettings
 from tacholog.site.shown import keep
 from tacholog.site.stamp import STAMP
 from tacholog.site.verification.site import verify_site
+from tacholog.store.load import load_logs
 from tacholog.view.results import RunRow
 from tacholog.view.views import log_document, view_of
 

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, NATIVE, SECOND, add_run, rti, write_data
 
-from tacholog.dataset.cache import VARIABLE
 from tacholog.errors import TachologError
 from tacholog.privacy.settings import Privacy
 from tacholog.resources import site_dir, templates_dir
@@ -24,6 +23,7 @@ from tacholog.site.output_folder import only_one_build
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import STAMP, changed_files, read_stamp, remove_stamp, write_stamp
 from tacholog.site.unchanged import inputs_of
+from tacholog.store.cache import VARIABLE
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),

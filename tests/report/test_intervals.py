@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacholog.dataset.load import load_logs
 from tacholog.render.figures.figures import Figure
 from tacholog.render.figures.intervals import interval_figures
+from tacholog.store.load import load_logs
 from tacholog.view.views import view_of
 
 FORMATS = Path(__file__).parent.parent / "formats"

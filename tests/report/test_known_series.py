@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, SECOND, add_run, rti, write_data
 
-from tacholog.dataset.load import load
 from tacholog.schema.conditions import Conditions
 from tacholog.site.output.kept_series import SeriesMemory
+from tacholog.store.load import load
 from tacholog.view.known_series import KeptSeries, KnownSeries, remember
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import Compared, compared

@@ -11,7 +11,6 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from tacholog.dataset.load import load
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.privacy.settings import Privacy
 from tacholog.render.tables.definitions import shared_conditions
@@ -25,6 +24,7 @@ from tacholog.site.build import build_site
 from tacholog.site.pages import plan
 from tacholog.site.result_pages import page_groups
 from tacholog.site.settings import SiteSettings, read_settings
+from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex, page_index
 from tacholog.view.ranking_groups import compared, group_of
 from tacholog.view.rankings import rankings_of

@@ -10,12 +10,12 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.unpacked import content_of
 
-from tacholog.dataset.load import load
-from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.schema.conditions import StatedConditions
 from tacholog.site.settings import SiteSettings, read_settings
+from tacholog.store.load import load
+from tacholog.store.logs import Limits
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.report.test_rows_of_runs import LATENCY, NATS, UDP, add, series_in, table_in
 
-from tacholog.dataset.load import load
 from tacholog.render.tables.beside import beside
 from tacholog.render.tables.loss import loss_line
 from tacholog.render.tables.summary import throughput_summary
 from tacholog.render.tables.tables import Links
 from tacholog.site.build import build_site
 from tacholog.site.verification.site import verify_site
+from tacholog.store.load import load
 from tacholog.view.page_index import page_index
 from tacholog.view.views import view_of
 

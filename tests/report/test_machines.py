@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from tests.report.conftest import write_data
 
-from tacholog.dataset.load import load
 from tacholog.render.tables.hosts import machines_side_by_side
 from tacholog.runs.manifest import Host, read_manifest, write
+from tacholog.store.load import load
 from tacholog.view.views import View, view_of
 
 

@@ -21,8 +21,6 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_release
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load, load_logs
 from tacholog.render.diff.sections import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.home.panels import names_of
@@ -30,6 +28,8 @@ from tacholog.render.tables.history import history
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.tables import Links
 from tacholog.site.downloads import download_links
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load, load_logs
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
 from tacholog.view.names import row_names, words

@@ -11,12 +11,12 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from tacholog.dataset.export import results_table, results_tables
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
 from tacholog.site.verification.site import verify_site
+from tacholog.store.export import results_table
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 from tacholog.view.own_names import LOGS
 from tacholog.view.views import view_of
 
@@ -60,14 +60,6 @@ def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(da
     of_line = table[first == LINE]
     assert dict(zip(of_line["id"], of_line["value"], strict=True)) == OF_LINE
     assert of_line["participant"].tolist() == ["Win10 AMD64"] * 2 + ["Ubuntu22 AMD64"] * 2
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 5, 1000])
-def test_the_ids_are_the_same_wherever_a_part_of_the_numbers_ends(data: Dataset, rows: int) -> None:
-    whole = results_table(data)["id"].tolist()
-    parts = (data.results.iloc[start : start + rows] for start in range(0, len(data.results), rows))
-
-    assert [number for table in results_tables(data.runs, parts) for number in table["id"]] == whole
 
 
 def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog
 
-from tacholog.dataset.load import load
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
 from tacholog.site.pages import plan
+from tacholog.store.load import load
 from tacholog.view.own_names import FILE_ENDINGS, FOLDERS
 from tacholog.view.views import view_of
 

@@ -6,12 +6,12 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from tacholog.dataset.load import load
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.output.parts import RUNS, part_of
 from tacholog.site.pages import plan
 from tacholog.site.result_pages import csv_names
 from tacholog.slugs import slug
+from tacholog.store.load import load
 from tacholog.view.history import diff_documents
 from tacholog.view.views import view_of
 

@@ -10,10 +10,10 @@ from tests.report.conftest import FIRST, SECOND, Page, add_run, rti
 from tests.report.test_label_pages import dead_links
 from tests.unpacked import pieces_of
 
-from tacholog.dataset.load import load
 from tacholog.render.tables.logs import RUNS_AT_ONCE
 from tacholog.runs.manifest import Command, Host, write
 from tacholog.site.build import build_site
+from tacholog.store.load import load
 from tacholog.view.portions import MOST_SERIES, at_once, portions
 from tacholog.view.views import view_of
 

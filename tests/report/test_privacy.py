@@ -16,8 +16,6 @@ import pandas as pd
 import pytest
 from tests.unpacked import content_of
 
-from tacholog.dataset.load import load
-from tacholog.dataset.saved import open_saved
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.redact import redacted
@@ -27,6 +25,8 @@ from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 from tacholog.site.build import build_site
 from tacholog.site.settings import CampaignOfRelease, SiteSettings, read_settings
+from tacholog.store.load import load
+from tacholog.store.saved import open_saved
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.dataset.cache import FILE, VARIABLE, key_of, open_cache
-from tacholog.dataset.load import load
 from tacholog.privacy.kept import KeptRun, RedactionCache
 from tacholog.privacy.logs import ShownLines, saved_shown
 from tacholog.privacy.redact import redacted
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
+from tacholog.store.cache import FILE, VARIABLE, key_of, open_cache
+from tacholog.store.load import load
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native" / "latency-udp.log"
 CHATTER = 'note text="started by falcon and /home/zoe/bench"\n'

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.report.conftest import add_run
 
-from tacholog.dataset.load import load
 from tacholog.render.figures.figures import words_of
 from tacholog.render.html import Html
 from tacholog.render.tables.groups import group_table
@@ -17,6 +16,7 @@ from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.tables import CellWriter, Links, Marks, numbers
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
+from tacholog.store.load import load
 from tacholog.view.ranking_groups import Compared, groups
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, newest_first, series_of

@@ -19,11 +19,11 @@ import pytest
 from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
 
-from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
 from tacholog.site.build import build_site
 from tacholog.site.pages import plan
 from tacholog.site.stamp import finished
+from tacholog.store.load import load
 from tacholog.view.views import view_of
 
 # What MyST and the theme still use of Sphinx is their business.

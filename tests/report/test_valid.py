@@ -10,8 +10,8 @@ from html5lib.constants import E as SENTENCES
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.dataset.load import load
 from tacholog.render.diff.page import html
+from tacholog.store.load import load
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

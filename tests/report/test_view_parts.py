@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.report.conftest import FIRST, add_run, rti, write_data
 
-from tacholog.dataset.load import load
+from tacholog.store.load import load
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import ResultRow
 from tacholog.view.series import series_of

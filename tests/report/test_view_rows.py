@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacholog.dataset.distributions import Distribution
-from tacholog.dataset.load import load, load_logs
-from tacholog.dataset.saved import open_saved
 from tacholog.schema.conditions import Conditions
+from tacholog.store.distributions import Distribution
+from tacholog.store.load import load, load_logs
+from tacholog.store.saved import open_saved
 from tacholog.view import results
 from tacholog.view.results import ResultRow
 from tacholog.view.run_digests import run_digests

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacholog.compare.result import RowKey
-from tacholog.dataset.load import load
 from tacholog.render.tables.history import finder
 from tacholog.render.tables.tables import Links
+from tacholog.store.load import load
 from tacholog.view.views import View, view_of
 
 KEY = RowKey(system="Tacholog perftest", test="latency", transport="shm", data_path="copy", payload_bytes=64, metric="latency", statistic="p50")

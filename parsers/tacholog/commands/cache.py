@@ -17,7 +17,7 @@ from tacholog.errors import TachologError
 @click.option("--clear", is_flag=True, help="Empty the cache.")
 def cache(*, clear: bool) -> None:
     """Print a line for each kind of content, or empty the cache."""
-    from tacholog.dataset.cache import open_cache, others_file_words, refused_words
+    from tacholog.store.cache import open_cache, others_file_words, refused_words
 
     found = open_cache()
     if found.path is None:
@@ -40,7 +40,7 @@ def cache(*, clear: bool) -> None:
         click.echo(f"  {_WORDS[kind]}: {size.entries}, {_megabytes(size.stored_bytes)}")
 
 
-_WORDS = {"manifest": "manifests", "log": "logs", "published": "redacted logs and pages", "file": "files that need not be read again"}
+_WORDS = {"manifest": "manifests", "run": "runs", "published": "redacted logs and pages", "file": "files that need not be read again"}
 
 
 def _megabytes(count: int) -> str:

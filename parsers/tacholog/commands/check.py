@@ -24,7 +24,7 @@ from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 WRONG = 1
 NOT_LOGS = (".toml", ".md")
@@ -35,9 +35,9 @@ NOT_LOGS = (".toml", ".md")
 @reading_options
 def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
     """Load the folder as a dataset and print its problems."""
-    from tacholog.dataset.checks import violations
-    from tacholog.dataset.copies import with_copies
-    from tacholog.dataset.load import load
+    from tacholog.store.checks import violations
+    from tacholog.store.copies import with_copies
+    from tacholog.store.load import load
 
     dataset = with_copies(load([folder], work=work_of(jobs, cluster)))
     problems = [*_not_read(folder), *_complaints(dataset), *violations(dataset)]
@@ -52,8 +52,8 @@ def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
 def _not_read(folder: Path) -> Iterator[str]:
     """Name each file that has no manifest beside it and belongs to no run. Without this, a missing run.toml would look like success."""
     from tacholog.compare import bands
-    from tacholog.dataset.load import run_folders
     from tacholog.runs.manifest import RUN_FILE, folders_below
+    from tacholog.store.load import run_folders
 
     runs = [*run_folders(folder)]
     if not runs:
@@ -103,8 +103,8 @@ def _what_ended(row: Mapping[Any, Any], dataset: Dataset) -> str:
 
 
 def _complaints(dataset: Dataset) -> Iterator[str]:
-    from tacholog.dataset.complaints import complaint
     from tacholog.runs.problems import FORGOTTEN, UNREADABLE
+    from tacholog.store.complaints import complaint
 
     problems = dataset.problems[dataset.problems["kind"] != FORGOTTEN]  # `_not_read` names these files one by one
     yield from map(complaint, problems.to_dict("records"))

@@ -14,10 +14,12 @@ Exit code 2: a run, a log or a folder could not be read (all others are written)
 
 from __future__ import annotations
 
+import codecs
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -28,12 +30,13 @@ from tacholog.commands.shared.paths import text_output, whole_file, write_output
 from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, work_of
 from tacholog.errors import UnreadableInput
-from tacholog.extras import require
 
 if TYPE_CHECKING:
-    from tacholog.dataset.complaints import Complaints
-    from tacholog.dataset.frames import Dataset, Part
+    from tacholog.store.complaints import Complaints
+    from tacholog.store.export import FileKind
+    from tacholog.store.load import Store
 
+_PIECE_BYTES = 1 << 20
 _ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")
 _ROW_VALUES = ("bencher", "github-action-benchmark")
 FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
@@ -53,82 +56,64 @@ FORMATS = ("csv", "json", "parquet", "hdr", *_ROW_VALUES)
 @reading_options
 def export(*, folders: tuple[Path, ...], roots: tuple[Path, ...], kind: str, path: Path | None, jobs: int | None, cluster: str | None) -> None:
     """Read the data and write it in the chosen format."""
-    if kind == "parquet":
-        require("parquet", "--format parquet")
     if path is None and kind in (*_ONE_FILE, *_FOLDERS):
         raise UnreadableInput(f"--format {kind} writes a {'file' if kind in _ONE_FILE else 'folder'}: give its name with --output")
-    from tacholog.dataset.frames import Part
-    from tacholog.dataset.load import load, load_parts
+    from tacholog.store.complaints import complaints_of
+    from tacholog.store.load import open_runs
 
     asked = (*folders, *roots) or default_roots()
     progress = Progress()
-    work = work_of(jobs, cluster, progress)
-    if kind in _ROW_VALUES:  # a row's value needs all of its runs at once
-        data = load(asked, progress=progress, work=work)
-        ((_, complained),) = _told([Part(data, iter(()))], asked)
-        sys.exit(_export_row_values(data, complained, kind, path))
-    parts = _told(load_parts(asked, progress, work=work), asked)
+
+    def read() -> tuple[Store, Complaints]:
+        store = open_runs(asked, progress=progress, work=work_of(jobs, cluster, progress))
+        complained = complaints_of(store.problems, {run["run"]: run["root"] for run in store.runs})
+        if not store.runs and not complained.unread:
+            raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, asked))} or subfolders")
+        return store, complained
+
+    if kind in _ROW_VALUES:
+        sys.exit(_export_row_values(*read(), kind, path))
     if kind == "hdr":
         assert path is not None  # noqa: S101 - refused above
-        sys.exit(_export_hdr(parts, path))
-    sys.exit(_export_results(parts, kind, path))
+        sys.exit(_export_hdr(*read(), path))
+    sys.exit(_export_results(read, cast("FileKind", kind), path))
 
 
-def _told(parts: Iterable[Part], folders: Sequence[Path]) -> Iterator[tuple[Part, Complaints]]:
-    """Yield each part with what could not be read.
-
-    Raises:
-        UnreadableInput: there is no run, and nothing that could not be read.
-    """
-    from tacholog.dataset.complaints import complaints
-
-    is_empty = True
-    for part in parts:
-        found = complaints(part.data)
-        is_empty = is_empty and part.data.runs.empty and not found.unread
-        yield part, found
-    if is_empty:
-        raise UnreadableInput(f"nothing to export: no run.toml in {', '.join(map(str, folders))} or subfolders")
-
-
-def _export_hdr(parts: Iterable[tuple[Part, Complaints]], folder: Path) -> int:
+def _export_hdr(store: Store, complained: Complaints, folder: Path) -> int:
     """Write histograms, and return the exit code."""
-    from tacholog.dataset.export import write_hdr
+    from tacholog.store.export import write_hdr
 
-    told, count = [], 0
-    for part, complained in parts:
-        count += write_hdr(part.data, folder)
-        told.append(complained)
+    count = write_hdr(store.histograms(), folder)
     if not count:
         raise UnreadableInput("no log has a distribution: nothing to write")
-    exit_code = tell(told)
+    exit_code = tell([complained])
     click.echo(f"{count} histograms in {folder}")
     return exit_code
 
 
-def _export_results(parts: Iterable[tuple[Part, Complaints]], kind: str, path: Path | None) -> int:
-    """Write all numbers part by part, and return the exit code. A file has its name only when it is whole."""
-    from tacholog.dataset.export import ResultsFile, results_tables
+def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind, path: Path | None) -> int:
+    """Write all numbers, and return the exit code. A file has its name only when it is whole."""
+    if path is not None:
+        with whole_file(path) as stream:
+            store, complained = read()
+            store.results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
+        return tell([complained])
+    store, complained = read()
+    with tempfile.NamedTemporaryFile() as file, text_output() as output:
+        store.results.write(kind, Path(file.name))
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        while piece := file.read(_PIECE_BYTES):
+            output.write(decoder.decode(piece).encode())
+    return tell([complained])
 
-    told = []
-    with whole_file(path) if path else text_output() as stream:
-        file = ResultsFile(kind, stream)
-        for part, complained in parts:
-            told.append(complained)
-            for table in results_tables(part.data.runs, part.results):
-                file.write(table)
-                del table  # Otherwise two tables are in memory while the next is made.
-        file.close()
-    return tell(told)
 
-
-def _export_row_values(data: Dataset, complained: Complaints, kind: str, path: Path | None) -> int:
+def _export_row_values(store: Store, complained: Complaints, kind: str, path: Path | None) -> int:
     """Write one value for each row in the form of a service that follows benchmarks, and return the exit code."""
     from tacholog.compare.row_values import row_values
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest
 
-    values = row_values(newest(data))
+    values = row_values(newest(store.dataset()))
     files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
     exit_code = tell([complained])
     for name, content in files.items():

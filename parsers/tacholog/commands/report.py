@@ -46,11 +46,11 @@ def report(
 ) -> None:
     """Find the data, build the site, and print where it is."""
     require("site", "tacholog report")
-    from tacholog.dataset.complaints import saved_complaints
     from tacholog.site.build import build_site
     from tacholog.site.bundle import plotly_bundle
     from tacholog.site.settings import read_settings
     from tacholog.site.stamp import STAMP, former_site_named, large_of
+    from tacholog.store.complaints import saved_complaints
 
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
@@ -123,7 +123,7 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
         UnreadableInput: there are only such folders.
     """
     from tacholog.commands._import_suggestion import import_command
-    from tacholog.dataset.load import run_folders
+    from tacholog.store.load import run_folders
 
     if any(next(run_folders(folder), None) for folder in folders):
         return
@@ -137,8 +137,8 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
     """Name each label of ``pages`` that no run has: it may be mistyped, and all its results are on pages "not stated"."""
     import difflib
 
-    from tacholog.dataset.saved import saved_runs
     from tacholog.runs.labels import is_label, label_fields
+    from tacholog.store.saved import saved_runs
 
     asked = [field for field in fields if is_label(field)]
     if not asked:

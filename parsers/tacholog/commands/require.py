@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from tacholog.compare.requirements.judge import Base
     from tacholog.compare.requirements.result import RequirementReport
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 FORMATS = ("text", "markdown", "json", "junit")
 _DATA = ("json", "junit")  # what programs read
@@ -73,8 +73,8 @@ def require(
     from tacholog.compare.requirements.file import read_requirements
     from tacholog.compare.requirements.judge import check_bases, exit_code, judge
     from tacholog.compare.sides import find, of_release
-    from tacholog.dataset.complaints import complaints
-    from tacholog.dataset.copies import with_copies
+    from tacholog.store.complaints import complaints
+    from tacholog.store.copies import with_copies
     from tacholog.view.requirements import newest
 
     requirements = read_requirements(file or _default_file(roots))

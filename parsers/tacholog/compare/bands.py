@@ -26,7 +26,7 @@ from tacholog.evidence import is_there, open_evidence
 from tacholog.runs.labels import is_label
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 FOLDER = "same-build"
 ENOUGH_SESSIONS = 3  # Fewer do not show how much sessions differ.

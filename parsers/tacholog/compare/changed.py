@@ -16,7 +16,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.stated import SOFT_CONDITIONS, split_options
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 _HARDWARE = {("cpu", "model"), ("cpu", "sockets"), ("cpu", "cores"), ("cpu", "threads"), ("memory", "size")}
 _PER_RUN = re.compile(r"_(before|during|after)$|^(program_sha256|harness_git|harness_dirty|tacholog_python|clock_overhead_ns)$")

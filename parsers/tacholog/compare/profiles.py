@@ -15,7 +15,7 @@ from tacholog.runs.manifest import Host
 from tacholog.runs.stated import is_of_machine, options_words, split_options
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 _MTU = re.compile(r"\bMTU (\d+)")
 _NOT_A_CARD = ("switch", "cable", "mtu", "loopback_mtu")

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.runs.manifest import RENAMES_FILE, read_evidence_toml, read_toml
 from tacholog.schema.metrics import METRICS
+from tacholog.store.frames import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

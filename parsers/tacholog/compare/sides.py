@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.inputs import open_path
-from tacholog.dataset.load import load
-from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.formats.source import not_a_file
 from tacholog.runs.labels import CONTROL, has_labels, label_name, labels_of
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
+from tacholog.store.frames import Dataset
+from tacholog.store.inputs import open_path
+from tacholog.store.load import load
+from tacholog.store.work import Work
 from tacholog.visible import one_form
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Many records of a log at once, as columns: what a reader hands to the rest of the house where a log has thousands of results.
 
-`Scan.batches` yields a `RecordBlock` for many records and an `Event` for one. Both become the same columns in `tacholog.dataset`.
+`Scan.batches` yields a `RecordBlock` for many records and an `Event` for one. Both become the same columns in `tacholog.store`.
 """
 
 from __future__ import annotations

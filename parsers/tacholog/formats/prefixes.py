@@ -64,10 +64,8 @@ def _time(inner: str) -> str:
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
 _DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
-# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...] in a row.
-_SYSLOG_NAME = r'[^] ="]{1,32}+'
-_SYSLOG_DATA = rf'\[{_SYSLOG_NAME}(?: {_SYSLOG_NAME}="(?:[^]"\\]|\\.){{0,500}}+"){{0,20}}+\]'
-_SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:{_SYSLOG_DATA}){{1,9}}+){_END}"
+# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
+_SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:\[[^]]{{1,500}}+\]){{1,4}}){_END}"
 _PARTS = (
     Part("a head of syslog", _SYSLOG, "certain", public=False),
     Part(_TIME, _time(_DATE_AND_TIME), "certain"),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacholog.dataset.frames import Dataset
 from tacholog.privacy.classes import published_host
 from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host
+from tacholog.store.frames import Dataset
 
 
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:

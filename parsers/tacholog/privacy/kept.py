@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import msgspec
 
-from tacholog.dataset.cache import Cache, Kind, key_of
-from tacholog.dataset.frames import Row
-from tacholog.dataset.versions import code_digest, reader_digest
 from tacholog.privacy.free_text import WORDS_FILE
 from tacholog.privacy.known_names import FoundNames, KnownNames
 from tacholog.privacy.logs import ShownLines
 from tacholog.privacy.pseudonyms import KEY_VARIABLE
+from tacholog.store.cache import Cache, Kind, key_of
+from tacholog.store.frames import Row
+from tacholog.store.versions import code_digest, reader_digest
 
 _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),

@@ -11,8 +11,6 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.cache import open_cache
-from tacholog.dataset.file_digests import digests_in
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
@@ -23,6 +21,8 @@ from tacholog.formats.source import LINE_BYTES, LogText, utf16_of, without_seque
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
+from tacholog.store.cache import open_cache
+from tacholog.store.file_digests import digests_in
 from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")

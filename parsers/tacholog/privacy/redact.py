@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tacholog.dataset.cache import open_cache
-from tacholog.dataset.frames import Dataset, Row
-from tacholog.dataset.logs import Progress
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
 from tacholog.privacy.classes import is_shown_as_it_is, published_manifest, published_text, with_published_labels
@@ -27,6 +24,9 @@ from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import problem
 from tacholog.schema.columns import PrivacyClass
 from tacholog.schema.tables import TABLES
+from tacholog.store.cache import open_cache
+from tacholog.store.frames import Dataset, Row
+from tacholog.store.logs import Progress
 
 if TYPE_CHECKING:
     import numpy as np

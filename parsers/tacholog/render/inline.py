@@ -12,9 +12,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from tacholog.dataset.ordinals import with_ordinal
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
+from tacholog.store.ordinals import with_ordinal
 from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")

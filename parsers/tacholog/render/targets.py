@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tacholog.dataset.ordinals import with_ordinal
 from tacholog.render.html import Html, tag
 from tacholog.render.tables.tables import Links
+from tacholog.store.ordinals import with_ordinal
 from tacholog.view.results import ResultRow
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -15,7 +15,7 @@ class Mark(msgspec.Struct, frozen=True):
         sign: the footnote sign that stands at the number.
         title: what was found, in a few words.
         sentence: what it means for a reader.
-        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules in `tacholog.dataset.marking`.
+        by_formats: whether a format may set it, because only the log shows it. All other marks are set by the rules in `tacholog.store.quality`.
     """
 
     sign: str
@@ -210,3 +210,19 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 
 #: The marks that a format may set on a number.
 FORMAT_MARKS = frozenset(name for name, mark in MARKS.items() if mark.by_formats)
+
+#: The bit of each mark, where the marks of a number are one integer.
+MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << place for place, name in enumerate(sorted(MARKS))})
+
+
+def mark_bits(marks: Iterable[str]) -> int:
+    """Return marks as bits."""
+    bits = 0
+    for mark in marks:
+        bits |= MARK_BITS[mark]
+    return bits
+
+
+def marks_of(bits: int) -> tuple[str, ...]:
+    """Return the names of marks, sorted."""
+    return tuple(name for name, bit in MARK_BITS.items() if bits & bit)

@@ -28,7 +28,8 @@ Status = Literal["ok", "failed", "truncated", "empty"]
 SEVERITY: dict[Status | None, int] = {"ok": 0, None: 1, "empty": 2, "truncated": 3, "failed": 4}
 
 
-_BOUNDS = frozenset(get_args(Bound))
+#: All bounds, in the order of their codes.
+BOUNDS: tuple[Bound, ...] = get_args(Bound)
 _KNOWN: set[tuple[str, str, str]] = set()  # Valid names of numbers: metric, statistic and bound. Checking each number anew would be slow.
 _MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its percentiles with nine digits each.
 
@@ -85,8 +86,8 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             raise ValueError(f"there is no metric {self.metric!r}: tacholog.schema.metrics.METRICS lists them")
         if not is_statistic(self.statistic):
             raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.schema.statistics.STATISTICS lists them, or 'p99.9'")
-        if self.bound not in _BOUNDS:
-            raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(_BOUNDS))}")
+        if self.bound not in BOUNDS:
+            raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(BOUNDS))}")
         if len(_KNOWN) < _MOST_KNOWN:
             _KNOWN.add(name)
 

@@ -16,8 +16,8 @@ from tacholog.site.stamp import built_in, is_built_of, note_built
 from tacholog.site.unchanged import inputs_of
 
 if TYPE_CHECKING:
-    from tacholog.dataset.logs import Progress
-    from tacholog.dataset.work.work import Work
+    from tacholog.store.logs import Progress
+    from tacholog.store.work import Work
 
 
 def build_site(

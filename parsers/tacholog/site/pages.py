@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.dataset.export import number_id
 from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
@@ -23,6 +22,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
 from tacholog.site.script import is_perftest
+from tacholog.store.export import number_id
 from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
 from tacholog.view.marked import marked_of

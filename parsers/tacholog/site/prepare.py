@@ -18,14 +18,6 @@ from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.renames import FILE as RENAMES
 from tacholog.compare.renames import find_renames, folder_of_renames
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
-from tacholog.dataset.complaints import FILE as COMPLAINTS
-from tacholog.dataset.complaints import complaints
-from tacholog.dataset.copies import with_copies
-from tacholog.dataset.frames import Dataset, Row, frame
-from tacholog.dataset.load import load
-from tacholog.dataset.logs import Progress
-from tacholog.dataset.saved import open_saved
-from tacholog.dataset.work.work import Work
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.garbage import give_back
@@ -36,6 +28,14 @@ from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
 from tacholog.site.walk import walk
+from tacholog.store.complaints import FILE as COMPLAINTS
+from tacholog.store.complaints import complaints
+from tacholog.store.copies import with_copies
+from tacholog.store.frames import Dataset, Row, frame
+from tacholog.store.load import load
+from tacholog.store.logs import Progress
+from tacholog.store.saved import open_saved
+from tacholog.store.work import Work
 
 _NAMED = 3  # problems named in one line; check lists them all
 

@@ -12,13 +12,13 @@ import tomli_w
 from tacholog.compare.requirements.file import FILE, RequirementFile, read_requirements
 from tacholog.compare.requirements.judge import Base
 from tacholog.compare.sides import of_release, of_runs
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_small_evidence
 from tacholog.privacy.classes import published_text
 from tacholog.privacy.redactor import Redactor
 from tacholog.site.settings import SiteSettings
 from tacholog.site.sources import Sources
+from tacholog.store.frames import Dataset
 
 DOCUMENT = "requirements"
 LABELS = "label"

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import msgspec
 
-from tacholog.dataset.logs import Limits
 from tacholog.errors import UnreadableInput
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
@@ -17,6 +16,7 @@ from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
 from tacholog.site.stamp import Sizes
+from tacholog.store.logs import Limits
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
@@ -43,7 +43,7 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def limits(self) -> Limits:
-        """The limits in the form that `tacholog.dataset.load` takes."""
+        """The limits in the form that `tacholog.store.load` takes."""
         return Limits(round(self.log_text_mb * 1e6), self.log_numbers)
 
     @property

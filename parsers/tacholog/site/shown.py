@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from tacholog.compare.bands import FOLDER as BANDS
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.saved import open_saved
 from tacholog.errors import TachologError
+from tacholog.store.frames import Dataset
+from tacholog.store.saved import open_saved
 from tacholog.view.views import View, view_of
 
 BAND_FILES = f"{BANDS}/*.csv"

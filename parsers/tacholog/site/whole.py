@@ -14,10 +14,6 @@ from jinja2 import Environment
 
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import SCHEMA, json_schema
-from tacholog.dataset.complaints import saved_complaints
-from tacholog.dataset.frames import Dataset, without_distributions
-from tacholog.dataset.logs import Progress
-from tacholog.dataset.work.work import Work
 from tacholog.errors import TachologError
 from tacholog.garbage import give_back
 from tacholog.interruption import interrupt_again
@@ -45,6 +41,10 @@ from tacholog.site.shown import keep, state_of
 from tacholog.site.sources import Sources, delete_orphans, forget_trees
 from tacholog.site.stamp import begin_changes, write_stamp
 from tacholog.site.unchanged import Inputs
+from tacholog.store.complaints import saved_complaints
+from tacholog.store.frames import Dataset, without_distributions
+from tacholog.store.logs import Progress
+from tacholog.store.work import Work
 from tacholog.view.history import latest
 from tacholog.view.own_names import DATA, DOWNLOADS, LOGS, RAW, STATIC
 from tacholog.view.run_digests import digest, run_digests

@@ -72,9 +72,9 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     """
     if not config.tacholog_data:
         return
-    from tacholog.dataset.complaints import saved_complaints
     from tacholog.site.prepare import prepare
     from tacholog.site.settings import SiteSettings, read_settings
+    from tacholog.store.complaints import saved_complaints
 
     work = Path(app.doctreedir, "tacholog")
     try:

@@ -16,7 +16,7 @@ from tacholog.view.history import releases_of
 from tacholog.view.results import RunRow
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 HISTORY_LENGTH = 12  # releases on a page; each is judged anew
 

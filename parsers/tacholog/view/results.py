@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.dataset.columns import NOT_STATED
-from tacholog.dataset.distributions import Distribution
-from tacholog.dataset.ordinals import Ordinals
-from tacholog.dataset.shared_objects import objects_of
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.tables import TABLES
+from tacholog.store.columns import NOT_STATED
+from tacholog.store.distributions import Distribution
+from tacholog.store.ordinals import Ordinals
+from tacholog.store.shared_objects import objects_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 CONDITIONS = Conditions.__struct_fields__
 

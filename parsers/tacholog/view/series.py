@@ -16,10 +16,10 @@ import msgspec
 
 from tacholog.compare.comparable import settings_of
 from tacholog.compare.policy import percentile
-from tacholog.dataset.marking.quality import SAMPLES_BEYOND
-from tacholog.dataset.medians import median_place
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.runs.stated import split_options
+from tacholog.store.medians import median_place
+from tacholog.store.quality import SAMPLES_BEYOND
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow

@@ -19,7 +19,7 @@ from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, R
 from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, measured_in, series_of
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 _OF_RUN = ("system", "host", "run", "release")  # what a selection asks of a run itself, beside its labels
 TESTS = ("latency", "throughput", "demand", "sustain")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from tacholog import terminal
-from tacholog.dataset.complaints import Complaints
+from tacholog.store.complaints import Complaints
 
 UNREADABLE_EXIT = 2
 _SHOWN = 20

@@ -34,7 +34,7 @@ from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from tacholog.compare import comparable
 from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
-from tacholog.dataset.medians import upper_of_two_counts
 from tacholog.runs.labels import CONTROL, label_fields, labels_of
-from tacholog.schema.marks import MARKS
+from tacholog.schema.marks import MARK_BITS, MARKS
+from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
+from tacholog.store.medians import upper_of_two_counts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,8 +43,6 @@ CONDITIONS = tuple(
 OF_RUN = ("host", "tool", "options", "tool_version")
 REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
 _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
-BOUNDS = ("=", "~", "<", ">", "range-low", "range-high")
-MARK_BITS = {name: 1 << index for index, name in enumerate(MARKS)}
 LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
 
 
@@ -80,7 +79,7 @@ class Cells(NamedTuple):
 
 
 def upper_of_two(data: Numbers) -> Integers:
-    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.dataset.medians`."""
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.store.medians`."""
     return _upper_of_two(data.columns["metric"])
 
 
@@ -187,7 +186,7 @@ def _spread(column: CodedColumn, positions: Integers) -> CodedColumn:
 @functools.cache
 def mark_names(bits: int) -> tuple[str, ...]:
     """The names of the marks in a set of bits."""
-    return tuple(name for name, bit in MARK_BITS.items() if bits & bit)
+    return tuple(name for name in MARKS if bits & MARK_BITS[name])
 
 
 def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
@@ -370,7 +369,7 @@ def _one_a_run(cell: Integers, runs: Integers, value: Floats, upper: Integers) -
 
 
 def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
-    """The median of each stretch of values, which is one of them: the rule of `tacholog.dataset.medians`, for many at once. NaN for an empty stretch.
+    """The median of each stretch of values, which is one of them: the rule of `tacholog.store.medians`, for many at once. NaN for an empty stretch.
 
     Args:
         values: all stretches, one after the other, shape (n,).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,18 +12,17 @@ from tacholog.compare.comparable import Judgement, as_text
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
 from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import BOUNDS, CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags, lower_is_better
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
-from tacholog.dataset.medians import median_run
 from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS
-from tacholog.schema.records import Bound
+from tacholog.schema.records import BOUNDS
+from tacholog.store.medians import median_run
 
 _ALONE = {reason: (reason,) if reason else () for reason in REASONS}
-_BOUNDS = tuple(cast("Bound", bound) for bound in BOUNDS)
 _MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printed latency hides
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs")
 
@@ -316,7 +315,7 @@ def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]
                 runs=count,
                 median=middle if len(run_by_run) == count else median_run(run_by_run, name),
                 values=tuple(run_by_run),
-                bound=_BOUNDS[bound],
+                bound=BOUNDS[bound],
                 resolution=resolution,
                 samples=None if samples is None else int(samples),
             )

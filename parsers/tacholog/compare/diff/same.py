@@ -12,7 +12,7 @@ from tacholog.compare.diff.numbers import Flags, Integers, Numbers, run_sets
 from tacholog.compare.sides import stated_of
 
 if TYPE_CHECKING:
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 
 class Shared(NamedTuple):

@@ -11,11 +11,13 @@ from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.family import Power, adjusted_together, no_power, power_of
 from tacholog.compare.diff.keys import keys_of
 from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers, least_of
+from tacholog.compare.diff.numbers import SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers, least_of
 from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
 from tacholog.compare.statistics import Shift
+from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import BOUNDS
 
 INVALIDATING = ("run_failed", "altered", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tacholog.compare.diff.numbers import BOUNDS, MARK_BITS, Numbers, mark_names
+from tacholog.compare.diff.numbers import Numbers, mark_names
 from tacholog.compare.diff.verdict import FAILED_BITS
 from tacholog.compare.policy import TESTABLE_BEYOND, band_of, percentile
 from tacholog.compare.requirements.file import Requirement
@@ -17,8 +17,10 @@ from tacholog.compare.requirements.interval import MedianInterval, attainable, m
 from tacholog.compare.requirements.result import RequirementRow, RowVerdict
 from tacholog.compare.result import RowKey
 from tacholog.compare.row_values import Arranged, arranged
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.medians import median_run
+from tacholog.schema.marks import MARK_BITS
+from tacholog.schema.records import BOUNDS
+from tacholog.store.frames import Dataset
+from tacholog.store.medians import median_run
 
 _LOST = ("loss", "messages_lost")
 _EXACT = 1e-9  # a limit in the file and the same number in a log may differ by what floats lose

@@ -25,9 +25,9 @@ from tacholog.compare.requirements.result import (
 )
 from tacholog.compare.requirements.select import selected
 from tacholog.compare.result import Controls
-from tacholog.dataset.frames import Dataset
 from tacholog.errors import UnreadableInput
 from tacholog.schema.metrics import METRICS
+from tacholog.store.frames import Dataset
 
 EXIT_FAILED, EXIT_UNDECIDED = 3, 4
 FAIL_ON: tuple[RequirementVerdict, ...] = ("failed", "undecided", "missing")

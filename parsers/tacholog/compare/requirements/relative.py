@@ -12,7 +12,7 @@ from tacholog.compare.policy import Policy, RowFilter
 from tacholog.compare.requirements.result import RequirementRow, RowVerdict
 from tacholog.compare.result import COMPARED, Controls, DiffRow, RowKey, worse_by
 from tacholog.compare.sides import control_runs, of_runs
-from tacholog.dataset.frames import Dataset
+from tacholog.store.frames import Dataset
 
 _Ends = tuple[float, float]
 _ROUNDING = 1e-9

@@ -9,8 +9,8 @@ import msgspec
 
 from tacholog.compare.requirements.file import Requirement
 from tacholog.compare.sides import control_runs
-from tacholog.dataset.frames import Dataset
 from tacholog.runs.labels import CONTROL, NOT_STATED, PREFIX, label_name, labels_of
+from tacholog.store.frames import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

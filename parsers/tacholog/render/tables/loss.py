@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tacholog.dataset.marking.quality import LOSS_LIMIT
 from tacholog.render.html import NOTHING, Html, tag
 from tacholog.render.tables.tables import Links, linked_number, linked_value
+from tacholog.store.quality import LOSS_LIMIT
 from tacholog.view.numerals import size
 from tacholog.view.results import ResultRow
 from tacholog.view.series import LOSS, Cell, Series

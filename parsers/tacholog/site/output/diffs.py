@@ -17,18 +17,18 @@ from tacholog.compare.renames import FILE as RENAMES
 from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_labels, of_release
-from tacholog.dataset.cache import Kind, key_of, open_cache
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.versions import code_digest
 from tacholog.runs.labels import has_labels
 from tacholog.site.shown import BAND_FILES, State, dataset_in, opened
+from tacholog.store.cache import Kind, key_of, open_cache
+from tacholog.store.frames import Dataset
+from tacholog.store.versions import code_digest
 from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View
 
 Labels = tuple[tuple[str, str], ...]
 _Kept = TypeVar("_Kept")
-CODE = ("tacholog.compare", "tacholog.schema", "tacholog.dataset", "tacholog.runs")
+CODE = ("tacholog.compare", "tacholog.schema", "tacholog.store", "tacholog.runs")
 
 
 @lru_cache(maxsize=64)

@@ -13,11 +13,11 @@ from tacholog.compare.requirements.file import RequirementFile
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.sides import of_release
-from tacholog.dataset.cache import key_of
-from tacholog.dataset.versions import code_digest
 from tacholog.site.output.diffs import CODE, dataset_of, files_beside, kept
 from tacholog.site.requirements import releases_of_site
 from tacholog.site.shown import State, opened
+from tacholog.store.cache import key_of
+from tacholog.store.versions import code_digest
 from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
 from tacholog.view.results import RunRow

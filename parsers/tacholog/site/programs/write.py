@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacholog.compare.renames import find_renames, renamed
-from tacholog.dataset.frames import Dataset
 from tacholog.site.programs.citation import citation_files
 from tacholog.site.programs.latest import latest_files
 from tacholog.site.requirements import kept_requirements
 from tacholog.site.settings import SiteSettings
 from tacholog.site.sources import Sources
+from tacholog.store.frames import Dataset
 from tacholog.view.own_names import BADGES, RESULTS
 from tacholog.view.views import View
 

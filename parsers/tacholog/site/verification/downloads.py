@@ -5,36 +5,42 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.dataset.export import csv_head, csv_rows, json_rows
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.privacy.free_text import MASK
+from tacholog.schema.columns import DTYPES
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
 from tacholog.site.programs.latest import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
+from tacholog.store.engine import ask, connected, text
+from tacholog.store.export import FileKind, as_file
 from tacholog.view.own_names import DATA, VERSIONS
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
 
-    from tacholog.dataset.frames import Dataset
+    from tacholog.store.frames import Dataset
 
 #: The value is compared by id. Marks also come from machines and other runs, of which a site offers only a part.
 _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
+_KINDS: Mapping[str, FileKind] = {".csv.gz": "csv", ".jsonl.gz": "json"}
 _LEAST_ROWS = 100_000  # that a table of any size may have; each further byte may be another row
 _SHOWN_CHARACTERS = 120
 
@@ -45,30 +51,46 @@ def offered_table(site: Path) -> pd.DataFrame:
     Raises:
         UnreadableInput: it cannot be read.
     """
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    import duckdb
 
-    # Else an integer that is missing somewhere would become a float, and would not be written as it was.
-    types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     try:
-        with open_evidence(site, ALL) as stream, pq.ParquetFile(stream) as file:
-            _refuse_bomb(file.metadata, os.fstat(stream.fileno()).st_size)
-            table: pd.DataFrame = file.read().to_pandas(types_mapper=types.get)
-        return table.astype({"id": "str", "run": "str", "log": "str", "value": "float64"})
-    except (UnreadableInput, OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        with open_evidence(site, ALL) as stream, connected() as connection:
+            source = f"read_parquet('/dev/fd/{stream.fileno()}')"  # What was opened is read, whatever is in its place by now.
+            _refuse_bomb(connection, source, os.fstat(stream.fileno()).st_size)
+            table: pd.DataFrame = connection.execute(f"FROM {source}").df()
+        types = {
+            name: DTYPES[OFFERED[name].kind] for name in map(str, table.columns) if name in OFFERED and name not in ("id", "run", "log", "value")
+        }
+        return table.astype({**types, "id": "str", "run": "str", "log": "str", "value": "float64"})
+    except (UnreadableInput, OSError, ValueError, TypeError, KeyError, duckdb.Error) as error:
         raise UnreadableInput(f"{site / ALL}: it is no table of numbers: {error}") from error
 
 
-def _refuse_bomb(said: Any, size_bytes: int) -> None:  # noqa: ANN401 - pyarrow comes without types
+def altered_numbers(site: Path, mark: str) -> list[tuple[str, str, int]]:
+    """Return the logs whose numbers have a mark in the table that a site offers, each with the number of these.
+
+    Raises:
+        UnreadableInput: it cannot be read.
+    """
+    with open_evidence(site, ALL) as stream, connected() as connection:
+        source = f"read_parquet('/dev/fd/{stream.fileno()}')"
+        if not any(name == "marks" for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")):  # noqa: S608 - our own words
+            return []
+        wanted = f"list_contains(string_split(marks::VARCHAR, ' '), {text(mark)})"
+        return ask(connection, f"SELECT run, log, count(*) FROM {source} WHERE {wanted} GROUP BY run, log ORDER BY run, log")  # noqa: S608
+
+
+def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes: int) -> None:
     """Refuse a table that becomes much longer than its file: a value that all rows have takes no room in it, and each row does in memory.
 
     Raises:
         UnreadableInput: it has more rows or bytes than its size allows.
     """
-    rows, unpacked = said.num_rows, sum(said.row_group(place).total_byte_size for place in range(said.num_row_groups))
-    if rows > _LEAST_ROWS + size_bytes or unpacked > most_unpacked(size_bytes):
-        raise UnreadableInput(f"it has {rows} rows and {unpacked >> 20} MiB, too much for its size")
+    metadata = source.replace("read_parquet", "parquet_metadata")
+    of_columns = f"SELECT sum(row_group_num_rows) AS rows, sum(total_uncompressed_size) AS bytes FROM {metadata} GROUP BY column_id"  # noqa: S608 - our own words
+    ((rows, unpacked),) = ask(connection, f"SELECT max(rows), sum(bytes) FROM ({of_columns})")  # noqa: S608 - our own words
+    if (rows or 0) > _LEAST_ROWS + size_bytes or (unpacked or 0) > most_unpacked(size_bytes):
+        raise UnreadableInput(f"it has {rows} rows and {int(unpacked) >> 20} MiB, too much for its size")
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
@@ -110,18 +132,24 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
     """Yield the files of CSV and of JSON lines whose rows are not those of Parquet."""
     kept_from, findings = _kept_from_older(site)
     yield from findings
-    for ending, written, head in ((".csv.gz", csv_rows, csv_head(offered)), (".jsonl.gz", json_rows, b"")):
-        wanted = Counter(b"".join(written(offered)).split(b"\n"))
+    head = as_file(offered.iloc[:0], "csv")
+    for ending, kind in _KINDS.items():
+        wanted = Counter(as_file(offered, kind).removeprefix(head).split(b"\n"))
         wanted.pop(b"", None)
+        plain: Callable[[bytes], bytes] = bytes
         for file in sorted((site / DATA).rglob(f"*{ending}")):
             name = file.relative_to(site).as_posix()
             if name in kept_from:
                 continue
             try:
-                rows = _rows(site, name, head)
+                rows = _rows(site, name, head if kind == "csv" else b"")
             except UnreadableInput as error:
                 yield Finding(place=name, reason=str(error))
                 continue
+            if plain is bytes and rows - wanted:  # An older version wrote the same values in other words.
+                plain = _plain_csv if kind == "csv" else _plain_json
+                wanted = _counted(wanted, plain)
+            rows = _counted(rows, plain)
             if others := rows - wanted:
                 first = next(islice(others, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
                 yield Finding(place=name, reason=f"{others.total()} rows are not those of {ALL}", shown=first)
@@ -129,6 +157,27 @@ def texts_compared(site: Path, offered: pd.DataFrame) -> Iterator[Finding]:
         if wanted:
             first = next(islice(wanted, 1)).decode(errors="replace")[:_SHOWN_CHARACTERS]
             yield Finding(place=ALL, reason=f"{wanted.total()} rows are in no file *{ending}", shown=first)
+
+
+def _counted(rows: Counter[bytes], plain: Callable[[bytes], bytes]) -> Counter[bytes]:
+    found: Counter[bytes] = Counter()
+    for row, count in rows.items():
+        found[plain(row)] += count
+    return found
+
+
+def _plain_csv(row: bytes) -> bytes:
+    """Return a row with each field in quotes."""
+    fields = next(csv.reader([row.decode(errors="surrogateescape")]), [])
+    return ",".join(f'"{field}"' for field in fields).encode(errors="surrogateescape")
+
+
+def _plain_json(row: bytes) -> bytes:
+    """Return a row with its values as Python writes them; as it is, if it is none."""
+    try:
+        return json.dumps(json.loads(row)).encode()
+    except ValueError:
+        return row
 
 
 def newest_compared(site: Path, again: Dataset, left_out: Collection[str]) -> Iterator[Finding]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.dataset.cache import Cache
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.inputs import with_hosts_above
-from tacholog.dataset.load import load
-from tacholog.dataset.work.work import Work
+from tacholog.store.cache import Cache
+from tacholog.store.frames import Dataset
+from tacholog.store.inputs import with_hosts_above
+from tacholog.store.load import load
+from tacholog.store.work import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
 _REASONS = 3  # in one line; check lists them all

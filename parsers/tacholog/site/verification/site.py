@@ -14,7 +14,6 @@ import hashlib
 import math
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -23,11 +22,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tacholog.dataset.export import results_table
-from tacholog.dataset.frames import Dataset
-from tacholog.dataset.load import load
 from tacholog.errors import UnreadableInput
-from tacholog.evidence import is_there, open_evidence
+from tacholog.evidence import is_there
 from tacholog.render.tables.logs import raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, Manifest, read_evidence_toml
 from tacholog.runs.problems import ALTERED
@@ -37,9 +33,12 @@ from tacholog.site.output_folder import MARKER
 from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
 from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
-from tacholog.site.verification.downloads import as_offered, columns_compared, newest_compared, offered_table, texts_compared
+from tacholog.site.verification.downloads import altered_numbers, as_offered, columns_compared, newest_compared, offered_table, texts_compared
 from tacholog.site.verification.foreign import read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
+from tacholog.store.export import results_table
+from tacholog.store.frames import Dataset
+from tacholog.store.load import load
 from tacholog.view.own_names import LOGS, RAW, SOURCES, STATIC, VERSIONS
 from tacholog.view.views import log_document
 
@@ -128,17 +127,7 @@ def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
 
 def _altered(site: Path) -> Iterator[Finding]:
     """Yield the logs of which the site itself says that they are not those that were recorded: its numbers are what these logs say now."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    with open_evidence(site, ALL) as stream, pq.ParquetFile(stream) as file:
-        if "marks" not in file.schema_arrow.names:
-            return
-        counts: Counter[tuple[str, str]] = Counter()
-        for batch in file.iter_batches(columns=["run", "log", "marks"]):
-            marked = batch.filter(pc.match_substring_regex(batch.column("marks").cast("string"), rf"(^| ){ALTERED}( |$)"))
-            counts.update(zip(marked.column("run").to_pylist(), marked.column("log").to_pylist(), strict=True))
-    for (run, log), count in sorted(counts.items()):
+    for run, log, count in altered_numbers(site, ALTERED):
         numbers = f"{count} numbers are" if count > 1 else "1 number is"
         yield Finding(place=f"{run}/{log}", reason=f"the log is not the one that {RUN_FILE} names, by its SHA-256; {numbers} what it says now")
 

@@ -1,1 +1,0 @@
-"""Quality marks on columns: of single records, across results, and for latencies between two clocks."""

@@ -1,0 +1,377 @@
+"""The cache: one SQLite index, and the Parquet parts beside it.
+
+What was made of a log is found under the SHA-256 of everything that it was made from. The index says which part holds the numbers of a run, and holds
+all else that its logs gave; it also knows the SHA-256 of each file that nobody has written to since it was read.
+
+All of it is safe to delete at any time. Several processes may use it at once. What the index returns is what was put under that key: each value
+carries a checksum over its kind, its key and its bytes. A value that is damaged counts as missing, and a file that is damaged is made anew. Where
+nothing can be written, where others could write too, or where a file of another program is in its place, the cache stays empty, and everything works
+without it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import os
+import shutil
+import sqlite3
+import sys
+import weakref
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from tacholog.ownership import not_ours_alone
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+VARIABLE = "TACHOLOG_CACHE"
+FILE = "cache.sqlite3"
+PARTS = "tacholog-parts"
+_APPLICATION = 0x7AC40106  # Nobody else's, as far as the list in the sources of SQLite knows.
+_LAYOUT = 6  # Of the tables. A file of another layout is made anew.
+_WAIT_S = 30
+_AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
+_PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
+_CHECKSUM_BYTES = 16
+_PLAIN, _ZSTANDARD, _ZLIB = b"\x00", b"\x01", b"\x02"
+_WORTH_PACKING = 256  # Bytes. Shorter values do not get smaller.
+_WORTH_ZSTANDARD = 1 << 16  # Bytes. To begin with Zstandard takes longer than to pack or unpack a shorter value with zlib.
+_LEVEL = 1
+_BROKEN_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_MAGIC = b"SQLite format 3\x00"
+_APPLICATION_AT = slice(68, 72)  # https://www.sqlite.org/fileformat2.html, "The Database Header" and "B-tree Pages"
+_TABLES_AT = slice(103, 105)
+_HEAD_BYTES = 105
+_Answer = TypeVar("_Answer")
+
+
+class Kind(StrEnum):
+    """What a value is. Each kind has a table of its own."""
+
+    MANIFEST = "manifest"  #: manifests, decoded
+    RUN = "run"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
+    PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
+    FILE = "file"  #: digests of files: see `tacholog.store.file_digests`
+
+
+class Size(NamedTuple):
+    """How much a cache keeps of one kind."""
+
+    entries: int
+    stored_bytes: int
+
+
+class Cache:
+    """A cache in one folder; without a folder, one that keeps nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Open the file in this folder, or make it."""
+        self.path = folder / FILE if folder else None
+        self.refused: str | None = None  # why nothing is kept there, if others could put something into it
+        self._is_busy = False
+        self._connection = self._opened()
+
+    def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return the values that are kept under these keys. One that is missing or damaged is left out."""
+        found: dict[bytes, bytes] = {}
+        for some in _batches(keys):
+            rows = self._ask(functools.partial(_select, kind, some)) or ()
+            found |= {key: value for key, stored in rows if (value := _right(kind, key, stored)) is not None}
+        return found
+
+    def put(self, kind: Kind, entries: Mapping[bytes, bytes]) -> None:
+        """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept."""
+        rows = [(key, _stored(kind, key, value)) for key, value in entries.items()]
+        if rows:
+            self._write(functools.partial(_insert, kind, rows))
+
+    def sizes(self) -> dict[Kind, Size]:
+        """Return how much is kept of each kind. The parts count with the runs whose numbers they hold."""
+        found = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
+        if Kind.RUN in found and self.parts:
+            of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
+            found[Kind.RUN] = Size(found[Kind.RUN].entries, found[Kind.RUN].stored_bytes + of_parts)
+        return found
+
+    @property
+    def parts(self) -> Path | None:
+        """The folder of the parts; ``None`` where nothing is kept."""
+        return self.path.parent / PARTS if self.path and self._connection else None
+
+    def clear(self) -> None:
+        """Forget everything, and give the space back."""
+        self.close()
+        self._remove()
+        self._connection = self._opened()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    def is_empty(self) -> bool:
+        """Whether nothing is kept, and the file is not one that could not be opened."""
+        if self._connection is None:
+            return self.path is None or not os.path.lexists(self.path)
+        return not any(size.entries for size in self.sizes().values())
+
+    def is_usable(self) -> bool:
+        """Whether the file could be opened."""
+        return self._connection is not None
+
+    def is_of_others(self) -> bool:
+        """Whether a file that is not known to be a cache of this program is in its place."""
+        try:
+            return self._connection is None and self.path is not None and self.path.is_file() and is_of_others(self.path)
+        except OSError:
+            return False
+
+    def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Change the database; never again after it was busy for too long: another process may have stopped while it writes."""
+        if not self._is_busy:
+            self._ask(change)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer | None:
+        """Ask the database; ``None`` if it cannot answer. A damaged file is removed, and a new one begun."""
+        if self._connection is None:
+            return None
+        try:
+            return question(self._connection)
+        except sqlite3.DatabaseError as error:
+            if _is_broken(error):
+                self.clear()
+            self._is_busy = self._is_busy or getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            return None
+
+    def _opened(self) -> sqlite3.Connection | None:
+        """Open the file, or begin it again if it is damaged or of another version."""
+        for _ in range(2):
+            try:
+                return self._connected()
+            except (_OtherLayout, sqlite3.DatabaseError) as error:
+                if isinstance(error, sqlite3.DatabaseError) and not _is_broken(error):
+                    return None
+                self._remove()
+            except (_OthersFile, OSError):
+                return None
+        return None
+
+    def _connected(self) -> sqlite3.Connection | None:
+        if self.path is None:
+            return None
+        folder = self.path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Beside the file, SQLite reads others: in one of them, somebody else could give the numbers that come out of it.
+        self.refused = not_ours_alone(folder)
+        if self.refused:
+            return None
+        self.path.touch(mode=0o600)  # Logs may hold private data.
+        if not self.path.is_file() or self.path.stat().st_uid != os.geteuid():
+            return None
+        if is_of_others(self.path):
+            raise _OthersFile
+        connection = sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False)
+        try:
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")  # Some network file systems cannot do it. Then writers wait for readers.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{_PAGES_KIB}")
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.path is None or is_of_others(self.path):
+                return
+        if self.path is None:
+            return
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                self.path.with_name(self.path.name + suffix).unlink()
+        _remove_parts(self.path.parent / PARTS)
+
+
+def _remove_parts(folder: Path) -> None:
+    """Delete what `tacholog.store.parts` wrote, and the folder if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*")]:
+            path.unlink(missing_ok=True)
+        for path in folder.glob(".spill-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        folder.rmdir()
+
+
+def is_of_others(path: Path) -> bool:
+    """Whether a file holds anything that this program cannot tell to be its own. Only a file of this program is ever deleted, or changed at all.
+
+    TACHOLOG_CACHE may name any folder, and other programs call their files cache.sqlite3 too. So the first bytes are read before SQLite opens it. If
+    these were damaged, they cannot be told from those of others: then the file stays, nothing is kept, and a message says so.
+
+    What holds nothing yet is nobody's: an empty file, or a database without tables and without the id of a program. A process that was killed when it
+    began a cache leaves such a file.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if not head:
+        return False
+    application = head[_APPLICATION_AT]
+    if not head.startswith(_MAGIC) or len(head) < _APPLICATION_AT.stop:
+        return True
+    is_unnamed = not any(application)
+    return int.from_bytes(application, "big") != _APPLICATION and not (is_unnamed and head[_TABLES_AT] == b"\x00\x00")
+
+
+class _OthersFile(Exception):
+    """The file is not known to be of this program."""
+
+
+class _OtherLayout(Exception):
+    """The file is of another version of this program."""
+
+
+def _is_broken(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file is damaged. Python itself says so without a code, of a text that is no UTF-8: no text is ever put in."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in _BROKEN_FILE
+
+
+def _size(kind: Kind, connection: sqlite3.Connection) -> Size:
+    return Size(*connection.execute(f'SELECT count(*), coalesce(sum(length(value) + length(key)), 0) FROM "{kind}"').fetchone())  # noqa: S608 - our own words
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Make the tables in a new file.
+
+    Raises:
+        _OthersFile: another program has filled it.
+        _OtherLayout: it has tables of another version.
+    """
+    if _marks(connection) == [_APPLICATION, _LAYOUT]:
+        return
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")  # Another process may be at the same point.
+        marks = _marks(connection)
+        if marks == [_APPLICATION, _LAYOUT]:
+            return
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise _OtherLayout if marks[0] == _APPLICATION else _OthersFile
+        for kind in Kind:
+            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, value BLOB NOT NULL)')
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+
+def _marks(connection: sqlite3.Connection) -> list[int]:
+    return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+
+
+def _select(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
+    places = ",".join("?" * len(keys))
+    return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({places})', tuple(keys)).fetchall()  # noqa: S608 - our own words
+
+
+def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Connection) -> None:
+    with connection:
+        connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', rows)  # noqa: S608 - our own words
+
+
+def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:
+    content = _packed(value)
+    return _checksum(kind, key, content) + content
+
+
+def _packed(value: bytes) -> bytes:
+    """Return a value in fewer bytes, if it gets smaller at all."""
+    if len(value) < _WORTH_PACKING:
+        return _PLAIN + value
+    return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
+
+
+def _right(kind: Kind, key: object, stored: object) -> bytes | None:
+    """Return the value that was stored; ``None`` if this is not what was stored under this key."""
+    if not isinstance(key, bytes) or not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
+        return None
+    content = stored[_CHECKSUM_BYTES:]
+    if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, content):
+        return None
+    how, rest = content[:1], content[1:]
+    if how == _ZLIB:
+        return zlib.decompress(rest)
+    return rest if how == _PLAIN else zstd.decompress(rest)
+
+
+def _checksum(kind: Kind, key: bytes, content: bytes) -> bytes:
+    found = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
+    found.update(key)
+    found.update(content)
+    return found.digest()
+
+
+def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
+    rest = iter(keys)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def key_of(*parts: str | bytes) -> bytes:
+    """Return the key of what is made from these parts: the SHA-256 of all of them, each with its length."""
+    contents = [part.encode() if isinstance(part, str) else part for part in parts]
+    return hashlib.sha256(b"".join([piece for content in contents for piece in (len(content).to_bytes(8, "little"), content)])).digest()
+
+
+def cache_folder() -> Path | None:
+    """Return where the cache lies: in the folder that TACHOLOG_CACHE names, else in the user's cache folder. ``None`` if there is none."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not Path(base).is_absolute():  # The specification of XDG asks to ignore a relative one.
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+    return Path(base) / "tacholog"
+
+
+def others_file_words(path: Path) -> str:
+    """Return what to do about a file that is not known to be a cache."""
+    return f"{path}: Tacholog did not make this file, or it is damaged, so nothing is kept: move it away, or name another folder with {VARIABLE}"
+
+
+def refused_words(path: Path, reason: str) -> str:
+    """Return what to do about a folder in which nothing is kept, because others could put something there."""
+    return f"{path.parent}: {reason}, so nothing is kept there: let only yourself write there, or name another folder with {VARIABLE}"
+
+
+def open_cache() -> Cache:
+    """Return the cache of this user, opened once in each process."""
+    return _opened_in(os.getpid(), cache_folder())
+
+
+@functools.lru_cache(maxsize=4)
+def _opened_in(process: int, folder: Path | None) -> Cache:
+    cache = Cache(folder)
+    atexit.register(_close_of, process, weakref.ref(cache))  # Else what was written last stays in a second file, until somebody closes it.
+    return cache
+
+
+def _close_of(process: int, opened: weakref.ref[Cache]) -> None:
+    cache = opened()
+    if cache and os.getpid() == process:  # A process that was forked has no part in it.
+        cache.close()

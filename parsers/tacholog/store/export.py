@@ -1,0 +1,140 @@
+"""The dataset for other tools: one table of all numbers as CSV, JSON or Parquet, and the latency distributions as HdrHistogram logs.
+
+`tacholog.store.results` writes the table for `tacholog export` out of the parts. The site offers the same one, of numbers that were redacted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tacholog.schema.columns import Kind
+from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
+from tacholog.slugs import path_slug
+from tacholog.store.engine import ask, connected, quoted, text
+from tacholog.store.parquet import mark_words
+from tacholog.visible import no_formula
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+    from tacholog.store.frames import Dataset, Row
+
+FileKind = Literal["csv", "json", "parquet"]
+Bins = Sequence[Sequence[int]]
+_HDR_DIGITS = 3
+_HDR_HEAD = (
+    "#[Latencies in ns, written by tacholog export. Tag: payload bytes and line of the raw log]\n"
+    "#[Histogram log format version 1.3]\n"
+    '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+)
+_HOW: Mapping[FileKind, str] = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}
+_FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
+#: The id of a number, of columns that it has. `number_id` makes the same.
+ID = "run || '/' || log || '#L' || line || ':' || metric || '.' || statistic || CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END"
+
+
+def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
+    """Return the permanent id of a number, without the `with_ordinal` of one that is not the first of its name on the line."""
+    return f"{run}/{log}#L{line}:{metric}.{statistic}"
+
+
+def results_table(data: Dataset) -> pd.DataFrame:
+    """Return every number with its permanent id and the facts of its run: the table that other tools get."""
+    import pandas as pd
+
+    results = data.results.assign(marks=mark_words(data.results["marks"]), row=range(len(data.results)))
+    with connected() as connection:
+        connection.register("results", results)
+        same = "PARTITION BY run, log, line, metric, statistic ORDER BY row"
+        found = ask(connection, f"SELECT {ID} FROM (SELECT *, row_number() OVER ({same}) AS ordinal FROM results) ORDER BY row")  # noqa: S608
+    of_runs = data.runs.set_index("run").reindex(results["run"].astype("str"))
+    table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
+    table |= {str(name): column.array for name, column in results.items() if name != "row"}
+    for name in OFFERED_OF_RUNS:
+        table[name] = of_runs[name].astype("category").array if RUNS[name].kind == "text" else of_runs[name].array
+    return pd.DataFrame(table, index=data.results.index, copy=False)
+
+
+def text_columns(kinds: Mapping[str, tuple[Kind, Iterable[str]]], kind: FileKind) -> Iterator[str]:
+    """Yield how columns stand in a file.
+
+    In CSV, an apostrophe stands before text that a spreadsheet would take for a formula, as in the CSV that pages copy. Numbers are as they are.
+
+    Args:
+        kinds: the kind of each column, and its words if it is of words.
+        kind: that of the file.
+    """
+    for name, (column, its_words) in kinds.items():
+        value, words = quoted(name), {*its_words}
+        if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
+            value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
+        if kind == "csv" and column == "text" and "" in words:
+            value = f"nullif({value}::VARCHAR, '')"  # The engine would put quotes around it.
+        if kind == "csv" and column == "true or false":
+            value = f"CASE WHEN {value} THEN 'True' WHEN NOT {value} THEN 'False' END"
+        yield f"{value} AS {quoted(name)}"
+
+
+def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path: Path) -> None:
+    """Write what a query gives to a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    import duckdb
+
+    try:
+        ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {_HOW[kind]}, USE_TMP_FILE false)")
+    except duckdb.IOException as error:
+        raise OSError(str(error).rpartition(": ")[2]) from error
+
+
+def as_file(table: pd.DataFrame, kind: FileKind) -> bytes:
+    """Return a table as a file: CSV, JSON (one object in a line), or Parquet."""
+    import pandas as pd
+
+    kinds: dict[str, tuple[Kind, Iterable[str]]] = {}
+    for name, column in table.items():
+        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # which true and false are
+        is_flag = pd.api.types.is_bool_dtype(column.dtype)
+        words = column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ()
+        kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
+    with tempfile.TemporaryDirectory() as folder, connected(folder) as connection:
+        connection.register("given", table)
+        copy(connection, f"SELECT {', '.join(text_columns(kinds, kind))} FROM given", kind, Path(folder, "file"))  # noqa: S608 - our own words
+        return Path(folder, "file").read_bytes()
+
+
+def write_hdr(histograms: Iterable[Row], folder: Path) -> int:
+    """Write one HdrHistogram log for each raw log that has distributions, and return the number of histograms."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in histograms:
+        if bins := row["bins"].tolist():
+            lines.setdefault((str(row["run"]), str(row["log"])), []).append(_hdr_line(row["payload_bytes"], int(row["line"]), bins))
+    for (run, log), found in lines.items():
+        path = folder / f"{path_slug(f'{run}/{log}')}.hlog"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_HDR_HEAD + "".join(found), encoding="ascii")
+    return sum(map(len, lines.values()))
+
+
+def _hdr_line(payload_bytes: object, line: int, bins: Bins) -> str:
+    """Return a histogram as one interval. Its start and length are 0: the bins do not say when they were measured."""
+    import pandas as pd
+
+    payload = "unknown" if payload_bytes is pd.NA or payload_bytes is None else payload_bytes
+    return f"Tag=bytes-{payload}-line-{line},0.000,0.000,{bins[-1][1] / 1e6:.3f},{_hdr_encoded(bins)}\n"
+
+
+def _hdr_encoded(bins: Bins) -> str:
+    """Return the bins in HdrHistogram's own compressed form. Each sample stands at the upper edge of its bin, as in the percentiles on the pages."""
+    from hdrh.histogram import HdrHistogram
+
+    histogram = HdrHistogram(1, max(2, round(bins[-1][1])), _HDR_DIGITS)
+    for _, upper, count in bins:
+        histogram.record_value(max(1, round(upper)), count)
+    return str(histogram.encode().decode("ascii"))

@@ -1,0 +1,404 @@
+"""Runs from the parts, and what is in no part from the logs themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import read_evidence
+from tacholog.runs.manifest import Manifest
+from tacholog.store.assembly import RunRecord, RunTask, read_runs
+from tacholog.store.cache import Cache, Kind, key_of
+from tacholog.store.file_digests import SeenFile, digests_in
+from tacholog.store.logs import Limits, Progress, open_named
+from tacholog.store.parts import Parts, put_part
+from tacholog.store.pool import ClusterLost, Here, Pool
+from tacholog.store.versions import detection_digest, is_code_changed, reader_digest
+
+SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
+_AT_ONCE = 1000  # So many runs are looked up together.
+_CHUNK_RUNS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks ...
+_CHUNKS_OF_PROCESS = 2
+_CHUNK_BYTES = 1 << 21  # ... if their logs are no larger than this.
+_PATIENCE_S = 300.0  # For any log; the machine may be busy ...
+_LEAST_BYTES_PER_S = 100_000.0  # ... and so long besides for the bytes of large ones.
+_ATTEMPTS = 2  # to read a run alone
+
+
+class ListedRun(NamedTuple):
+    """A run whose manifest is known: its id, its folder, its manifest, that as JSON, and how many processors its machine has."""
+
+    run: str
+    folder: Path
+    manifest: Manifest
+    manifest_json: bytes
+    named_by_user: bool = False
+    processors: float | None = None
+
+
+class StoredRun(NamedTuple):
+    """A run, the path of the part with its numbers, and what else its logs gave. A run without numbers is in no part: its path is empty."""
+
+    listed: ListedRun
+    part: str
+    record: RunRecord
+
+
+class LogCount(msgspec.Struct):
+    """How many logs were taken from the cache, and how many were read."""
+
+    kept: int = 0
+    read: int = 0
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """What the index keeps of a run."""
+
+    part: str
+    record: RunRecord
+
+
+class _Run(msgspec.Struct, eq=False):
+    """A run on its way."""
+
+    listed: ListedRun
+    logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
+    size_bytes: int = 0
+    key: bytes = b""
+    found: StoredRun | None = None
+    attempts: int = 0
+    lost: dict[int, str] = {}
+
+
+class PoolFor(Protocol):
+    """Returns what reads so many logs with so many bytes."""
+
+    def __call__(self, logs: int, size_bytes: int, *, is_local: bool = False) -> Pool:
+        """Return it; with ``is_local``, it reads on this machine."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Kept).decode
+_Answer = tuple[str | None, list[RunRecord]]
+
+
+class Fetching:
+    """Fetches many runs."""
+
+    def __init__(self, cache: Cache, parts: Parts, pool_for: PoolFor, limits: Limits | None, progress: Progress | None, tally: LogCount) -> None:
+        """Prepare to fetch.
+
+        Args:
+            cache: where runs are looked up.
+            parts: where their numbers are.
+            pool_for: returns what reads the logs of runs that are in no part.
+            limits: how much of one log is read.
+            progress: is told which log is being read, and how far.
+            tally: counts the logs.
+        """
+        self.used = [parts]  # where parts are; the last one is where they are written
+        self._cache, self._pool_for, self._limits, self._progress, self._tally = cache, pool_for, limits, progress, tally
+        self._digests = digests_in(cache)
+
+    def runs(self, listed: Sequence[ListedRun], told: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
+        """Return each run with what its logs gave; their numbers are in parts.
+
+        Args:
+            listed: the runs.
+            told: is told how many of them are done.
+        """
+        runs: list[_Run] = []
+        rest = iter(listed)
+        while some := [*islice(rest, _AT_ONCE)]:
+            runs += self._looked_up(some)
+        missing = [run for run in runs if run.found is None]
+        logs_missing = sum(len(run.logs) for run in missing)
+        self._tally.kept += sum(len(run.logs) for run in runs) - logs_missing
+        self._tally.read += logs_missing
+        told(len(runs) - len(missing))
+        if missing:
+            _Reading(self, missing, lambda left: told(len(runs) - left)).do()
+        return [run.found for run in runs if run.found is not None]
+
+    def _looked_up(self, listed: Sequence[ListedRun]) -> list[_Run]:
+        """Find what the index and the parts have of these runs."""
+        seen = iter(self._digests.seen([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
+        runs = [_Run(run, []) for run in listed]
+        for run in runs:
+            for log in run.listed.manifest.logs:
+                sha256, size_bytes = self._identified(run.listed, log.file, SeenFile() if run.listed.named_by_user else next(seen))
+                run.logs.append(sha256)
+                run.size_bytes += size_bytes
+            run.key = _key(run)
+        kept = self._cache.get(Kind.RUN, [run.key for run in runs if run.key])
+        for run in runs:
+            run.found = self._found(run, kept.get(run.key))
+            if run.found is None and self._limits and run.key:
+                run.key = key_of(run.key, _encode(self._limits))  # A log beyond the limits is another one without them.
+                run.found = self._found(run, self._cache.get(Kind.RUN, [run.key]).get(run.key), is_limited=True)
+        return runs
+
+    def _found(self, run: _Run, content: bytes | None, *, is_limited: bool = False) -> StoredRun | None:
+        if content is None:
+            return None
+        try:
+            kept = _decode(content)
+        except msgspec.DecodeError:
+            return None
+        if self._limits and not is_limited and any(self._limits.refusals(*size) for size in kept.record.sizes):
+            return None
+        if kept.part and not self.used[0].is_whole(kept.part):
+            return None
+        return self._stored(run, self.used[0], kept.part, kept.record)
+
+    def _stored(self, run: _Run, parts: Parts, part: str, record: RunRecord) -> StoredRun:
+        return StoredRun(run.listed, str(parts.path(part)) if part else "", record)
+
+    def _identified(self, run: ListedRun, name: str, seen: SeenFile) -> tuple[str | None, int]:
+        """Return the SHA-256 and the size of a log; ``None`` if it cannot be read. Reading it will say why."""
+        if seen.sha256 is not None:
+            return seen.sha256, seen.size_bytes
+        try:
+            with open_named(run.folder, name, run.named_by_user) as stream:
+                size_bytes = os.fstat(stream.fileno()).st_size
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # every open file has readinto
+        except (UnreadableInput, OSError):
+            return None, 0
+        self._digests.remember(seen, sha256)
+        return sha256, size_bytes
+
+    def read_here(self, runs: Sequence[_Run]) -> None:
+        """Read runs in this process, where nothing ends a log that hangs."""
+        self.take(runs, read_runs(self.tasks(runs), self.folder, self.heard(runs)))
+
+    def take(self, runs: Sequence[_Run], answer: _Answer) -> None:
+        """Take what was read of these runs, and keep it."""
+        part, records = answer
+        if part is None:  # The disk is full, or somebody changed the folder. What is read now is not kept.
+            self.used.append(Parts(None))
+            part, records = read_runs(self.tasks(runs), self.folder)
+            if part is None:
+                raise TachologError(f"{self.folder}: the numbers of the logs cannot be written there; make room")
+        for run, record in zip(runs, records, strict=True):
+            run.found = self._stored(run, self.used[-1], part, record)
+        if len(self.used) == 1 and not is_code_changed():  # Else the code that read it is not the one that its keys name.
+            kept = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
+            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept})
+
+    def tasks(self, runs: Sequence[_Run]) -> list[RunTask]:
+        """Return what is to be done for these runs."""
+        return [
+            RunTask(one.manifest_json, str(one.folder), one.named_by_user, self._limits, one.processors, run.lost)
+            for run in runs
+            for one in [run.listed]
+        ]
+
+    def heard(self, runs: Sequence[_Run]) -> Callable[[int, str, int], object]:
+        """Return what is told how far runs are read."""
+        progress = self._progress
+        if progress is None:
+            return lambda _place, _log, _count: None
+        return lambda place, log, count: progress(f"{runs[place].listed.run}/{log}", count)
+
+    def pool_for(self, runs: Sequence[_Run], *, is_local: bool) -> Pool:
+        """Return what reads these runs."""
+        return self._pool_for(sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs), is_local=is_local)
+
+    @property
+    def folder(self) -> Path:
+        """Where parts are written."""
+        return self.used[-1].folder
+
+
+class _Reading:
+    """Reads runs that are in no part."""
+
+    def __init__(self, fetching: Fetching, runs: Sequence[_Run], told: Callable[[int], object]) -> None:
+        self._fetching, self._runs, self._told = fetching, runs, told
+        self._left = len(runs)
+        self._waiting: dict[Future[_Answer], tuple[list[_Run], Pool]] = {}
+
+    def do(self) -> None:
+        """Read them all."""
+        large = [run for run in self._runs if run.size_bytes > SENT_BYTES]
+        small = [run for run in self._runs if run.size_bytes <= SENT_BYTES]
+        pool = self._fetching.pool_for(self._runs, is_local=False)
+        if pool.is_remote:
+            local = self._fetching.pool_for(large, is_local=True)
+            self._begin(large, local)
+            self._begin(small, pool)
+        else:
+            self._begin(self._runs, pool)
+        while self._waiting:
+            done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._finish(future)
+
+    def _begin(self, runs: Sequence[_Run], pool: Pool) -> None:
+        for chunk in _chunks(runs, max(1, pool.processes)):
+            if isinstance(pool, Here):
+                self._fetching.read_here(chunk)
+                self._tell(chunk)
+            else:
+                self._submit(chunk, pool)
+
+    def _submit(self, chunk: list[_Run], pool: Pool) -> None:
+        tasks = self._fetching.tasks(chunk)
+        timeout_s = _patience_s(chunk)
+        if pool.is_remote:
+            sent = [msgspec.structs.replace(task, contents=_contents(run.listed)) for task, run in zip(tasks, chunk, strict=True)]
+            future: Future[_Answer] = pool.submit(partial(read_elsewhere, sent), timeout_s)  # type: ignore[arg-type]
+        else:
+            future = pool.submit(partial(read_runs, tasks, self._fetching.folder), timeout_s)
+        self._waiting[future] = chunk, pool
+
+    def _finish(self, future: Future[_Answer]) -> None:
+        chunk, pool = self._waiting.pop(future)
+        try:
+            answer = self._received(future.result()) if pool.is_remote else future.result()
+        except TachologError:
+            raise
+        except (ClusterLost, CancelledError):
+            self._begin(chunk, self._fetching.pool_for(chunk, is_local=True))
+        except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
+            self._again(chunk, error, pool)
+        else:
+            self._fetching.take(chunk, answer)
+            heard = self._fetching.heard(chunk)
+            for place, (run, record) in enumerate(zip(chunk, answer[1], strict=True)):
+                for log, (text_bytes, _) in zip(run.listed.manifest.logs, record.sizes, strict=True):
+                    heard(place, log.file, text_bytes)
+            self._tell(chunk)
+
+    def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
+        """Return what another machine gave, whose part is written here."""
+        version, content, records = answer
+        if version != detection_digest():
+            raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
+        try:
+            return (put_part(self._fetching.folder, lambda path: path.write_bytes(content)) if content else ""), records
+        except OSError:
+            return None, records
+
+    def _again(self, chunk: list[_Run], error: BaseException, pool: Pool) -> None:
+        """Read runs again whose process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
+        if len(chunk) > 1:
+            half = len(chunk) // 2
+            for part in (chunk[:half], chunk[half:]):
+                self._submit(part, pool)
+            return
+        (run,) = chunk
+        run.attempts += 1
+        left = [place for place in range(len(run.logs)) if place not in run.lost]
+        if run.attempts == 1 and not isinstance(error, TimeoutError):
+            self._submit(chunk, pool)  # Something else may have taken the memory.
+        elif run.attempts <= _ATTEMPTS and len(left) > 1:
+            run.attempts = _ATTEMPTS
+            run.lost = {place: why for place in left if (why := self._why_lost(run, place, pool))}
+            self._submit(chunk, pool)
+        else:
+            run.lost |= dict.fromkeys(left, _why(error))
+            self._fetching.read_here(chunk)
+            self._tell(chunk)
+
+    def _why_lost(self, run: _Run, place: int, pool: Pool) -> str | None:
+        """Return why the process ends that reads a log alone; ``None`` if it does not."""
+        (task,) = self._fetching.tasks([run])
+        others = {other: "not read now" for other in range(len(run.logs)) if other != place}
+        trial = msgspec.structs.replace(task, lost=others, contents=_contents(run.listed) if pool.is_remote else None)
+        do: Callable[[], object] = partial(read_elsewhere, [trial]) if pool.is_remote else partial(read_runs, [trial], self._fetching.folder)
+        try:
+            pool.submit(do, _patience_s([run])).result()
+        except Exception as error:  # noqa: BLE001 - as above
+            return _why(error)
+        return None
+
+    def _tell(self, chunk: Sequence[_Run]) -> None:
+        self._left -= len(chunk)
+        self._told(self._left)
+
+
+def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord]]:
+    """Read runs on another machine. Return the version of what reads there, the bytes of the part, and what else the runs gave."""
+    parts = Parts(None)
+    part, records = read_runs(tasks, parts.folder)
+    if part is None:
+        raise OSError("the part cannot be written")
+    return detection_digest(), parts.path(part).read_bytes() if part else b"", records
+
+
+def _contents(run: ListedRun) -> dict[str, bytes]:
+    """Return the files of a run that its manifest lists, as far as they can be read."""
+    found: dict[str, bytes] = {}
+    for log in run.manifest.logs:
+        try:
+            found[log.file] = (run.folder / log.file).read_bytes() if run.named_by_user else read_evidence(run.folder, log.file)
+        except (UnreadableInput, OSError):
+            continue
+    return found
+
+
+def _patience_s(runs: Sequence[_Run]) -> float:
+    return _PATIENCE_S + sum(run.size_bytes for run in runs) / _LEAST_BYTES_PER_S
+
+
+def _why(error: BaseException) -> str:
+    """Return why a log could not be read, in words."""
+    if isinstance(error, TimeoutError):
+        return f"reading it took too long: it was not done after {_PATIENCE_S:g} s"
+    code: int | None = getattr(error, "exitcode", None)
+    if code is None:  # Dask says how many workers were lost.
+        return f"reading it failed: {error}"
+    if code >= 0:
+        return f"the process that read it ended (status {code})"
+    try:
+        return f"the process that read it ended ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"the process that read it ended (signal {-code})"
+
+
+def _is_as_seen(run: _Run, record: RunRecord) -> bool:
+    """Whether what was read is what was seen before: every log could be read, and none has changed meanwhile."""
+    return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
+
+
+def _key(run: _Run) -> bytes:
+    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or its format does not exist.
+
+    Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
+    """
+    listed = run.listed
+    try:
+        digests = [detection_digest() if log.format is None else reader_digest(log.format) for log in listed.manifest.logs]
+    except UnreadableInput:
+        return b""
+    if None in run.logs:
+        return b""
+    who = "named by the user" if listed.named_by_user else ""
+    return key_of(*sorted(set(digests)), listed.manifest_json, who, str(listed.processors), *(str(sha256) for sha256 in run.logs))
+
+
+def _chunks(runs: Sequence[_Run], processes: int) -> Iterator[list[_Run]]:
+    """Cut runs into chunks for one process, of which there are so many."""
+    fewest, most_runs = _CHUNK_RUNS
+    most = min(most_runs, max(fewest, len(runs) // (_CHUNKS_OF_PROCESS * processes)))
+    chunk: list[_Run] = []
+    size_bytes = 0
+    for run in runs:
+        if chunk and (len(chunk) >= most or size_bytes + run.size_bytes > _CHUNK_BYTES):
+            yield chunk
+            chunk, size_bytes = [], 0
+        chunk.append(run)
+        size_bytes += run.size_bytes
+    if chunk:
+        yield chunk

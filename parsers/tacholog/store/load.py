@@ -1,0 +1,323 @@
+"""From folders of runs, or from raw logs, to a dataset.
+
+The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used costs
+only itself, and becomes a row of ``problems``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.formats.reading import Scan
+from tacholog.formats.source import open_log
+from tacholog.runs.manifest import (
+    HOSTS_FOLDER,
+    RUN_FILE,
+    Host,
+    LogFile,
+    Manifest,
+    evidence_bytes,
+    folders_below,
+    listed_below,
+    manifest_of,
+    read_host,
+)
+from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
+from tacholog.schema.records import number_in
+from tacholog.store.cache import Cache, Kind, key_of
+from tacholog.store.distributions import Distribution
+from tacholog.store.fetch import Fetching, ListedRun, StoredRun
+from tacholog.store.file_digests import FileDigests, SeenFile, digests_in
+from tacholog.store.frames import Dataset, Row, dataset
+from tacholog.store.logs import Limits, Progress
+from tacholog.store.results import PartRun, Results
+from tacholog.store.versions import manifest_digest
+from tacholog.store.work import Work
+
+_REASONS_SHOWN = 3
+_MANIFESTS_AT_ONCE = 500
+
+
+def load(
+    roots: Sequence[Path],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    *,
+    work: Work | None = None,
+    wanted: Callable[[Manifest], bool] | None = None,
+) -> Dataset:
+    """Read every run below the given folders into frames: see `open_runs`."""
+    return open_runs(roots, limits, progress, work=work, wanted=wanted).dataset()
+
+
+def open_runs(
+    roots: Sequence[Path],
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    *,
+    work: Work | None = None,
+    wanted: Callable[[Manifest], bool] | None = None,
+) -> Store:
+    """Read every run below the given folders.
+
+    A run's id is its folder's path below its root. Hosts are read from ``hosts/`` in a root and in any folder above a run.
+
+    Args:
+        roots: the folders; runs are looked for in all folders below them.
+        limits: how much of one log is read; ``None``: all of it.
+        progress: is told which log is being read, and how far.
+        work: who reads the logs; ``None``: this process.
+        wanted: says of which manifests the logs are read; ``None``: of all. Other runs are left out.
+
+    Raises:
+        UnreadableInput: a root is no folder, or is given twice.
+    """
+    hosts: dict[str, Host] = {}
+    problems: list[Row] = []
+    work = work or Work()
+    folders = _folders(roots, hosts, problems)
+    listed = [
+        run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
+        for run in _listed(folders, work.cache, problems, wanted)
+    ]
+    with work.fetching(limits, progress) as fetching:
+        runs = fetching.runs(listed, lambda done: work.tell(done, len(folders)))
+        store = Store(fetching, runs, hosts)
+    store.problems += problems
+    for run in runs:
+        name, folder, manifest = run.listed.run, run.listed.folder, run.listed.manifest
+        store.problems += store.problems_of(run)
+        store.problems += unlisted_files(name, folder, folders[name].names, manifest)
+    return store
+
+
+class Store:
+    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
+
+    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
+        """Take runs that were fetched."""
+        self.hosts = hosts
+        self.problems: list[Row] = []
+        self.runs = [
+            {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
+        ]
+        self._stored, self._parts = runs, fetching.used  # Parts that are not kept are there as long as these.
+
+    @staticmethod
+    def problems_of(run: StoredRun) -> list[Row]:
+        """Return the problems of the logs of a run."""
+        return [{**row, "run": run.listed.run} for row in run.record.problems]
+
+    @property
+    def results(self) -> Results:
+        """The numbers of all runs."""
+        runs = [PartRun(stored.record.number, stored.part, row) for stored, row in zip(self._stored, self.runs, strict=True)]
+        return Results(self._parts[-1].folder, runs)
+
+    def logs(self) -> list[Row]:
+        """Return the rows of ``logs``."""
+        return [{**row, "run": run.listed.run} for run in self._stored for row in run.record.logs]
+
+    def histograms(self) -> Iterator[Row]:
+        """Yield the rows of ``histograms``."""
+        for run in self._stored:
+            for log, line, payload_bytes, basis, packed in run.record.histograms:
+                place = {"run": run.listed.run, "log": log, "line": line}
+                yield {**place, "payload_bytes": payload_bytes, "basis": basis, "bins": Distribution(packed)}
+
+    def dataset(self) -> Dataset:
+        """Return all of it as frames."""
+        rows = {"runs": self.runs, "logs": self.logs(), "problems": self.problems, "histograms": [*self.histograms()]}
+        return dataset(rows, self.results.frame(), self.hosts)
+
+
+class _RunFolder(NamedTuple):
+    """The folder of a run, and the names of all that lies in it and is no folder. Runs with the same names share them."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
+def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
+    """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
+    seen: dict[str, _RunFolder] = {}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    given: set[Path] = set()
+    for root in roots:
+        if not root.is_dir():
+            raise UnreadableInput(f"{root}: no such folder")
+        if root.resolve() in given:
+            raise UnreadableInput(f"{root}: this folder was given twice")
+        given.add(root.resolve())
+        for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
+            folder, files = Path(listed.folder), listed.files
+            if folder.name == HOSTS_FOLDER:
+                _load_hosts(folder, files, hosts, problems)
+            if RUN_FILE not in files:
+                problems.extend((*no_files(folder), *forgotten(root, folder, files)))
+                continue
+            run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
+            if run in seen:  # The problem belongs to no run: that of this name is the other one.
+                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; give one of the two folders another name"
+                problems.append(problem("", run, 0, UNREADABLE, "", reason))
+                continue
+            names = tuple(listed.names() if listed.others else files)
+            seen[run] = _RunFolder(folder, shared.setdefault(names, names))
+    return seen
+
+
+def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
+    """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
+    rest, digests = list(folders.items()), digests_in(cache)
+    for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
+        known: dict[str, tuple[bytes, bytes | None]] = {}
+        some = rest[start : start + _MANIFESTS_AT_ONCE]
+        seen = digests.seen([f"{folder.path}/{RUN_FILE}" for _, folder in some])
+        for (run, folder), manifest in zip(some, seen, strict=True):
+            try:
+                known[run] = _identified(run, folder.path, manifest, digests)
+            except UnreadableInput as error:
+                problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+        kept, fresh = cache.get(Kind.MANIFEST, [key for key, _ in known.values()]), dict[bytes, bytes]()
+        for run, (key, content) in known.items():
+            folder_path = folders[run].path
+            found = _kept_manifest(kept.get(key))
+            if found is None:
+                try:
+                    text = evidence_bytes(folder_path, RUN_FILE) if content is None else content
+                    found = _manifest(folder_path, text)
+                except UnreadableInput as error:
+                    problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
+                    continue
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = found[1]  # It may have been changed just now.
+            if wanted is None or wanted(found[0]):
+                yield ListedRun(run, folder_path, *found)
+        cache.put(Kind.MANIFEST, fresh)
+
+
+def _identified(run: str, folder: Path, seen: SeenFile, digests: FileDigests) -> tuple[bytes, bytes | None]:
+    """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
+
+    Raises:
+        UnreadableInput: it cannot be read, or the name of the run names no page.
+    """
+    _check_name(run)
+    if seen.sha256 is not None:
+        return _manifest_key(seen.sha256), None
+    content = evidence_bytes(folder, RUN_FILE)
+    sha256 = hashlib.sha256(content).hexdigest()
+    digests.remember(seen, sha256)
+    return _manifest_key(sha256), content
+
+
+def _manifest_key(sha256: str) -> bytes:
+    return key_of(manifest_digest(), sha256)
+
+
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+
+
+def _kept_manifest(kept: bytes | None) -> tuple[Manifest, bytes] | None:
+    """Return a manifest that the cache kept as JSON, with that; nothing if it kept none."""
+    try:
+        return None if kept is None else (_decode_manifest(kept), kept)
+    except msgspec.DecodeError:
+        return None
+
+
+def _manifest(folder: Path, content: bytes) -> tuple[Manifest, bytes]:
+    """Return the manifest of a run, and the same as JSON.
+
+    Raises:
+        UnreadableInput: it is none.
+    """
+    manifest = manifest_of(folder / RUN_FILE, content)
+    return manifest, msgspec.json.encode(manifest)
+
+
+def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unreadable: bool = False, work: Work | None = None) -> Dataset:
+    """Read raw logs that have no manifest.
+
+    Each log is a run of its own. Its system is the one that its format measures, and its host is the machine that the log states.
+
+    Args:
+        paths: the logs.
+        left_out: rows of ``problems`` about what lies beside the logs and is no log.
+        skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
+            hold other files too. A file that the user named must be readable.
+        work: who reads the logs; ``None``: this process.
+
+    Raises:
+        UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
+    """
+    work, skipped = work or Work(), list[Row]()
+    with work.fetching() as fetching:
+        runs = fetching.runs([*_assumed(paths, skipped, skip_unreadable=skip_unreadable)])
+        store = Store(fetching, runs, {})
+    if skipped and not runs:
+        more = f"; and {len(skipped) - _REASONS_SHOWN} more files" if len(skipped) > _REASONS_SHOWN else ""
+        raise UnreadableInput("; ".join(row["reason"] for row in skipped[:_REASONS_SHOWN]) + more)
+    store.problems += left_out
+    for run, row in zip(runs, store.runs, strict=True):
+        store.problems += store.problems_of(run)
+        store.hosts |= run.record.machines
+        row["host"] = next(iter(run.record.machines), None)
+    store.problems += skipped
+    return store.dataset()
+
+
+def _assumed(paths: Iterable[Path], skipped: list[Row], *, skip_unreadable: bool) -> Iterator[ListedRun]:
+    for path in paths:
+        try:
+            manifest = _assumed_manifest(path)
+        except UnreadableInput as error:
+            if not skip_unreadable:
+                raise
+            skipped.append(problem("", path.name, 0, UNREADABLE, "", str(error)))
+            continue
+        yield ListedRun(path.as_posix(), path.parent, manifest, msgspec.json.encode(manifest), named_by_user=True)
+
+
+def _assumed_manifest(path: Path) -> Manifest:
+    """Return the manifest of a log that has none: its system is the one that its format measures.
+
+    Raises:
+        UnreadableInput: the log cannot be opened, or its format is not known.
+    """
+    try:
+        _check_name(path.as_posix())
+        with open_log(path) as text, path.open("rb") as raw:
+            module = Scan(text).format
+            entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from None
+    return Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,))
+
+
+def run_folders(root: Path) -> Iterator[Path]:
+    """Yield every folder below ``root`` (itself included) that holds a ``run.toml``, sorted. Links are not followed."""
+    return (folder for folder, files in folders_below(root) if RUN_FILE in files)
+
+
+def _check_name(name: str) -> None:
+    if utf8(name) != name:
+        raise UnreadableInput(f"{utf8(name)}: the name is not valid UTF-8, so it cannot name a page; rename it")
+
+
+def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], problems: list[Row]) -> None:
+    for file in files:
+        if not file.endswith(".toml"):
+            continue
+        try:
+            _check_name(file)
+            hosts[file.removesuffix(".toml")] = read_host(folder / file)
+        except UnreadableInput as error:
+            problems.append(problem("", file, 0, UNREADABLE, "", str(error)))

@@ -1,0 +1,323 @@
+"""Read one log of a run: its results as columns, its problems, and what the manifest adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import msgspec
+
+from tacholog.errors import UnreadableInput
+from tacholog.evidence import open_evidence
+from tacholog.formats.blocks import RecordBlock
+from tacholog.formats.kit.lines import Broken
+from tacholog.formats.reading import Account, Event, LineClass, Scan, why_unknown
+from tacholog.formats.registry import describe_error
+from tacholog.formats.source import LogText
+from tacholog.runs.manifest import LogFile, Manifest
+from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, text_shown, utf8
+from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
+from tacholog.schema.conditions import Basis, Conditions, StatedConditions
+from tacholog.schema.records import Facts, Histogram, Record, Status
+from tacholog.store.column_builder import ColumnBuilder, ShapeInLog
+from tacholog.store.columns import NOT_STATED, Columns, Shape
+from tacholog.store.distributions import packed_bins
+
+if TYPE_CHECKING:
+    from tacholog.store.columns import Integers
+
+#: Is called with the log that is being read, and how many more bytes of its text are read now.
+Progress = Callable[[str, int], object]
+
+
+class LogProblem(msgspec.Struct, frozen=True, array_like=True):
+    """A problem of a log: a row of the table ``problems`` without its place."""
+
+    line: int
+    kind: str
+    text: str
+    reason: str
+
+
+class HistogramHead(msgspec.Struct, array_like=True):
+    """A distribution: the line of its record, the size of a message, what the latencies span, and its packed bins."""
+
+    line: int
+    payload_bytes: int | None
+    basis: Basis
+    packed: bytes
+
+
+class LogHead(msgspec.Struct):
+    """Everything about a log but its numbers.
+
+    Attributes:
+        format: the format that it was read in.
+        size_bytes: its size; ``None`` if it could not be read, as ``sha256`` and ``text_sha256``.
+        text_sha256: that of its text, which is another one if the log is compressed.
+        lines: how many lines of each class it has.
+        facts: what it says of its run.
+        status: how the run ended, as far as the log says; ``reason``: why.
+        problems: what is wrong with it.
+        histograms: its distributions.
+        text_bytes: the size of its text, which is longer than the log if that is compressed.
+        is_lost: whether it could not be read. Then its problem says why.
+    """
+
+    format: str | None
+    size_bytes: int | None
+    sha256: str | None
+    text_sha256: str | None
+    lines: dict[LineClass, int]
+    facts: Facts
+    status: Status | None
+    reason: str | None
+    problems: list[LogProblem]
+    histograms: list[HistogramHead]
+    text_bytes: int
+    is_lost: bool = False
+
+
+class LogEntry(msgspec.Struct):
+    """What one log gives."""
+
+    head: LogHead
+    columns: Columns
+
+
+class Limits(NamedTuple):
+    """How much of one log is read. Of a longer log no number is used, and a problem says so."""
+
+    text_bytes: int
+    numbers: int
+
+    def refusals(self, text_bytes: int, numbers: int) -> list[str]:
+        """Say for each limit that a log is beyond it."""
+        found = []
+        if text_bytes > self.text_bytes:
+            found.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
+        if numbers > self.numbers:
+            found.append(f"it holds more than {self.numbers} numbers, the limit (log_numbers), so it was not read")
+        return found
+
+
+def open_named(folder: Path, name: str, named_by_user: bool) -> BinaryIO:
+    """Open a log.
+
+    Args:
+        folder: the folder of its run.
+        name: its name there.
+        named_by_user: whether the user typed the name. Otherwise a manifest names it, and no name may lead out of its folder.
+    """
+    return (folder / name).open("rb") if named_by_user else open_evidence(folder, name)
+
+
+def read_log(
+    stream: BinaryIO,
+    manifest: Manifest,
+    entry: LogFile,
+    limits: Limits | None = None,
+    heard: Callable[[int], object] | None = None,
+) -> LogEntry:
+    """Read a log that a manifest lists. If it cannot be read, it has no results and one problem.
+
+    Args:
+        stream: the log, opened.
+        manifest: of the run.
+        entry: the log in the manifest.
+        limits: how much is read.
+        heard: is told how many more bytes of text are read now.
+    """
+    reader = _Reader(manifest, entry, limits, heard, ColumnBuilder())
+    try:
+        return reader.read(stream)
+    except UnreadableInput as error:
+        return lost_log(entry, reader.kind_if_lost, str(error), reader.format, reader.text_bytes)
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
+        reason = f"Tacholog failed behind line {reader.last_line}: {describe_error(error)}"
+        return lost_log(entry, UNREADABLE, reason, reader.format, reader.text_bytes)
+
+
+def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = None, text_bytes: int = 0) -> LogEntry:
+    """Return a log that could not be read. If a format fails in the middle of a log, its beginning is not trusted either."""
+    facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
+    status, why = (facts.status, facts.reason) if entry.results else (None, None)
+    problems = [LogProblem(0, kind, "", utf8(reason))]
+    head = LogHead(log_format or entry.format, None, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
+    words = ColumnBuilder().finish()
+    return LogEntry(head, Columns([], [], *words[2:]))
+
+
+class _Reader:
+    """Reads one log."""
+
+    def __init__(
+        self, manifest: Manifest, entry: LogFile, limits: Limits | None, heard: Callable[[int], object] | None, columns: ColumnBuilder
+    ) -> None:
+        """Prepare to read into columns that are empty yet."""
+        self.format = entry.format
+        self.kind_if_lost = UNREADABLE
+        self.text_bytes = 0
+        self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
+        self._stated = stated(manifest)
+        self._columns = columns
+        self._problems: list[LogProblem] = []
+        self._histograms: list[HistogramHead] = []
+        self._bins: list[list[Integers]] = []  # the parts of each
+
+    @property
+    def last_line(self) -> int:
+        """The last line of which there is a result."""
+        return self._columns.last_line_read
+
+    def read(self, stream: BinaryIO) -> LogEntry:
+        """Return what the log gives.
+
+        Raises:
+            UnreadableInput: it cannot be read.
+        """
+        text = LogText(stream, self._before_reading)
+        account = self._read_results(text) if self._entry.results else self._read_without_results(text)
+        is_altered = account.sha256 != self._entry.sha256
+        if is_altered:
+            self._add_problem(0, ALTERED, "", altered_reason(account.sha256, self._entry.sha256))
+        found = self._entry_of(account)
+        if is_altered:
+            found.columns.add_marks(slice(None), ("altered",))
+        return found
+
+    def _read_results(self, text: LogText) -> Account:
+        if self._manifest.status not in (None, "ok"):
+            self.kind_if_lost = "failed"  # A run that failed may have left a file that is no log. Its manifest says already that it failed.
+        scan = Scan(text, self._entry.format)
+        self.format = scan.format_name
+        for batch in scan.batches():
+            if isinstance(batch, RecordBlock):
+                self._columns.add_block(batch, len(scan.account.runs))
+                self._check_limits()
+            else:
+                self._take(batch)
+        return scan.account
+
+    def _read_without_results(self, text: LogText) -> Account:
+        """Read a log that holds no results. Its format is found if it has one, so that a page can show its lines; none of its lines is a problem."""
+        try:
+            self.format = Scan(text, self._entry.format).format_name
+        except UnreadableInput:
+            self.format = None
+        account = Account()
+        account.lines["chatter"] = sum(1 for _ in text.lines())
+        account.size_bytes, account.sha256, account.text_sha256 = text.identity()
+        return account
+
+    def _before_reading(self, count: int) -> None:
+        """Check the limit and report the progress before so many more bytes of text are read."""
+        self.text_bytes += count
+        self._check_limits()
+        if self._heard:
+            self._heard(count)
+
+    def _check_limits(self) -> None:
+        if self._limits and (refusals := self._limits.refusals(self.text_bytes, self._columns.number_count)):
+            self.kind_if_lost = UNREADABLE
+            raise UnreadableInput(refusals[0])
+
+    def _take(self, event: Event) -> None:
+        match event.what:
+            case Record() as record:
+                self._columns.add(event, record)
+                if self._limits:
+                    self._check_limits()
+            case Histogram() as histogram:
+                self._add_histogram(histogram)
+            case Broken() as broken:
+                self._add_problem(event.line, "broken", event.text, broken.reason)
+            case None if event.kind == "unknown":
+                self._add_problem(event.line, "unknown", event.text, why_unknown(event.text))
+            case _:
+                pass
+
+    def _add_histogram(self, histogram: Histogram) -> None:
+        """Join the parts of one histogram, which belongs to the record before it."""
+        import numpy as np
+
+        line = self._columns.last_line_read
+        bins = np.asarray(histogram.bins, dtype=np.int64).reshape(-1, 3)
+        if self._histograms and self._histograms[-1].line == line:
+            self._bins[-1].append(bins)
+            return
+        payload_bytes = self._stated.payload_bytes if histogram.payload_bytes is None else histogram.payload_bytes
+        self._histograms.append(HistogramHead(line, payload_bytes, histogram.basis, b""))
+        self._bins.append([bins])
+
+    def _add_problem(self, line: int, kind: str, text: str, reason: str) -> None:
+        self._problems.append(LogProblem(line, kind, text_shown(text), utf8(reason)))
+
+    def _entry_of(self, account: Account) -> LogEntry:
+        shapes, names, record_words, number_words = self._columns.finish()
+        columns = Columns([], names, record_words, number_words)
+        if self._stated != StatedConditions():
+            self._complete_from_manifest(shapes, columns, account)
+        columns.shapes = [_completed(shape, self._entry, account, self._stated) for shape in shapes]
+        self._problems.sort(key=lambda problem: problem.line)
+        status, reason = (account.status, account.reason) if self._entry.results else (None, None)
+        lines = dict(account.lines)
+        head = LogHead(
+            self.format,
+            account.size_bytes,
+            account.sha256,
+            account.text_sha256,
+            lines,
+            account.facts,
+            status,
+            reason,
+            self._problems,
+            self._histograms,
+            self.text_bytes,
+        )
+        self._pack_bins()
+        return LogEntry(head, columns)
+
+    def _pack_bins(self) -> None:
+        import numpy as np
+
+        for histogram, parts in zip(self._histograms, self._bins, strict=True):
+            histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
+
+    def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
+        """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
+        records, record_of = columns.records, columns.numbers.record
+        found: list[tuple[int, list[Contradiction]]] = []
+        for code, shape in enumerate(shapes):
+            in_log = account.conditions(shape.run)
+            of_shape = records.shape == code
+            measured = shape.scope != "resources"
+            by_size = measured and bool(self._stated.payload_bytes)
+            for size in {*records.payload_bytes[of_shape].tolist()} if by_size else (NOT_STATED,):
+                known = None if size == NOT_STATED else size
+                one = Record(test=shape.test, payload_bytes=known, numbers=(), scope=shape.scope, conditions=shape.conditions)
+                if contradicted := contradictions(one, in_log, self._stated):
+                    here = of_shape & (records.payload_bytes == size) if by_size else of_shape
+                    found.append((int(here.argmax()), contradicted))
+                    columns.add_marks(here[record_of], ("contradicted",))
+            if measured and self._stated.payload_bytes is not None:
+                here = of_shape & (records.payload_bytes == NOT_STATED)
+                columns.changeable("payload_bytes")[here] = self._stated.payload_bytes
+                columns.add_marks(here[record_of], ("size_from_manifest",))
+        reported: set[Contradiction] = set()
+        for first, contradicted in sorted(found, key=lambda pair: pair[0]):
+            for contradiction in contradicted:
+                if contradiction not in reported:
+                    self._add_problem(int(records.line[first]), CONTRADICTED, "", str(contradiction))
+            reported.update(contradicted)
+
+
+def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
+    """Return a shape with the conditions of its run in the log and those of the manifest, and the side and participant that the manifest states."""
+    known = attributed(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
+    complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
+    conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})
+    return Shape(shape.scope, shape.test, known.side, known.participant, conditions)

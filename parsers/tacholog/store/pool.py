@@ -1,0 +1,192 @@
+"""Who does the work: this process, several processes, or the workers of a Dask cluster. All have one interface."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from importlib import import_module
+from typing import Any, Protocol, TypeVar
+
+from tacholog.errors import TachologError
+from tacholog.extras import require
+
+_Result = TypeVar("_Result")
+_CONNECT_S = 20
+_LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
+_WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
+_IMPORTED = ["tacholog.store.assembly", "tacholog.formats.registry", "duckdb"]  # once, for all processes
+
+
+class Pool(Protocol):
+    """Does tasks."""
+
+    @property
+    def processes(self) -> int:
+        """How many tasks it does at a time; 0: each at once, in this process."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether tasks are done on machines that have other files."""
+
+    def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
+        """Begin a task, which is ended after this time. A task that ends its process, or is ended, has an exception, and costs no other task."""
+
+    def close(self) -> None:
+        """Do no more tasks."""
+
+
+class Here:
+    """Does tasks in this process, at once. Nothing ends a task that hangs."""
+
+    processes, is_remote = 0, False
+
+    def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:  # noqa: ARG002 - as all pools have it
+        """Do a task now."""
+        done: Future[_Result] = Future()
+        done.set_result(task())
+        return done
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+
+class Processes:
+    """Does tasks in processes of this machine."""
+
+    is_remote = False
+
+    def __init__(self, count: int) -> None:
+        """Start up to so many processes. They are not copies of this one, which may have threads and an open database."""
+        from pebble import ProcessPool
+
+        multiprocessing.set_forkserver_preload(_IMPORTED)
+        self.processes = count
+        self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
+
+    def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
+        """Do a task in one of the processes."""
+        future: Future[_Result] = self._pool.schedule(task, timeout=timeout_s)
+        return future
+
+    def close(self) -> None:
+        """End all processes."""
+        self._pool.stop()  # type: ignore[no-untyped-call]
+        self._pool.join()
+
+
+def _begin() -> None:
+    """Code of a format may print, and the output of a command is no place for it."""
+    os.dup2(2, 1)
+
+
+class ClusterLost(Exception):
+    """The cluster does not answer any more, or has no workers."""
+
+
+class Cluster:
+    """Does tasks on the workers of a Dask cluster.
+
+    Dask tries a task that ends its worker on a few others. Then the task has an exception, and so have tasks that waited on the same workers: whoever
+    submitted them must do them again.
+    """
+
+    is_remote = True
+
+    def __init__(self, address: str, warn: Callable[[str], object] = lambda _text: None) -> None:
+        """Connect to the scheduler.
+
+        Args:
+            address: of the scheduler.
+            warn: is told, once, that the cluster is lost.
+
+        Raises:
+            TachologError: no scheduler answers at the address, it has no workers, or the extra ``cluster`` is not installed.
+        """
+        require("cluster", "--cluster")
+        distributed: Any = import_module("distributed")  # It comes with types for a part of it only.
+        try:
+            self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+            self._client.wait_for_workers(1, timeout=_CONNECT_S)
+        except (OSError, ValueError) as error:  # TimeoutError is an OSError.
+            raise TachologError(f"--cluster {address}: no scheduler of a Dask cluster with workers answers there: {error}") from error
+        self._address, self._warn = address, warn
+        self._lock = threading.Lock()
+        self._waiting: dict[Future[Any], Any] = {}
+        self._why_lost: str | None = None
+        self._is_closed = threading.Event()
+        self.processes: int = sum(self._client.nthreads().values())
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
+        """Do a task on one of the workers."""
+        answer: Future[_Result] = Future()
+        if self._why_lost is not None:
+            answer.set_exception(ClusterLost(self._why_lost))
+            return answer
+        try:
+            sent = self._client.submit(_within, task, timeout_s, pure=False)
+            with self._lock:
+                self._waiting[answer] = sent
+            sent.add_done_callback(lambda found: self._answer(answer, found))
+        except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
+            answer.set_exception(ClusterLost(str(error)))
+        return answer
+
+    def _answer(self, answer: Future[Any], found: Any) -> None:  # noqa: ANN401 - a future of Dask
+        """Hand on what a worker gave."""
+        with self._lock:
+            if self._waiting.pop(answer, None) is None:
+                return
+        try:
+            answer.set_result(found.result())
+        except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
+            answer.set_exception(error if self._has_workers() else ClusterLost(str(error)))
+
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self._client.nthreads())
+        except Exception:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
+            return False
+
+    def _watch(self) -> None:
+        """Give the cluster up when it has been without workers for too long."""
+        seen_s = time.monotonic()
+        while not self._is_closed.wait(_LOOK_S):
+            if self._has_workers():
+                seen_s = time.monotonic()
+            elif time.monotonic() - seen_s >= _WITHOUT_WORKERS_S:
+                self._give_up(f"had no workers for {_WITHOUT_WORKERS_S:g} seconds")
+                return
+
+    def _give_up(self, why: str) -> None:
+        self._why_lost = why
+        self._warn(f"--cluster {self._address}: the cluster {why}; the rest is read on this machine")
+        with self._lock:
+            waiting, self._waiting = [*self._waiting], {}
+        for answer in waiting:
+            answer.set_exception(ClusterLost(why))
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._is_closed.set()
+        self._watcher.join()
+        self._client.close()
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
+    """Do a task on a worker of a cluster. If it takes too long, the system ends the worker, whatever it does, and Dask starts another one."""
+    with _one_at_a_time:
+        signal.alarm(max(1, round(timeout_s)))
+        try:
+            return task()
+        finally:
+            signal.alarm(0)
