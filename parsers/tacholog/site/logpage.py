@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tacholog.dataset.ordinals import with_ordinal
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.kit.lines import Line
@@ -21,6 +20,7 @@ from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import NOWHERE, Span, by_line, spans_of, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
+from tacholog.store.ordinals import with_ordinal
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 

@@ -88,9 +88,9 @@ def of_either_side(test: IperfTest, traffic: Traffic, scope: Scope, participant:
     return _record(test, _rates(traffic, "transfer_rate", "bytes_transferred"), scope, participant, "iperf3-either-side", None)
 
 
-def of_interval(test: IperfTest, record: Record | Broken, participant: str | None) -> Record | Broken:
+def of_interval(test: IperfTest | None, record: Record | Broken, participant: str | None) -> Record | Broken:
     """An interval as its rule reads it, with what is known of its test."""
-    if isinstance(record, Broken):
+    if isinstance(record, Broken) or test is None:
         return record
     return _record(test, list(record.numbers), "interval", participant, record.conditions.definition or "", record.samples)
 

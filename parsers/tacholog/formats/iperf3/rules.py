@@ -9,6 +9,7 @@ from typing import Any
 
 from tacholog.formats.kit import Cells, Check, Conditions, Field, LineRule, Order, Record, at_least, every, rounded
 
+NOT_FOLLOWING = "the rate is not bytes over time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
 _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time stamp print years.
 _SHORTEST_S = 0.02  # The rounding of two times: what is shorter is not judged by its rate.
@@ -76,7 +77,7 @@ def _rule(definition: str, rate: str, amount: str, *fields: Field, behind: tuple
             *fields,
         ),
         record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", conditions=Conditions(definition=definition)),
-        checks=(Check("the rate is not bytes over time", follows),),
+        checks=(Check(NOT_FOLLOWING, follows),),
         order=(
             Order(
                 "another stream, or a row that is out of place",

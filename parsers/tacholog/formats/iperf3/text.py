@@ -41,7 +41,8 @@ _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Se
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
-_FIGURES = {"start", "end", "transfer", "transfer_unit", "rate", "rate_unit", "jitter", "lost", "total"}
+_OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
+_NO_FIGURES = ("id", "role", "rate_of", "count", "cwnd", "word")  # Groups of a row; of a count, the header says what it is of.
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
@@ -263,17 +264,14 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        cells = _cells(row, self._columns)
+        cells, side, stated = _cells(row, self._columns), self._side(row), self._stated(row)
+        if side != "both" and not row["word"]:
+            record = {"sender": rules.SENT, "receiver": rules.RECEIVED}.get(side, rules.EITHER).record(cells)
+            return of_interval(stated, record, self._participant(row)) if stated or isinstance(record, Broken) else _OTHER_PROTOCOL
         if not rules.follows(cells):
-            return Broken("the rate is not bytes over time")
-        side, stated = self._side(row), self._stated(row)
-        is_summary = side == "both" or bool(row["word"])
+            return Broken(rules.NOT_FOLLOWING)
         if stated is None:
-            return Broken("a row of another protocol than the test's")
-        if not is_summary:
-            return of_interval(
-                stated, {"sender": rules.SENT, "receiver": rules.RECEIVED}.get(side, rules.EITHER).record(cells), self._participant(row)
-            )
+            return _OTHER_PROTOCOL
         traffic = _traffic(row, self._columns)
         if side == "sender" and traffic.datagrams:
             self._sent[_series(row)] = traffic.datagrams
@@ -373,11 +371,13 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
     """The figures of a row by the names of the rules. Of a count that stands alone, the header says what it is of."""
-    texts: dict[str, str | None] = {name: text for name, text in Cell.named(row).items() if name in _FIGURES}
+    texts: dict[str, str | None] = dict(Cell.named(row))
     if row["count"] and columns in {"retr", "cwnd"}:
-        texts["retransmissions"] = Cell.named(row)["count"]
-    elif (count := "count" if row["count"] and columns in {"datagrams", "jitter"} else "total") and row[count]:
-        texts["datagrams"] = Cell.named(row)[count]
+        texts["retransmissions"] = texts["count"]
+    else:
+        texts["datagrams"] = texts["count"] if row["count"] and columns in {"datagrams", "jitter"} else texts.get("total")
+    for name in _NO_FIGURES:
+        texts.pop(name, None)
     return rules.SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
 
 

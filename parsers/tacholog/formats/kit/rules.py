@@ -232,12 +232,21 @@ class LineRule:
             texts: what is printed, by the names of the groups. `Cell`s know where they stand.
             known: what only the log knows, by the names that fields have for it.
         """
-        there = {name: text for name, text in texts.items() if text is not None}
-        plain = {name: self._letters.get(text) or text.replace(",", ".") for name, text in there.items()}
-        values = {name: int(text) if text.isdecimal() else float(text) for name, text in plain.items()}
-        decimals = {name: len(text.partition(".")[2]) for name, text in plain.items()}
-        spans = {name: (text.start, text.end) for name, text in there.items() if isinstance(text, Cell)}
-        return Cells({**values, **known}, decimals, spans)
+        values: dict[str, Any] = {}
+        decimals: dict[str, int] = {}
+        spans: dict[str, tuple[int, int]] = {}
+        for name, text in texts.items():
+            if text is None:
+                continue
+            plain = self._letters.get(text) or text
+            if plain.isdecimal():
+                values[name], decimals[name] = int(plain), 0
+            else:
+                plain = plain.replace(",", ".")
+                values[name], decimals[name] = float(plain), len(plain.partition(".")[2])
+            if isinstance(text, Cell):
+                spans[name] = (text.start, text.end)
+        return Cells(values | known, decimals, spans)
 
     def record(self, cells: Cells, before: Cells | None = None, marks: tuple[str, ...] = ()) -> Record | Broken:
         """Return the record of one line, behind another line of its series if there is one."""
