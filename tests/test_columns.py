@@ -16,7 +16,6 @@ from tacholog.schema.records import Number, Record
 from tacholog.store.column_builder import ColumnBuilder
 
 NEVER = 1_000_000
-pytestmark = pytest.mark.machinery
 
 
 def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], list[object], Any, Any]:
@@ -31,7 +30,7 @@ def columns_of(log: LongLog, text: str, run_lines: int) -> tuple[list[object], l
 
 
 @pytest.mark.parametrize("name", [name for name in LONG_LOGS if "samples" not in name])  # All samples of a log are one record.
-def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(name: str) -> None:
     log = LONG_LOGS[name]
     lines = log.text(120).splitlines(keepends=True)
     # A line that no block holds ends a run, so that blocks and single records take turns.
@@ -41,19 +40,9 @@ def test_blocks_and_single_records_in_turn_give_the_columns_of_single_records(na
     assert many[:2] == single[:2]
     assert np.array_equal(many[2], single[2])
     assert np.array_equal(many[3], single[3])  # Floats as bits: NaN is NaN.
-    monkeypatch.setattr("tacholog.store.column_builder.SMALL_NUMBERS", 0)  # All columns of a small log are one array, those of a large one are not.
-    for run_lines in (3, NEVER):
-        large = columns_of(log, text, run_lines)
-        assert large[:2] == single[:2]
-        assert np.array_equal(large[2], single[2])
-        assert np.array_equal(large[3], single[3])
 
 
-@pytest.mark.parametrize("small", [0, 1000])
-@pytest.mark.parametrize("at_once", [1, 7, 1000])
-def test_records_that_were_found_late_stand_in_the_order_of_their_lines(at_once: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.store.column_builder._SORTED_RECORDS", at_once)
-    monkeypatch.setattr("tacholog.store.column_builder.SMALL_NUMBERS", small)
+def test_records_that_were_found_late_stand_in_the_order_of_their_lines() -> None:
     builder, expected = ColumnBuilder(), []
     # Each is a line, and how many numbers its record has. Two records stand on line 4.
     for place, (line, count) in enumerate([(3, 2), (2, 1), (4, 0), (4, 3), (6, 1), (5, 2), (9, 1), (8, 1), (7, 2)]):

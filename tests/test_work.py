@@ -29,7 +29,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, ClusterLost, Here, Processes
+from tacholog.store.pool import Cluster, Here, PoolLost, Processes
 from tacholog.store.work import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
@@ -116,6 +116,19 @@ def test_logs_that_kill_their_reader_cost_only_themselves(tmp_path: Path) -> Non
     assert "what a format prints" in printed
 
 
+def test_where_no_process_can_be_started_logs_are_read_in_this_one(tmp_path: Path) -> None:
+    runs(tmp_path / "data", 300)
+    # A process begins by importing the program, which here ends it.
+    unguarded = READ.replace('if __name__ == "__main__":', "if __name__ == '__main__' or sys.exit():").replace("import json", "import json, sys")
+    (tmp_path / "read.py").write_text(unguarded.replace("Work(2,", "Work(2, warned=lambda text: print(text, file=sys.stderr),"))
+
+    done = subprocess.run([sys.executable, "read.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0] == [77_841_180.0 + number for number in range(300)]
+    assert "some logs are read in this one, where a log that hangs stops everything" in done.stderr
+
+
 class Impatient:
     """Reads in this process, and has no patience with runs one of whose logs hangs."""
 
@@ -133,7 +146,7 @@ class Impatient:
 
 
 def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.store.work.Processes", lambda _count: Impatient())
+    monkeypatch.setattr("tacholog.store.work.Processes", lambda _count, _warned: Impatient())
     runs(tmp_path / "data", 300)
     run(tmp_path / "data/0007", sub="poison: hang\n")
     run(tmp_path / "data/0008", sub="poison: hang\n", other=LINE.format(7))
@@ -302,7 +315,7 @@ def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monke
             worker.kill()
             worker.wait()
         for _ in range(2):
-            with pytest.raises(ClusterLost):
+            with pytest.raises(PoolLost):
                 pool.submit(partial(sum, (1, 2)), LIMIT_S).result()
         pool.close()
 

@@ -29,7 +29,6 @@ from tacholog.store.frames import Dataset, Row
 from tacholog.store.logs import Progress
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 TEXT_BYTES = 64_000_000
@@ -309,46 +308,18 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         is_plain: whether a text stays as it is in every run. Most do, and are looked at once.
         shown: what is shown of any other text of a run. Each pair of them is looked at once.
     """
-    import numpy as np
     import pandas as pd
 
-    codes, words = _coded(texts)
-    plain = np.array([*map(is_plain, words), True])  # the code of no text is -1
-    # No text that is replaced may stay among these words: they become the categories of the column, which are saved with it.
-    meant: list[str | None] = [word if keeps else None for word, keeps in zip(words, plain.tolist(), strict=False)]
-    rows = np.flatnonzero(~plain[codes])
-    if len(rows):
-        run_codes, run_names = pd.factorize(runs.iloc[rows].astype("category"), use_na_sentinel=False)
-        place, pairs = pd.factorize(run_codes * len(words) + codes[rows])
-        names = ["" if pd.isna(run) else str(run) for run in run_names]
-        places = [divmod(pair, len(words)) for pair in pairs.tolist()]
-        asked = [(names[of_run], words[of_word]) for of_run, of_word in places]
-        made = {pair: shown(*pair) for pair in sorted(set(asked))}
-        codes[rows] = len(meant) + place
-        meant += [made[pair] for pair in asked]
-    if not isinstance(texts.dtype, pd.CategoricalDtype):
-        return pd.Series(pd.array([*meant, None], dtype="string").take(codes), index=texts.index)
-    shown_words = sorted({word for word in meant if word is not None})
-    place_of = {word: place for place, word in enumerate(shown_words)}
-    places_of = np.array([*(-1 if word is None else place_of[word] for word in meant), -1])
-    dtype = pd.CategoricalDtype(pd.Index(shown_words, dtype="str"))
-    return pd.Series(pd.Categorical.from_codes(places_of[codes], dtype=dtype), index=texts.index)
-
-
-def _coded(texts: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[str]]:
-    """Return the words that a column holds, and for each row the place of its word; -1 for a row without any."""
-    import numpy as np
-    import pandas as pd
-
-    if not isinstance(texts.dtype, pd.CategoricalDtype):
-        codes, found = pd.factorize(texts)
-        return codes.astype(np.int64, copy=False), [str(word) for word in found]
-    given = texts.cat.codes.to_numpy()
-    used = np.flatnonzero(np.bincount(given + 1, minlength=1)[1:])  # Words of other runs may be among the categories.
-    places = np.full(len(texts.cat.categories) + 1, -1)
-    places[used] = np.arange(len(used))
-    known = texts.cat.categories
-    return places[given], [str(known[place]) for place in used.tolist()]
+    words = texts.astype("category").cat.remove_unused_categories()  # Words of other runs may be among the categories.
+    rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
+    if rows.any():
+        pairs = list(zip(runs[rows].astype("string").fillna(""), words[rows].astype("string"), strict=True))
+        made = {pair: shown(*pair) for pair in sorted(set(pairs))}
+        # No text that is replaced may stay among the words of the column, which are saved with it.
+        replaced = words.astype(object).where(~rows, None)
+        replaced[rows] = [made[pair] for pair in pairs]
+        words = pd.Series(pd.array(replaced, dtype="str"), index=texts.index).astype("category")
+    return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 
 def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRun]) -> pd.DataFrame:

@@ -6,27 +6,26 @@ import io
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
-from tacholog.runs.manifest import RUN_FILE, Host, Manifest
+from tacholog.runs.labels import labels_text
+from tacholog.runs.manifest import RUN_FILE, Host, LogFile, Manifest
 from tacholog.runs.moments import is_moment
 from tacholog.runs.problems import UNREADABLE, problem
 from tacholog.runs.stated import options_apart
 from tacholog.schema.conditions import Conditions, StatedConditions
-from tacholog.schema.records import Facts, number_in
-from tacholog.store.across import mark_growing
+from tacholog.schema.records import SEVERITY, Facts, Status, number_in
 from tacholog.store.clocks import Clocks, clocks_of
 from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
 from tacholog.store.frames import Row
-from tacholog.store.logs import Limits, LogEntry, lost_log, open_named, read_log
+from tacholog.store.logs import Limits, LogEntry, LogHead, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
 from tacholog.store.quality import RunContext, judge
-from tacholog.store.rows import ReadLog, log_row, run_ending, run_row
 
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers, Words
@@ -34,6 +33,13 @@ if TYPE_CHECKING:
 _RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
 #: Is told the place of a run among those to read, the name of its log that is read, and how many more bytes of its text are read now.
 Heard = Callable[[int, str, int], object]
+
+
+class ReadLog(NamedTuple):
+    """A log as its manifest lists it, and what it gave."""
+
+    entry: LogFile
+    head: LogHead
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -183,7 +189,6 @@ class _Assembly:
         log_of = np.arange(len(counts)).repeat(counts)
         run_of = np.array([number - self._first for number, _ in self._logs], dtype=np.int64)[log_of]
         judge(columns, self._contexts, log_of, run_of)
-        mark_growing(columns, run_of)
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
@@ -270,3 +275,62 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
         is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",
     )
+
+
+def run_ending(manifest: Manifest, logs: Sequence[ReadLog], *, has_results: bool) -> tuple[Status | None, str | None]:
+    """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
+
+    A log without results does not make a run empty whose other logs have some: often only one side prints them.
+    """
+    in_logs = [(log.head.status, log.head.reason) for log in logs] or [("empty", "the run has no log")]
+    if has_results:
+        in_logs = [ending for ending in in_logs if ending[0] != "empty"]
+    endings = [(manifest.status, manifest.reason), *in_logs]
+    return max((ending for ending in endings if ending[0]), key=lambda ending: SEVERITY[ending[0]], default=(None, None))
+
+
+def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | None, str | None], options: str | None) -> Row:
+    """Return a run's row without its place and its manifest. What the manifest leaves open, the first log fills that states it.
+
+    A log that names what it measured, as that of perftest names the library of a middleware, knows it better than the campaign, which measures many.
+    """
+    measured = next((f for f in facts if f.system), None)
+    stated_version = next((f.system_version for f in facts if f.system_version), None)
+    return {
+        "system": measured.system if measured else manifest.system,
+        "system_version": measured.system_version if measured else manifest.system_version or stated_version,
+        "tool": manifest.tool,
+        "tool_version": manifest.tool_version or next((f.tool_version for f in facts if f.tool_version), None),
+        "release": manifest.release,
+        "host": manifest.host,
+        "published": manifest.published,
+        "status": ending[0],
+        "reason": ending[1],
+        "start_time": next((when for when in (manifest.start_time, *(f.start_time for f in facts)) if when and is_moment(when)), None),
+        "order_index": manifest.order_index,
+        "session": manifest.session,
+        "repetition": manifest.repetition,
+        "campaign": manifest.campaign,
+        "options": options,
+        "labels": labels_text(manifest.labels),
+        "build": next((f.build for f in facts if f.build), None),
+    }
+
+
+def log_row(log: ReadLog) -> Row:
+    """Return a log's row without its run."""
+    head = log.head
+    return {
+        "log": log.entry.file,
+        "sha256": head.sha256,
+        "text_sha256": head.text_sha256,
+        "bytes": head.size_bytes,
+        "format": head.format,
+        "side": log.entry.side,
+        "lines": None if head.is_lost else sum(head.lines.values()),
+        "records": head.lines.get("record", 0),
+        "chatter": head.lines.get("chatter", 0),
+        "broken": head.lines.get("broken", 0),
+        "unknown": head.lines.get("unknown", 0),
+        "status": head.status,
+    }

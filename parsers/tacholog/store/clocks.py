@@ -54,8 +54,8 @@ class Clocks(msgspec.Struct, frozen=True):
             return None
         if self.refusal is not None:
             for name in ("value", "resolution"):
-                columns.changeable(name).view("float64")[latency] = float("nan")
-            columns.changeable("bound")[latency] = BOUNDS.index("=")
+                getattr(numbers, name)[latency] = float("nan")
+            numbers.bound[latency] = BOUNDS.index("=")
             columns.add_marks(latency, ("two_clocks",))
             return int(records.line[numbers.record[latency.argmax()]])
         self._add_error(columns, latency)
@@ -81,7 +81,7 @@ class Clocks(msgspec.Struct, frozen=True):
         of_records = np.unique(numbers.record[latency])
         ends = np.searchsorted(numbers.record, of_records, side="right")
         added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
-        columns.number_words = np.insert(np.stack(list(columns.number_words)), ends, added, axis=1)
+        columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
         numbers = columns.numbers
         places = ends + np.arange(len(ends))
         numbers.record[places], numbers.name[places] = of_records, columns.names.index(_ERROR)

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
-    #: Columns of eight bytes a value: one array of shape (columns, n), or an array of shape (n,) for each of them.
-    Words = Integers | list[Integers]
+    #: Columns of eight bytes a value: an array of shape (columns, n).
+    Words = Integers
 
 NOT_STATED = -1  # in columns of integers, of which none can be negative
-SMALL_NUMBERS = 1 << 14  # A log with fewer numbers is small: see `Columns`.
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -75,10 +74,6 @@ Name = tuple[str, str]
 class Columns(msgspec.Struct):
     """The results of one log, or of many.
 
-    Every column has eight bytes a value. In a small log, all columns of the records are one array, and those of the numbers another: the arrays of
-    many logs are joined and saved at once, and a dozen of them for each log would take longer than to read it. In a large log, each column is an
-    array of its own. One with the same value in all rows has it in memory once, and cannot be changed: see `changeable`.
-
     Attributes:
         shapes: what the column ``shape`` of the records refers to.
         names: what the column ``name`` of the numbers refers to.
@@ -93,12 +88,12 @@ class Columns(msgspec.Struct):
 
     @property
     def records(self) -> RecordArrays:
-        """The columns of the records, to read them."""
+        """The columns of the records."""
         return RecordArrays(*self.record_words)
 
     @property
     def numbers(self) -> NumberArrays:
-        """The columns of the numbers, to read them."""
+        """The columns of the numbers."""
         record, name, value, resolution, *others = self.number_words
         return NumberArrays(record, name, value.view("float64"), resolution.view("float64"), *others)
 
@@ -107,15 +102,6 @@ class Columns(msgspec.Struct):
         """How many numbers there are."""
         return len(self.number_words[0])
 
-    def changeable(self, name: str) -> Integers:
-        """Return the column of this name, to change it. If its value was in memory once, each row gets its own."""
-        is_of_records = name in RecordArrays._fields
-        words = self.record_words if is_of_records else self.number_words
-        place = (RecordArrays if is_of_records else NumberArrays)._fields.index(name)
-        if not words[place].flags.writeable:
-            words[place] = words[place].copy()
-        return words[place]
-
     def add_marks(self, numbers: NDArray[np.bool_] | Integers | slice, marks: Iterable[str]) -> None:
         """Add these marks to some numbers.
 
@@ -123,25 +109,14 @@ class Columns(msgspec.Struct):
             numbers: whether it is to be marked, for each number; or the places of those; or a slice of all.
             marks: their names.
         """
-        self.changeable("marks")[numbers] |= mark_bits(marks)
+        self.numbers.marks[numbers] |= mark_bits(marks)
 
 
 RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields)
-
-
-def one_value(value: int, count: int) -> Integers:
-    """Return a column with the same value in all rows, which is in memory once. It cannot be changed."""
-    import numpy as np
-
-    return np.broadcast_to(np.int64(value), count)
 
 
 def joined_words(parts: Sequence[Words], width: int) -> Words:
     """Return the columns of several parts, each of so many columns, as those of one."""
     import numpy as np
 
-    if len(parts) == 1:
-        return parts[0]
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)
-    return [np.concatenate([part[place] for part in parts]) for place in range(width)]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[du
 
     Raises:
         MemoryError: a query takes more memory than there is.
+        OSError: a file cannot be read or written.
     """
     import duckdb
 
@@ -34,6 +36,8 @@ def connected(folder: Path | str | None = None, threads: int = 1) -> Iterator[du
             yield connection
         except duckdb.OutOfMemoryException as error:
             raise MemoryError(str(error)) from error
+        except duckdb.IOException as error:  # Such as a part that another command has deleted meanwhile.
+            raise OSError(errno.EIO, str(error)) from error
         finally:
             connection.close()
 

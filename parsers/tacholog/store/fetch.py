@@ -22,14 +22,14 @@ from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.file_digests import SeenFile, digests_in
 from tacholog.store.logs import Limits, Progress, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import ClusterLost, Here, Pool
+from tacholog.store.pool import Here, Pool, PoolLost
 from tacholog.store.versions import detection_digest, is_code_changed, reader_digest
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
 _CHUNK_RUNS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks ...
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21  # ... if their logs are no larger than this.
+_CHUNK_BYTES = 1 << 21, 1 << 24  # Likewise for the size of their logs. Each part takes some 30 ms besides its numbers.
 _PATIENCE_S = 300.0  # For any log; the machine may be busy ...
 _LEAST_BYTES_PER_S = 100_000.0  # ... and so long besides for the bytes of large ones.
 _ATTEMPTS = 2  # to read a run alone
@@ -125,7 +125,8 @@ class Fetching:
         logs_missing = sum(len(run.logs) for run in missing)
         self._tally.kept += sum(len(run.logs) for run in runs) - logs_missing
         self._tally.read += logs_missing
-        told(len(runs) - len(missing))
+        if len(missing) < len(runs):
+            told(len(runs) - len(missing))
         if missing:
             _Reading(self, missing, lambda left: told(len(runs) - left)).do()
         return [run.found for run in runs if run.found is not None]
@@ -268,7 +269,7 @@ class _Reading:
             answer = self._received(future.result()) if pool.is_remote else future.result()
         except TachologError:
             raise
-        except (ClusterLost, CancelledError):
+        except (PoolLost, CancelledError):
             self._begin(chunk, self._fetching.pool_for(chunk, is_local=True))
         except Exception as error:  # noqa: BLE001 - whatever ended the process: this is what the pool is for
             self._again(chunk, error, pool)
@@ -391,11 +392,13 @@ def _key(run: _Run) -> bytes:
 def _chunks(runs: Sequence[_Run], processes: int) -> Iterator[list[_Run]]:
     """Cut runs into chunks for one process, of which there are so many."""
     fewest, most_runs = _CHUNK_RUNS
-    most = min(most_runs, max(fewest, len(runs) // (_CHUNKS_OF_PROCESS * processes)))
+    chunks = _CHUNKS_OF_PROCESS * processes
+    most = min(most_runs, max(fewest, len(runs) // chunks))
+    most_bytes = min(_CHUNK_BYTES[1], max(_CHUNK_BYTES[0], sum(run.size_bytes for run in runs) // chunks))
     chunk: list[_Run] = []
     size_bytes = 0
     for run in runs:
-        if chunk and (len(chunk) >= most or size_bytes + run.size_bytes > _CHUNK_BYTES):
+        if chunk and (len(chunk) >= most or size_bytes + run.size_bytes > most_bytes):
             yield chunk
             chunk, size_bytes = [], 0
         chunk.append(run)

@@ -305,7 +305,7 @@ class _Reader:
                     columns.add_marks(here[record_of], ("contradicted",))
             if measured and self._stated.payload_bytes is not None:
                 here = of_shape & (records.payload_bytes == NOT_STATED)
-                columns.changeable("payload_bytes")[here] = self._stated.payload_bytes
+                records.payload_bytes[here] = self._stated.payload_bytes
                 columns.add_marks(here[record_of], ("size_from_manifest",))
         reported: set[Contradiction] = set()
         for first, contradicted in sorted(found, key=lambda pair: pair[0]):

@@ -19,7 +19,6 @@ _Result = TypeVar("_Result")
 _CONNECT_S = 20
 _LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
 _WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
-_IMPORTED = ["tacholog.store.assembly", "tacholog.formats.registry", "duckdb"]  # once, for all processes
 
 
 class Pool(Protocol):
@@ -38,6 +37,10 @@ class Pool(Protocol):
 
     def close(self) -> None:
         """Do no more tasks."""
+
+
+class PoolLost(Exception):
+    """No process is there any more, and none can be started. Others must do the task."""
 
 
 class Here:
@@ -60,17 +63,31 @@ class Processes:
 
     is_remote = False
 
-    def __init__(self, count: int) -> None:
-        """Start up to so many processes. They are not copies of this one, which may have threads and an open database."""
+    def __init__(self, count: int, warn: Callable[[str], object] = lambda _text: None) -> None:
+        """Start up to so many processes. They are not copies of this one, which may have threads and an open database.
+
+        Args:
+            count: how many.
+            warn: is told, once, if the system starts no process.
+        """
         from pebble import ProcessPool
 
-        multiprocessing.set_forkserver_preload(_IMPORTED)
-        self.processes = count
+        multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
+        self.processes, self.is_lost, self._warn = count, False, warn
         self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task in one of the processes."""
-        future: Future[_Result] = self._pool.schedule(task, timeout=timeout_s)
+        future: Future[_Result]
+        try:
+            future = self._pool.schedule(task, timeout=timeout_s)
+        except (RuntimeError, OSError) as error:
+            if not self.is_lost:
+                why = " ".join(str(error).split())[:100]
+                self._warn(f"the system starts no further process ({why}): some logs are read in this one, where a log that hangs stops everything")
+            self.is_lost = True
+            future = Future()
+            future.set_exception(PoolLost(str(error)))
         return future
 
     def close(self) -> None:
@@ -82,10 +99,6 @@ class Processes:
 def _begin() -> None:
     """Code of a format may print, and the output of a command is no place for it."""
     os.dup2(2, 1)
-
-
-class ClusterLost(Exception):
-    """The cluster does not answer any more, or has no workers."""
 
 
 class Cluster:
@@ -127,7 +140,7 @@ class Cluster:
         """Do a task on one of the workers."""
         answer: Future[_Result] = Future()
         if self._why_lost is not None:
-            answer.set_exception(ClusterLost(self._why_lost))
+            answer.set_exception(PoolLost(self._why_lost))
             return answer
         try:
             sent = self._client.submit(_within, task, timeout_s, pure=False)
@@ -135,7 +148,7 @@ class Cluster:
                 self._waiting[answer] = sent
             sent.add_done_callback(lambda found: self._answer(answer, found))
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
-            answer.set_exception(ClusterLost(str(error)))
+            answer.set_exception(PoolLost(str(error)))
         return answer
 
     def _answer(self, answer: Future[Any], found: Any) -> None:  # noqa: ANN401 - a future of Dask
@@ -146,7 +159,7 @@ class Cluster:
         try:
             answer.set_result(found.result())
         except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
-            answer.set_exception(error if self._has_workers() else ClusterLost(str(error)))
+            answer.set_exception(error if self._has_workers() else PoolLost(str(error)))
 
     def _has_workers(self) -> bool:
         try:
@@ -170,7 +183,7 @@ class Cluster:
         with self._lock:
             waiting, self._waiting = [*self._waiting], {}
         for answer in waiting:
-            answer.set_exception(ClusterLost(why))
+            answer.set_exception(PoolLost(why))
 
     def close(self) -> None:
         """Leave the cluster."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacholog.schema.conditions import Conditions
+from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.records import BOUNDS
 from tacholog.store.columns import NOT_STATED, Columns
 
@@ -33,6 +34,8 @@ TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a l
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.
 NO_MEMORY_BIT_PER_S = 1e12  # More than twice of what one core can read from memory, or from a cache that is too small for large messages.
+GROWTH = 2  # From the smallest to the largest size. Noise changes a median by less, and copying bytes changes it by more.
+MIDDLES = ("p50", "mean", "typical", "min")
 ORDERED = ("min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
 
@@ -82,7 +85,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
         run_of: for each record the number of its run.
     """
     table = _Table(columns, contexts, context_of, run_of)
-    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _disturbed, _way, _failed):
+    for rule in (_undersampled, _timeouts, _order, _clock, _moved_nothing, _losses, _overload, _warmup, _busy, _disturbed, _way, _failed, _growing):
         rule(table)
 
 
@@ -92,7 +95,7 @@ class _Table:
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
         self.codes = {name: code for code, name in enumerate(columns.names)}
-        self._contexts, self._context_of, self._run_of = contexts, context_of, run_of
+        self._contexts, self._context_of, self.run_of = contexts, context_of, run_of
         self._places: dict[int, Integers] = {}
 
     def value(self, metric: str, statistic: str) -> Floats:
@@ -165,9 +168,9 @@ class _Table:
         import numpy as np
 
         goodput = self.value("goodput", "mean")
-        best = np.full(int(self._run_of.max(initial=-1)) + 1, np.nan)
-        np.fmax.at(best, self._run_of, goodput)
-        return best[self._run_of]
+        best = np.full(int(self.run_of.max(initial=-1)) + 1, np.nan)
+        np.fmax.at(best, self.run_of, goodput)
+        return best[self.run_of]
 
     @cached_property
     def messages_of_size(self) -> Floats:
@@ -177,7 +180,7 @@ class _Table:
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))
         counted[~self.of_shapes([shape.scope == "summary" for shape in self.columns.shapes], "bool")] = np.nan
         sizes = self.records.payload_bytes
-        _, place = np.unique(self._run_of * (int(sizes.max(initial=0)) + 2) + sizes + 1, return_inverse=True)
+        _, place = np.unique(self.run_of * (int(sizes.max(initial=0)) + 2) + sizes + 1, return_inverse=True)
         most = np.full(int(place.max(initial=-1)) + 1, np.nan)
         np.fmax.at(most, place, counted)
         return most[place]
@@ -339,3 +342,39 @@ def _failed(table: _Table) -> None:
     failed = table.of_contexts(lambda context: context.failed, "bool")
     if failed.any():
         table.mark_numbers("run_failed", failed[table.numbers.record])
+
+
+def _growing(table: _Table) -> None:
+    """Replace the mark ``reference_only`` where a latency grows with the size.
+
+    Handing over a reference takes the same time at any size. Where the latency grows, somebody wrote, read or copied the bytes. Only the whole series
+    shows it.
+    """
+    import numpy as np
+
+    numbers, reference, grows = table.numbers, MARK_BITS["reference_only"], MARK_BITS["grows_with_size"]
+    places = np.flatnonzero(numbers.marks & reference)
+    if not len(places):
+        return
+    record = numbers.record[places]
+    metrics = {metric: code for code, (metric, _) in enumerate(table.columns.names)}
+    metric = np.array([metrics[metric] for metric, _ in table.columns.names])[numbers.name[places]]
+    _, series = np.unique(np.stack((table.run_of[record], table.records.shape[record], metric)), axis=1, return_inverse=True)
+    for here in np.split(places[np.argsort(series, kind="stable")], np.cumsum(np.bincount(series))[:-1]):
+        if _grows(table, here):
+            numbers.marks[here] = (numbers.marks[here] | grows) & ~reference
+
+
+def _grows(table: _Table, places: Integers) -> bool:
+    """Return whether the middle of the distribution is much higher at the largest size than at the smallest."""
+    import numpy as np
+
+    numbers = table.numbers
+    statistics = [table.columns.names[code][1] for code in numbers.name[places].tolist()]
+    middle = next((name for name in MIDDLES if name in statistics), None)
+    values, sizes = numbers.value[places], table.records.payload_bytes[numbers.record[places]]
+    known = np.array([name == middle for name in statistics]) & ~np.isnan(values) & (sizes != NOT_STATED)
+    if not known.any():
+        return False
+    values, sizes = values[known], sizes[known]
+    return bool(values[sizes.argmax()] >= GROWTH * values[sizes.argmin()])

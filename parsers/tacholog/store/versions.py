@@ -18,8 +18,8 @@ _READERS = (
     f"{_FORMATS}.kit",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
     *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
-    *(f"tacholog.store.{name}" for name in ("across", "assembly", "clocks", "column_builder", "columns", "distributions", "engine", "logs", "parts")),
-    *("tacholog.store.quality", "tacholog.store.rows"),
+    *(f"tacholog.store.{name}" for name in ("assembly", "clocks", "column_builder", "columns", "distributions", "engine", "logs", "parts")),
+    "tacholog.store.quality",
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tacholog.store.cache import Cache, open_cache, others_file_words, refused_words
@@ -60,13 +60,9 @@ class Work:
             yield fetching
         finally:
             digests_in(self.cache).flush()
-            self._close(self._pools.values())
+            for pool in self._pools.values():
+                pool.close()
             self._pools = {}
-
-    @staticmethod
-    def _close(pools: Iterable[Pool]) -> None:
-        for pool in pools:
-            pool.close()
 
     def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False) -> Pool:
         """Return what reads so many logs. A few are read in this process.
@@ -79,7 +75,8 @@ class Work:
         if self._cluster and not is_local:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))
         if self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
-            return self._pool("processes", lambda: Processes(self._jobs))
+            pool = self._pool("processes", lambda: Processes(self._jobs, self._warned))
+            return Here() if getattr(pool, "is_lost", False) else pool
         return Here()
 
     def _pool(self, name: str, make: Callable[[], Pool]) -> Pool:

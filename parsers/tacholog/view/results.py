@@ -15,7 +15,6 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.columns import NOT_STATED
 from tacholog.store.distributions import Distribution
 from tacholog.store.ordinals import Ordinals
-from tacholog.store.shared_objects import objects_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,6 +192,7 @@ def number_digests(data: Dataset) -> dict[str, str]:
 def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Yield runs with a row of words for each number of theirs that come together: its lines, sizes and values, and half of a digest of all else."""
     import numpy as np
+    import pandas as pd
 
     names = sorted(str(name) for name in frame.columns if name not in ("run", *_PLAIN))
     alike, different = _alike(frame, names)
@@ -204,10 +204,10 @@ def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]
         is_float = TABLES["results"][name].kind == "number"
         words[:, place] = column.to_numpy(np.float64, na_value=np.nan).view(np.int64) if is_float else column.to_numpy(np.int64, na_value=NOT_STATED)
     words[:, len(plain) :] = np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)[alike]
-    codes, runs = _coded(frame["run"])
+    codes, runs = pd.factorize(frame["run"])
     starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
     for start, stop in zip(starts, [*starts[1:], len(frame)], strict=True):
-        yield runs[codes[start]], words[start:stop]
+        yield str(runs[codes[start]]), words[start:stop]
 
 
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
@@ -215,7 +215,7 @@ _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the r
 
 def _results(frame: pd.DataFrame, known: Mapping[str, RunRow], ordinals: Ordinals) -> Iterator[ResultRow]:
     columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
-    columns["marks"] = _marks(frame["marks"])
+    columns["marks"] = frame["marks"].tolist()
     columns["run"] = _runs_of(frame["run"], known)
     columns["conditions"] = _conditions(frame)
     columns["ordinal"] = ordinals.of(frame).tolist()
@@ -226,7 +226,6 @@ def _results(frame: pd.DataFrame, known: Mapping[str, RunRow], ordinals: Ordinal
 # The numbers of a record share its lines and sizes. As objects of each number, these would be a third of the memory.
 _REPEATED = {"line", "last_line", "payload_bytes", "payload_bytes_high", "samples", "resolution", "value_line"}
 _PLAIN = ("value", *sorted(_REPEATED))  # the columns that are numbers, of which each run has others
-_MOST_CODES = 1 << 62
 _OF_NUMBER = tuple(name for name in ResultRow.__struct_fields__ if name not in ("run", "conditions", "marks"))
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(ResultRow) if field.default is not msgspec.NODEFAULT}
 
@@ -244,13 +243,6 @@ def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
     return _taken([known[str(name)] for name in names], codes)
 
 
-def _marks(column: pd.Series) -> list[tuple[str, ...]]:
-    """Return the marks of each row. Rows share them, and each set of marks is looked at once."""
-    codes, different = objects_of(column)
-    # They may be arrays, which is how lists come back from Parquet.
-    return _taken([tuple(value.tolist() if hasattr(value, "tolist") else value) for value in different], codes)
-
-
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
     """Return the conditions of each row. Numbers that were measured alike share theirs: those of each row took a third of the memory."""
     names = [name for name in CONDITIONS if name in frame]
@@ -265,35 +257,10 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
     import numpy as np
-    import pandas as pd
 
-    coded = [_coded(frame[name]) for name in names]
-    alike, count = np.zeros(len(frame), dtype=np.int64), 1
-    for codes, words in coded:
-        if not len(codes) or codes.min() == codes.max():
-            continue  # as most: nobody states it, or all say the same
-        if count * (len(words) + 1) > _MOST_CODES:
-            alike, known = pd.factorize(alike)
-            count = len(known)
-        alike = alike * (len(words) + 1) + codes + 1
-        count *= len(words) + 1
-    places, known = pd.factorize(alike)
-    rows = np.empty(len(known), dtype=np.int64)
-    rows[places] = np.arange(len(frame))
-    return places, list(zip(*(_taken(words, codes[rows]) for codes, words in coded), strict=True))
-
-
-def _coded(column: pd.Series) -> tuple[NDArray[np.integer[Any]], list[Any]]:
-    """Return the place of each row's value in a list of values, -1 where none is known, and that list. Two values of the list may be equal."""
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(), column.cat.categories.tolist()
-    if column.dtype == object:
-        codes, objects = objects_of(column)
-        return codes, [_plain(value) for value in objects]
-    codes, different = pd.factorize(column)
-    return codes, _column(pd.Series(different))
+    places = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy()
+    first = np.unique(places, return_index=True)[1]
+    return places, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
@@ -316,8 +283,10 @@ def _column(column: pd.Series) -> list[Any]:
 
 def _shared(column: pd.Series) -> list[Any]:
     """Return the values of a column as `_column` does. Rows with the same value share it."""
-    codes, different = _coded(column)
-    return _taken(different, codes)
+    import pandas as pd
+
+    codes, different = pd.factorize(column)
+    return _taken(_column(pd.Series(different)), codes)
 
 
 def _taken(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
