@@ -311,6 +311,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     import pandas as pd
 
     words = texts.astype("category").cat.remove_unused_categories()  # Words of other runs may be among the categories.
+    words = words.cat.set_categories(sorted(words.cat.categories))  # Files must not depend on the order in which runs were read.
     rows = words.isin([word for word in words.cat.categories if not is_plain(str(word))]).to_numpy()
     if rows.any():
         pairs = list(zip(runs[rows].astype("string").fillna(""), words[rows].astype("string"), strict=True))
