@@ -121,6 +121,18 @@ def test_a_line_is_escaped_around_its_numbers_and_those_of_one_place_share_it() 
     assert with_anchors("<b> 5 & 6", {"a": p50, "b": mean}) == '&lt;b&gt; <b id="b"><b id="a">5</b></b> &amp; 6'
 
 
+@pytest.mark.parametrize("before", ["", "2026-11-27T10:00:00.5 "])
+def test_a_number_is_marked_where_its_format_says_even_if_its_value_stands_twice(tmp_path: Path, before: str) -> None:
+    line = "Length:    32  Packets:      100  Packets/s(ave):     100  Mbps(ave):     0.0  Lost:     0 (0.00%)"
+    (tmp_path / "a.log").write_text(f"{before}{line}\n" * 9)
+    results = view_of(load_logs([tmp_path / "a.log"])).results
+
+    shown = str(log_page(tmp_path / "a.log", "rti", [], results))
+
+    packets, rate = (f'<b id="L4:{name}">100</b>' for name in ("messages_received.total", "message_rate.mean"))
+    assert f"Packets:      {packets}  Packets/s(ave):     {rate}  Mbps" in shown
+
+
 LOGS = Path(__file__).parent.parent / "formats" / "native"
 
 

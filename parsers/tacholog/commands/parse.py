@@ -103,28 +103,30 @@ def _manifest(path: str) -> Manifest | None:
 
 
 def _parse_one(path: str, log_format: str | None, listing: Listing | None, totals: Totals) -> None:
-    manifest = _manifest(path)
-    stated_format = {log.file: log.format for log in manifest.logs}.get(Path(path).name) if manifest else None
+    manifest, name = _manifest(path), Path(path).name
+    stated_format = {log.file: log.format for log in manifest.logs}.get(name) if manifest else None
     kinds: Counter[str] = Counter()
     complaints = LogComplaints(path, shown=0 if isinstance(listing, LineListing) else COMPLAINTS_SHOWN)
     held = HeldRecords()
     with _opened(path) as text:
         asked = log_format or stated_format
         scan = Scan(text, asked)
-        for event in scan if listing else scan.batches():
+        events = scan if isinstance(listing, LineListing) else scan.events(listing.wants if listing else lambda _: False)
+        for event in events:
             if isinstance(event, RecordBlock):
                 kinds[kind_of(event.like)] += len(event)
                 continue
             if isinstance(listing, LineListing):
-                listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, Path(path).name))
-            elif listing and isinstance(event.what, Record):
+                listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, name))
+            elif listing and isinstance(event.what, Record) and listing.wants(event.what):
                 held.add(event)
             if isinstance(event.what, Record):
                 kinds[kind_of(event.what)] += 1
             complaints.hear(event)
     if listing:
+        places = [_place(path, scan, manifest, run) for run in range(max(1, len(scan.account.runs)))]
         for event in held:  # Only now is known what stands behind the records, and holds of them too.
-            listing.show(_place(path, scan, manifest, event.run), _completed(event, manifest, Path(path).name))
+            listing.show(places[event.run], _completed(event, manifest, name))
         listing.close()
     complaints.close(scan.account if listing else None)
     if (text.prefix or complaints.count) and (note := text.note):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -28,6 +29,7 @@ class RecordBlock(NamedTuple):
         columns: sizes, samples and numbers, n of each.
         text_of: returns the text of a line of the block, by its number.
         last_lines: the last line of each record, shape (n,); ``None``: each record has one line.
+        spans: returns where the numbers stand on the lines, shape (n, numbers of a line, 2); ``None``: that is not known.
     """
 
     like: Record
@@ -35,6 +37,7 @@ class RecordBlock(NamedTuple):
     columns: RecordColumns
     text_of: Callable[[int], str]
     last_lines: NDArray[np.int64] | None = None
+    spans: Callable[[], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         """How many records these are."""
@@ -44,15 +47,18 @@ class RecordBlock(NamedTuple):
         """Yield the records one by one, each with its first and last line."""
         sizes = self.columns.payload_bytes.tolist()
         samples = self.columns.samples.tolist() if self.columns.samples is not None else [self.like.samples] * len(sizes)
-        numbers = zip(*(_numbers(column) for column in self.columns.numbers), strict=True)
+        spans = self.spans() if self.spans and any(column.cell is not None for column in self.columns.numbers) else None
+        numbers = zip(*(_numbers(column, spans) for column in self.columns.numbers), strict=True)
         lines = self.lines.tolist()
         last_lines = self.last_lines.tolist() if self.last_lines is not None else lines
         for line, last_line, size, count, cells in zip(lines, last_lines, sizes, samples, numbers, strict=True):
             yield line, last_line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
 
 
-def _numbers(column: NumberColumn) -> Iterator[Number]:
-    for value, resolution, below in zip(column.values.tolist(), column.resolutions.tolist(), column.below.tolist(), strict=True):
+def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[Number]:
+    cells = zip(column.values.tolist(), column.resolutions.tolist(), column.below.tolist(), strict=True)
+    places = repeat((None, None)) if spans is None or column.cell is None else spans[:, column.cell].tolist()
+    for (value, resolution, below), (start, end) in zip(cells, places, strict=False):
         yield Number(
             metric=column.metric,
             statistic=column.statistic,
@@ -60,6 +66,8 @@ def _numbers(column: NumberColumn) -> Iterator[Number]:
             resolution=_known(resolution),
             bound="<" if below else column.bound,
             marks=column.marks,
+            value_start=start,
+            value_end=end,
         )
 
 

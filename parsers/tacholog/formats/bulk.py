@@ -61,7 +61,7 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     """
     if run.count < _LEAST_LINES:
         return None
-    columns = run.bulk.read(run.cells, like) if run.bulk.read else None
+    columns = run.bulk.rule.columns(run, like) if run.bulk.rule else run.bulk.read(run.cells, like) if run.bulk.read else None
     if columns is None:
         return None
     columns.check(run.count)
@@ -77,4 +77,6 @@ def block_of(lines: Lines, records: Records) -> RecordBlock:
 
     places = np.arange(lines.count) if records.places is None else records.places
     first = lines.number
-    return RecordBlock(records.like, first + places, records.columns, lambda number: lines.line(number - first).text)
+    return RecordBlock(
+        records.like, first + places, records.columns, lambda number: lines.line(number - first).text, spans=lambda: lines.spans[places]
+    )

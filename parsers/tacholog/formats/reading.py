@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -24,7 +24,7 @@ from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.conditions import Conditions
-from tacholog.schema.records import SEVERITY, Facts, Histogram, Record, Status
+from tacholog.schema.records import SEVERITY, Facts, Histogram, Number, Record, Status
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
@@ -128,20 +128,32 @@ class Scan:
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Found | None = None
+        self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
         self._records_before = 0  # In the log, where the present run began.
         self._began: str | None = None  # The time before the first line of the present run.
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
+        return cast("Iterator[Event]", self.events())
+
+    def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
+        """Yield every event, in the order of its lines as far as blocks of records stand on the same ones.
+
+        Where ``wanted`` says of a record that it is not wanted, those that are like it come as the block that they were read in, and many lines of
+        chatter as one event.
+        """
         blocks: list[Iterator[Event]] = []  # Several blocks may stand on the same lines in turn.
         for batch in self.batches():
+            if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
+                yield batch
+                continue
             if isinstance(batch, RecordBlock):
                 blocks.append(_events_of(batch, len(self.account.runs)))
                 continue
             if blocks:
                 yield from heapq.merge(*blocks, key=attrgetter("line"))
                 blocks = []
-            if isinstance(batch, ChatterEvent):
+            if isinstance(batch, ChatterEvent) and wanted is None:
                 yield from batch.one_by_one()
             else:
                 yield batch
@@ -222,7 +234,7 @@ class Scan:
                 if not isinstance(piece, Lines):
                     waiting.give(piece)
                     yield _as_seen(piece, self._expands)
-                elif piece.bulk.read:
+                elif piece.bulk.is_alone:
                     yield from self._lines_of_run(piece)
                 else:
                     waiting.give_run(piece)
@@ -284,6 +296,9 @@ class Scan:
         given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
         if len(given) == len(lines):
             lines = given  # The text of a line is that of the log, even if the format changed it.
+        self._lines_claimed = given or self._lines_claimed
+        if isinstance(found.what, Record):
+            found = found._replace(what=_placed(found.what, found, self._lines_claimed))
         if self._text.prefix:
             found = self._of_prefixed(found, given)
         event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
@@ -354,6 +369,32 @@ class Scan:
         known["conditions"] = facts.conditions.over(old.conditions)
         known["environment"] = old.environment | facts.environment
         self.account.facts = msgspec.structs.replace(old, **known)
+
+
+def _placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
+    """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
+    if all(number.value_start is None for number in record.numbers):
+        return record
+    by_number = {line.number: line for line in lines}
+    seen = [line for line in (found.line, *found.also) if isinstance(line, Line)]
+    shifts = {line.number: _shift(line.text, by_number.get(line.number, line)) for line in seen}
+    if not any(shifts.values()) and None not in shifts.values():
+        return record
+    return msgspec.structs.replace(record, numbers=tuple(_moved(number, shifts.get(number.line or seen[0].number)) for number in record.numbers))
+
+
+def _shift(seen: str, line: Line) -> int | None:
+    """Return how many characters stand before what a format has seen of a line; ``None`` if it has seen something else."""
+    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
+    return before if line.text.startswith(seen) else before + len(text) - len(seen) if text.endswith(seen) else None
+
+
+def _moved(number: Number, shift: int | None) -> Number:
+    start, end = number.value_start, number.value_end
+    if start is None or end is None:
+        return number
+    start, end = (None, None) if shift is None else (start + shift, end + shift)
+    return msgspec.structs.replace(number, value_start=start, value_end=end)
 
 
 def _has_tabs_for_blanks(text: str) -> bool:

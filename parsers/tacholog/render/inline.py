@@ -1,8 +1,8 @@
-"""Find where on its line a number was printed, so that a link leads to the number itself and not only to its line.
+"""Where on its line a number was printed, so that a link leads to the number itself and not only to its line.
 
-Formats know the line of a number, but not the column. The number is searched by its value as it was printed: with its last digit, in any unit that
-logs use. If the value stands on the line more than once, the word before it decides (``lost=0 duplicated=0``). If that does not decide, or the
-number was computed from others, its link leads to the whole line.
+Many formats say where a number stands. Of others only the line is known: then the number is searched by its value as it was printed, with its last
+digit, in any unit that logs use. If the value stands on the line more than once, the word before it decides (``lost=0 duplicated=0``). If that does
+not decide, or the number was computed from others, its link leads to the whole line.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _SCALES: Mapping[str, tuple[float, ...]] = {
 }
 _NEAR = 1e-9  # relative tolerance for floating point, not for rounding
 Span = tuple[int, int]
+NOWHERE: Mapping[str, Span] = {}
 
 
 def number_anchor(result: ResultRow) -> str | None:
@@ -46,12 +47,28 @@ def by_line(results: Iterable[ResultRow]) -> dict[int, dict[str, ResultRow]]:
     return found
 
 
-def with_anchors(text: str, numbers: Mapping[str, ResultRow]) -> Html:
-    """Return a line, escaped, with an anchor at each number that was found. Anchors of other numbers are at the start of the line."""
+def with_anchors(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> Html:
+    """Return a line, escaped, with an anchor at each number whose place is known. Anchors of other numbers are at the start of the line.
+
+    ``stated`` are the places that the log's format says, by anchor.
+    """
     places: dict[Span, list[str]] = {}
-    for anchor, result in numbers.items():
-        places.setdefault(printed_at(text, result) or (0, 0), []).append(anchor)
+    for anchor, span in spans_of(text, numbers, stated).items():
+        places.setdefault(span or (0, 0), []).append(anchor)
     return join(_pieces(text, places))
+
+
+def spans_of(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span] = NOWHERE) -> dict[str, Span | None]:
+    """Return where on a line each number was printed, by anchor; ``None`` if that is not certain."""
+    said = {anchor: span for anchor in numbers if (span := stated.get(anchor)) and span[1] <= len(text)}
+    others = {anchor: printed_at(text, result) for anchor, result in numbers.items() if anchor not in said}
+    apart = {anchor: span for anchor, span in others.items() if span and all(_is_apart(span, other) for other in said.values())}
+    return {anchor: said.get(anchor) or apart.get(anchor) for anchor in numbers}
+
+
+def _is_apart(one: Span, other: Span) -> bool:
+    """Whether two places are the same, or do not overlap."""
+    return one == other or one[1] <= other[0] or other[1] <= one[0]
 
 
 def _pieces(text: str, places: Mapping[Span, list[str]]) -> Iterator[Html]:

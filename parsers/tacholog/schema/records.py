@@ -34,8 +34,10 @@ _KNOWN: set[tuple[str, str, str]] = set()  # Valid names of numbers: metric, sta
 _MOST_KNOWN = 4096  # Real logs have a few hundred. A hostile one could name its percentiles with nine digits each.
 
 
-class Number(msgspec.Struct, frozen=True, kw_only=True):
+class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One number of a record.
+
+    Numbers are equal that say the same, wherever on their lines they stand.
 
     Attributes:
         metric: one of `METRICS`.
@@ -46,6 +48,9 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
             ``~`` about this; ``range-low`` and ``range-high`` the ends of a range.
         marks: names of `tacholog.schema.marks.MARKS`.
         line: the line that the number stands on, if its record spans several lines.
+        value_start: where on its line what is printed of the value begins: how many characters stand before it in the line as the log has it,
+            without what only controls a terminal. ``None`` if it is not known, or the value was computed and stands nowhere.
+        value_end: where it ends.
 
     Raises:
         ValueError: there is no such metric, statistic or bound.
@@ -58,6 +63,19 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     bound: Bound = "="
     marks: tuple[str, ...] = ()
     line: int | None = None
+    value_start: int | None = None
+    value_end: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other number says the same."""
+        return self._said() == other._said() if isinstance(other, Number) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return a hash of what it says."""
+        return hash(self._said())
+
+    def _said(self) -> tuple[object, ...]:
+        return self.metric, self.statistic, self.value, self.resolution, self.bound, self.marks, self.line
 
     def __post_init__(self) -> None:
         """Refuse a name that is not in the schema. Otherwise code that sorts or explains numbers would fail on it later, far from the cause."""

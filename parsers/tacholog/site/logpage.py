@@ -17,8 +17,10 @@ from tacholog.formats.registry import computed_of
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext
 from tacholog.render.html import NOTHING, Html, join, tag, visible
-from tacholog.render.inline import by_line, printed_at, with_anchors
+from tacholog.render.inline import NOWHERE, Span, by_line, spans_of, with_anchors
 from tacholog.schema.metrics import METRICS
+from tacholog.schema.records import Record
+from tacholog.store.ordinals import with_ordinal
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 
@@ -47,8 +49,9 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
             "p", f"No line of this log is shown, because no format reads it or it is not a regular file. For a regular file, {logtext.SHOW_UNKNOWN}."
         )
     shown = logtext.saved_shown(path.parent, path.name)
-    classes = _classes(path, format_name) if shown is None else _Classes.of_shown(shown)
-    additions = _Additions(labels_of(results), by_line(results), computed_of(format_name))
+    numbers = by_line(results)
+    classes = _classes(path, format_name, numbers) if shown is None else _Classes.of_shown(shown)
+    additions = _Additions(labels_of(results), numbers, computed_of(format_name), classes.places)
     try:
         with open_log_in(path.parent, path.name) as text:
             rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
@@ -73,11 +76,15 @@ def _counted(text: LogText, last: int | None) -> Iterator[Line]:
 
 
 class _Classes(NamedTuple):
-    """The class of each line, as ranges of line numbers, and the ranges that are withheld."""
+    """The class of each line, as ranges of line numbers, and the ranges that are withheld.
+
+    ``places`` are those of numbers that the format says, by anchor, in the lines as they stand in the log.
+    """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
     counts: Mapping[LineClass, int] = {}
     withheld: Mapping[int, int] = {}
+    places: Mapping[str, Span] = NOWHERE
 
     @classmethod
     def of_shown(cls, shown: logtext.ShownLines) -> _Classes:
@@ -108,27 +115,40 @@ def _stripped(count: int) -> Html:
     return tag("p", f"{lines}; the raw file has them.", class_="tl-note")
 
 
-def _classes(path: Path, format_name: str | None) -> _Classes:
+def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[str, ResultRow]]) -> _Classes:
     if format_name is None:
         return _Classes()
     ranges: list[tuple[int, int, LineClass]] = []
     counts: Counter[LineClass] = Counter()
+    ordinals: Counter[str] = Counter()
+    places: dict[str, Span] = {}
+    anchors = {anchor for found in numbers.values() for anchor in found}
     try:
         with open_log_in(path.parent, path.name) as text:
             for event in Scan(text, format_name):
                 counts[event.kind] += len(event.lines)
                 ranges += [(number, number, event.kind) for number in event.lines if number <= SHOWN_LINES or event.kind != "chatter"]
+                for number in event.what.numbers if isinstance(event.what, Record) else ():
+                    name = f"L{event.line}:{number.metric}.{number.statistic}"
+                    ordinals[name] += 1
+                    anchor = with_ordinal(name, ordinals[name])
+                    if number.value_start is not None and number.value_end is not None and anchor in anchors:
+                        places[anchor] = (number.value_start, number.value_end)
     except UnreadableInput:
         return _Classes()
-    return _Classes(sorted(ranges), counts)
+    return _Classes(sorted(ranges), counts, places=places)
 
 
 class _Additions(NamedTuple):
-    """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed."""
+    """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed.
+
+    ``places`` are those that the format says, by anchor.
+    """
 
     labels: Mapping[int, str]
     numbers: Mapping[int, Mapping[str, ResultRow]]
     formulas: Mapping[tuple[str, str], Sequence[str]]
+    places: Mapping[str, Span]
 
 
 def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
@@ -161,8 +181,11 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     number, text = line.number, line.text
     before = visible(line.shown.removesuffix(text))
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
+    cut_off = len(line.shown) - len(text)
+    places = {anchor: place for anchor in numbers if (place := additions.places.get(anchor))}
+    stated = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in places.items()}
     if numbers and additions.formulas:
-        label = "; ".join(filter(None, [label, *_computed(text, numbers, additions.formulas)]))
+        label = "; ".join(filter(None, [label, *_computed(text, numbers, stated, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
@@ -170,25 +193,28 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
     if not numbers and not label and len(text) <= whole:  # as most lines
         return tag("li", link, tag("code", before, visible(text)), id=f"L{number}", class_=row_class)
-    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers)]
+    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers, stated)]
     cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", before, with_anchors(shown, numbers), cut), name, id=f"L{number}", class_=row_class)
+    return tag("li", link, tag("code", before, with_anchors(shown, numbers, stated), cut), name, id=f"L{number}", class_=row_class)
 
 
-def _computed(text: str, numbers: Mapping[str, ResultRow], formulas: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[str]:
+def _computed(
+    text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
+) -> Iterator[str]:
     """Yield how each number was computed that a link leads to and the line does not print. A line that lacks a field says nothing of its formula."""
-    for result in numbers.values():
+    spans = spans_of(text, numbers, stated)
+    for anchor, result in numbers.items():
         found = formulas.get((result.metric, result.statistic), ())
         formula = next((formula for formula in found if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
-        if formula is not None and result.value and printed_at(text, result) is None:  # of a share of 0, the line says that 0 were lost
+        if formula is not None and result.value and spans[anchor] is None:  # of a share of 0, the line says that 0 were lost
             metric = METRICS[result.metric]
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
-def _characters(text: str, numbers: Mapping[str, ResultRow]) -> int:
+def _characters(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span]) -> int:
     """Return how many characters of a long line are shown: up to the last number that a link leads to."""
-    ends = [span[1] for result in numbers.values() if (span := printed_at(text, result))]
+    ends = [span[1] for span in spans_of(text, numbers, stated).values() if span]
     return max([SHOWN_CHARACTERS, *ends])
 
 

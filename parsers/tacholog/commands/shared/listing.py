@@ -9,6 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
@@ -46,6 +47,10 @@ class Place(msgspec.Struct, frozen=True):
 class Listing(Protocol):
     """A way to print events."""
 
+    def wants(self, record: Record) -> bool:
+        """Whether it prints such a record."""
+        ...
+
     def show(self, place: Place, event: Event) -> None:
         """Print an event, if it is of interest here."""
 
@@ -54,7 +59,11 @@ class Listing(Protocol):
 
 
 class _Immediate:
-    """Prints at once and holds nothing back, as most listings do."""
+    """Prints all at once and holds nothing back, as most listings do."""
+
+    def wants(self, _: Record) -> bool:
+        """It prints every record."""
+        return True
 
     def close(self) -> None:
         """Print nothing more."""
@@ -82,17 +91,31 @@ class CsvListing(_Immediate):
         record = event.what
         if not isinstance(record, Record):
             return
-        conditions = record.conditions.over(place.conditions)
         shared = [place.log, event.line, event.last_line, place.system, record.scope, record.test, record.side, record.payload_bytes, record.samples]
-        shared += [getattr(conditions, name) for name in Conditions.__struct_fields__]
-        for number in record.numbers:
-            value = [number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution]
-            self._print([*shared, *value, " ".join(number.marks)])
+        begin = f"{_csv_row(shared)},{_csv_conditions(record.conditions, place.conditions)}"
+        terminal.data("".join(f"{begin},{_csv_number(number)}\n" for number in record.numbers))
 
     def _print(self, cells: list[Any]) -> None:
-        row = io.StringIO()
-        csv.writer(row, lineterminator="\n").writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
-        terminal.data(row.getvalue())
+        terminal.data(_csv_row(cells) + "\n")
+
+
+@lru_cache(maxsize=64)
+def _csv_conditions(conditions: Conditions, others: Conditions) -> str:
+    """The conditions of a record as cells: most records of a log have the same."""
+    known = conditions.over(others)
+    return _csv_row([getattr(known, name) for name in Conditions.__struct_fields__])
+
+
+def _csv_number(number: Number) -> str:
+    """The cells of a number: words of the schema and numbers, which need no quotes."""
+    value = (number.metric, number.statistic, number.value, METRICS[number.metric].unit, number.bound, number.resolution)
+    return ",".join(["" if cell is None else str(cell) for cell in (*value, " ".join(number.marks))])
+
+
+def _csv_row(cells: list[Any]) -> str:
+    row = io.StringIO()
+    csv.writer(row, lineterminator="").writerow([no_formula(cell) if isinstance(cell, str) else cell for cell in cells])
+    return row.getvalue()
 
 
 class TableListing:
@@ -107,10 +130,14 @@ class TableListing:
         self._count = 0
         self._left_out: dict[str, Counter[str]] = {}  # By log: how many numbers of each metric have no column.
 
+    def wants(self, record: Record) -> bool:
+        """It prints what holds of a whole measurement."""
+        return record.scope == "summary"
+
     def show(self, place: Place, event: Event) -> None:
         """Hold a record back; print all where they are many."""
         record = event.what
-        if not isinstance(record, Record) or record.scope != "summary":
+        if not isinstance(record, Record) or not self.wants(record):
             return
         shape = _shape_of(record)
         columns = _METRICS_SHOWN.get(shape, _OF_RATES) if shape else ()
@@ -178,6 +205,10 @@ class LineListing:
     def __init__(self) -> None:
         """Start with nothing held back."""
         self._held: list[tuple[int, str]] = []
+
+    def wants(self, _: Record) -> bool:
+        """It prints the line of every record."""
+        return True
 
     def show(self, place: Place, event: Event) -> None:
         """Print the class of each line, in the order of the lines: what comes early is held back until its turn."""

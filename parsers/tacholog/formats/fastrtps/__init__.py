@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.fastrtps import bulk, latency, throughput, video
+from tacholog.formats.fastrtps import latency, throughput, video
 from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
 from tacholog.formats.kit import (
     COUNT_LIMIT,
@@ -124,7 +124,7 @@ _CHATTER = re.compile(
     r"(?:COMMAND|DATA) (?:PUBLISHER|SUBSCRIBER) MATCHING REMOVAL"
 )
 
-BULK = (*bulk.BULK, SAMPLES)
+BULK = (*throughput.BULK, *latency.LATENCIES.bulk, SAMPLES)
 
 
 def detect(head: str) -> Detected:
@@ -180,7 +180,7 @@ class _FastRtpsOutput:
             return self._raw.take_many(lines) if lines.bulk is SAMPLES else Taken()
         if not isinstance(self._table, throughput.DemandTable) or lines.bulk is SAMPLES or self._quoted:
             return Taken()
-        return bulk.demands(self._table, lines)
+        return self._table.take_many(lines)
 
     def end(self) -> Iterator[Found]:
         """Yield what was still open when the log ended."""

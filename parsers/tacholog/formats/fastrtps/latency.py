@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending, known_in_order
+import msgspec
+
+from tacholog.formats.fastrtps.statistics import ORDERED, STATISTICS
 from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
     Broken,
+    Cells,
+    Check,
     Conditions,
+    Field,
     Found,
     Line,
-    Number,
+    LineRule,
     Record,
     Reliability,
+    ascending,
     closed_cells,
-    counted,
-    impossible,
     is_size,
     printed,
     unit_of_last_place,
@@ -31,6 +35,7 @@ from tacholog.formats.kit import (
 _BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
 _CELL = r"-?[0-9]{{1,15}}\.[0-9]{{{0}}}|-?nan"
 _COUNT = r"[0-9]{1,18}"
+_SUMMARY_COLUMNS = ("samples", "max", "min", "mean", "p50", "std", "jitter_mean", "jitter_max", "p90", "p99", "p99_99")
 _COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
 
 
@@ -53,9 +58,7 @@ def _row(columns: Sequence[str], places: int) -> re.Pattern[str]:
 FORMS: Mapping[str, LatencyForm] = {
     "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(STATISTICS, (2,)),
     "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *STATISTICS), (2, 3)),
-    "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": _form(
-        ("samples", "max", "min", "mean", "p50", "std", "jitter mean", "jitter max", "p90", "p99", "p99.99"), (3,)
-    ),
+    "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": _form(_SUMMARY_COLUMNS, (3,)),
 }
 # A spreadsheet may take "50%" for a number as well.
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
@@ -75,10 +78,13 @@ class LatencyTable:
         self._samples = samples
 
     def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks. All cells have the same decimals, so a cut one shows.
+        """The record of a row, given without its blanks too. All cells have the same decimals, so a cut one shows.
 
         Where the log ends within the row, the statistics whose cells are closed stand by themselves.
         """
+        texts = LATENCIES.match(line.text) if line.whole else None
+        if texts is not None and [*texts] == ["bytes", *self._form.columns]:
+            return self._record(texts)
         kept = len(self._form.columns)
         if not line.whole and not any(pattern.fullmatch(squeezed) for pattern in self._form.rows.values()):
             closed = closed_cells(line._replace(text=squeezed))
@@ -86,48 +92,62 @@ class LatencyTable:
             if not {*self._form.columns[: max(kept, 0)]} >= _BY_THEMSELVES:
                 return Broken("the log ends within this line")
             squeezed = ",".join(closed + closed[-1:] * (len(self._form.columns) - kept))  # For the pattern; what is filled in is not read.
-        for places, pattern in self._form.rows.items():
+        for pattern in self._form.rows.values():
             if found := pattern.fullmatch(squeezed):
-                size, *cells = found.groups()
-                return self._record(size, dict(zip(self._form.columns[:kept], cells, strict=False)), places)
+                return self._record(dict(zip(("bytes", *self._form.columns[:kept]), found.groups(), strict=False)))
         return Broken("a row of this table is cut short or garbled")
 
-    def _record(self, size: str, cells: Mapping[str, str], places: int) -> Record | Broken:
-        if not is_size(int(size)):
-            return Broken("a message size that cannot be")
-        if not _is_possible(cells):
-            return Broken("minimum, percentiles and maximum of this row are not in order")
-        definition, basis = _MEANINGS["samples" in cells, places]
-        summary = "jitter mean" in self._form.columns
-        samples = int(cells["samples"]) if "samples" in cells else self._samples
-        return Record(
-            test="latency",
-            payload_bytes=int(size),
-            numbers=(*_numbers(cells, places), *([counted("messages_received", int(cells["samples"]))] if "samples" in cells else [])),
-            samples=samples,
-            side="publisher",
-            conditions=Conditions(basis=basis, load_mode="closed", definition="fastrtps-latency-summary" if summary else definition),
-        )
+    def _record(self, texts: Mapping[str, str]) -> Record | Broken:
+        summary = "jitter_mean" in self._form.columns
+        rule = _SUMMARIES if summary else LATENCIES
+        cells = rule.cells(texts)
+        record = rule.record(cells)
+        if isinstance(record, Broken):
+            return record
+        definition, basis = _MEANINGS["samples" in cells, max(cells.decimals.values()) or min(self._form.rows)]
+        conditions = Conditions(basis=basis, load_mode="closed", definition="fastrtps-latency-summary" if summary else definition)
+        return msgspec.structs.replace(record, samples=cells.get("samples", self._samples), conditions=conditions)
 
 
-def _numbers(cells: Mapping[str, str], places: int) -> Iterator[Number]:
-    for name, cell in cells.items():
-        if name == "samples":
-            continue
-        metric, statistic = ("jitter", name.partition(" ")[2]) if name.startswith("jitter") else ("latency", name)
-        if cell.endswith("nan"):
-            yield impossible(metric, statistic)
-        else:
-            whole_microseconds = name == "std" and places == len("00")  # Rounded before it was printed with decimals.
-            yield printed(metric, statistic, round(float(cell) * MICROSECOND, 3), MICROSECOND if whole_microseconds else MICROSECOND / 10**places)
-
-
-def _is_possible(cells: Mapping[str, str]) -> bool:
+def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
     """Whether the statistics are in order, with the mean between minimum and maximum."""
-    if not is_ascending(cells) or cells["mean"].endswith("nan"):
-        return is_ascending(cells)
-    known = known_in_order(cells)
-    return known[0] <= float(cells["mean"]) <= (known[-1] if "max" in cells else float("inf"))
+    known = [cells[name] for name in ORDERED if name in cells]
+    if "mean" not in cells or not known:
+        return ascending(known)
+    return ascending(known) & (known[0] <= cells["mean"]) & (cells["mean"] <= (known[-1] if "max" in cells else float("inf")))
+
+
+def _field(name: str) -> Field:
+    """A statistic of latency or, in summaries, of jitter. It is no number where there were no samples."""
+    metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
+
+    def resolution(cells: Cells) -> float:
+        places = cells.decimals[name]
+        whole_microseconds = name == "std" and places == len("00")  # Rounded before it was printed with decimals.
+        return MICROSECOND if whole_microseconds else MICROSECOND / 10**places
+
+    return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
+
+
+def _rule(*shapes: str, columns: Sequence[str]) -> LineRule:
+    return LineRule(
+        *shapes,
+        fields=(*(_field(name) for name in columns if name != "samples"), Field.counted("messages_received", "samples")),
+        record=Record(test="latency", payload_bytes=None, numbers=(), side="publisher"),
+        checks=(Check("minimum, percentiles and maximum of this row are not in order", _is_possible),),
+        size="bytes",
+        samples="samples",
+    )
+
+
+def _shape(counts: Sequence[str], places: int) -> str:
+    """A row as it stands in the log, with blanks before its cells."""
+    cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{places}}}") for name in STATISTICS)]
+    return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
+
+
+LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(["bytes", "samples"], 3), columns=STATISTICS)
+_SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
 class DecimalCommas:

@@ -6,23 +6,32 @@ Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacho
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
     Broken,
+    Cells,
+    Check,
     Conditions,
+    Field,
+    FoundMany,
     Line,
-    Number,
+    LineRule,
+    Lines,
+    Order,
     Record,
+    Records,
+    Taken,
+    at_least,
     closed_cells,
-    counted,
-    impossible,
-    is_size,
-    printed,
+    every,
+    first_false,
     unit_of_last_place,
 )
 
@@ -35,6 +44,7 @@ _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
 _ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
 ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
+_MOST_KINDS = 1000  # Of demands and recovery times in one run. More than that are read one by one.
 _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
 
 
@@ -102,132 +112,197 @@ class DemandTable:
         """Open a table below its header."""
         self.form = form
         self._recovery_ms = recovery_ms
-        self.payload_bytes = 0
+        self._last: Cells | None = None  # The row before, if one was whole.
 
     def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks and tabs. Where the log ends within it, what its closed cells say."""
+        """The record of a row, given without its blanks and tabs too. Where the log ends within it, what its closed cells say."""
+        texts = self._texts(line, squeezed)
+        if texts is None:
+            return Broken("a row of this table is cut short or garbled")
+        cells = DEMANDS.cells(texts)
+        record = DEMANDS.record(cells, self._last)
+        if isinstance(record, Broken):
+            return record
+        self._last = cells
+        return self._completed(record, cells)
+
+    def _texts(self, line: Line, squeezed: str) -> Mapping[str, str | None] | None:
+        """The cells of a row by the names of their columns."""
+        texts = DEMANDS.match(line.text) if line.whole else None
+        if texts is not None and texts.keys() == {*self.form.columns}:
+            return texts
         found = self.form.row.fullmatch(squeezed) if self.form.fixed or line.whole else None
         if found is None and not line.whole:
             closed = closed_cells(line._replace(text=squeezed))
             found = self.form.closed[len(closed)].fullmatch(",".join(closed)) if len(closed) in self.form.closed else None
-        if found is None:
-            return Broken("a row of this table is cut short or garbled")
-        cells = dict(zip(self.form.columns, found.groups(), strict=False))
-        payload_bytes, demand = int(cells["bytes"]), int(cells["demand"])
-        if not is_size(payload_bytes) or not is_size(demand):
-            return Broken("a message size or demand that cannot be")
-        if payload_bytes < self.payload_bytes:
-            return Broken("sizes only grow within a table: this row is of another one")
-        if trouble := _miscounted(cells, demand) or _contradiction(cells, payload_bytes):
-            return Broken(trouble)
-        self.payload_bytes = payload_bytes
-        return self._record(cells, payload_bytes, demand)
+        return None if found is None else dict(zip(self.form.columns, found.groups(), strict=False))
 
-    def record(self, line: Line) -> Record | None:
-        """The record of a row of which it is known that it is whole and in order; the table does not remember it."""
-        found = self.form.row.fullmatch("".join(line.text.split()))
-        if found is None:
-            return None
-        cells = dict(zip(self.form.columns, found.groups(), strict=False))
-        return self._record(cells, int(cells["bytes"]), int(cells["demand"]))
+    def take_many(self, lines: Lines) -> Taken:
+        """Read rows as far as they are in order. Each demand and recovery time has its own conditions."""
+        import numpy as np
 
-    def waits_left_out(self, cells: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:
-        """Where a row of a table that does not say so is of a version that leaves the waits out of the publisher's time."""
-        short = cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]
-        return short if self.form.definition == "fastrtps-demand-1.7" else short & False
+        cells = DEMANDS.cells_of(lines)
+        if cells is None or cells.keys() != {*self.form.columns}:
+            return Taken()
+        count = first_false(DEMANDS.valid(cells, self._last))
+        cells, part = cells.part(slice(count)), lines.part(0, count)
+        kind = _kinds([cells["demand"], cells.get("recovery", cells["demand"]), self._leaves_out_waits(cells)])
+        if count == 0 or kind.max() >= _MOST_KINDS:
+            return Taken()
+        records = [DEMANDS.read(part.line(int(place)).text) for place in np.unique(kind, return_index=True)[1]]
+        columns = DEMANDS.columns_of(cells, records[0]) if isinstance(records[0], Record) else None
+        found = []
+        for number, record in enumerate(records):
+            places = np.flatnonzero(kind == number)
+            if columns is None or not isinstance(record, Record):
+                return Taken()
+            like = self._completed(record, cells.part(int(places[0])))
+            found.append(FoundMany(part, Records(like, columns.rows(places), places)))
+        self._last = cells.part(-1)
+        return Taken(count, found)
 
-    def _record(self, cells: Mapping[str, str], payload_bytes: int, demand: int) -> Record:
-        received = _count(cells.get("received"))
+    def _completed(self, record: Record, cells: Cells) -> Record:
+        """The record with what its table says."""
         recovery_ms = int(cells["recovery"]) if "recovery" in cells else self._recovery_ms
-        return Record(
-            test="demand",
-            payload_bytes=payload_bytes,
-            numbers=(*_sent(cells), *_received(cells)),
-            samples=received,
-            side="both" if "received" in cells else "publisher",
-            conditions=Conditions(
-                demand=demand,
-                recovery_time_ns=None if recovery_ms is None else recovery_ms * _MILLISECOND,
-                definition=_definition(self.form.definition, cells),
-            ),
+        conditions = Conditions(
+            demand=int(cells["demand"]),
+            recovery_time_ns=None if recovery_ms is None else recovery_ms * _MILLISECOND,
+            definition="fastrtps-demand-1.9.1" if self._leaves_out_waits(cells) else self.form.definition,
+        )
+        return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
+
+    def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
+        """Whether a row is of 1.9.1 or later: from then on the publisher's time leaves out the waits. 1.7 to 1.9.3 print alike, but it shows."""
+        is_open = self.form.definition == "fastrtps-demand-1.7"
+        return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0
+
+
+def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Return a number for each row, from 0 on: the same where all columns are, and in their order. One column at a time takes a third of the time."""
+    import numpy as np
+
+    kind = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        if len(column) and (column != column[0]).any():
+            values, codes = np.unique(column, return_inverse=True)
+            _, kind = np.unique(kind * len(values) + codes, return_inverse=True)
+    return kind
+
+
+def _is_in_bursts(cells: Cells) -> Any:  # noqa: ANN401
+    return (cells["sent"] % at_least(cells["demand"], 1) == 0) & (cells["sent"] < COUNT_LIMIT)
+
+
+def _is_sent_before(cells: Cells) -> Any:  # noqa: ANN401
+    return "received" not in cells or (cells["received"] >= COUNT_LIMIT) | (cells["received"] + cells["lost"] <= cells["sent"])
+
+
+def _is_timed(side: str) -> Check:
+    return Check("no time was measured", lambda cells: _is_unknown(cells, side) | (cells.get(f"{side}_time", 1) > 0))
+
+
+def _is_unknown(cells: Cells, side: str) -> Any:  # noqa: ANN401
+    return side not in cells or cells[side] >= COUNT_LIMIT
+
+
+def _rates_agree(side: str) -> Check:
+    """Rate, samples, size and time of a side fix each other: where they do not agree, the row is not whole."""
+
+    def holds(cells: Cells) -> Any:  # noqa: ANN401
+        if side not in cells:
+            return True
+        time_us = at_least(cells[f"{side}_time"], 1e-3)
+        slack = (0.0011 if cells.decimals[f"{side}_time"] else 1.1) / time_us
+        agree = _is_unknown(cells, side)
+        expected = {f"{side}_mbit": cells[side] * cells["bytes"] * 8 / time_us, f"{side}_rate": cells[side] * 1e6 / time_us}
+        return agree | every(
+            abs(cells[key] - value) <= _rounding(cells, key, value) + value * slack for key, value in expected.items() if key in cells
         )
 
-
-def _definition(form: str, cells: Mapping[str, str]) -> str:
-    """The definition of the row: 1.7 to 1.9.3 print alike, but from 1.9.1 on the publisher's time leaves out the waits, which shows."""
-    if form == "fastrtps-demand-1.7" and float(cells["sent_time"]) < _WAITS_LEFT_OUT * float(cells["received_time"]):
-        return "fastrtps-demand-1.9.1"
-    return form
+    return Check("the rates of this row do not belong to its samples, size and time", holds)
 
 
-def _miscounted(cells: Mapping[str, str], demand: int) -> str | None:
-    """Samples are sent in whole bursts, and none arrives or is lost that was not sent."""
-    sent, received = int(cells["sent"]), _count(cells.get("received"))
-    if sent % demand or sent >= COUNT_LIMIT:
-        return "the samples of this row are not bursts of its demand"
-    if received is not None and received + int(cells["lost"]) > sent:
-        return "more samples of this row came or were lost than were sent"
-    return None
+def _rounding(cells: Cells, key: str, expected: Any) -> Any:  # noqa: ANN401
+    return ROUNDING if cells.decimals[key] == len("000") else expected * 0.01
 
 
-def _contradiction(cells: Mapping[str, str], payload_bytes: int) -> str | None:
-    """Rate, samples, size and time of either side fix each other: where they do not agree, the row is not whole."""
-    for side in ("sent", "received"):
-        if side not in cells or _count(cells[side]) is None:
-            continue
-        count, time_us = int(cells[side]), float(cells[f"{side}_time"])
-        if time_us <= 0:
-            return "no time was measured"
-        slack = 1.1 / time_us if "." not in cells[f"{side}_time"] else 0.0011 / time_us
-        rates = ((f"{side}_mbit", count * payload_bytes * 8 / time_us), (f"{side}_rate", count * 1e6 / time_us))
-        for key, expected in rates:
-            printed_to = ROUNDING if re.fullmatch(_THREE, cells.get(key, "0.000")) else expected * 0.01
-            if key in cells and abs(float(cells[key]) - expected) > printed_to + expected * slack:
-                return "the rates of this row do not belong to its samples, size and time"
-    return None
+def _loss(cells: Cells) -> Any:  # noqa: ANN401
+    return (cells["sent"] - cells["received"]) / at_least(cells["sent"], 1)
 
 
-def _count(cell: str | None) -> int | None:
-    """A count; ``None`` where a count below zero was printed as a huge one."""
-    return None if cell is None or int(cell) >= COUNT_LIMIT else int(cell)
+def _has_loss(cells: Cells) -> Any:  # noqa: ANN401
+    return "received" in cells and (cells["received"] < COUNT_LIMIT) & (cells["sent"] > 0) & (cells["sent"] >= cells["received"])
 
 
-def _sent(cells: Mapping[str, str]) -> Iterator[Number]:
-    yield counted("messages_sent", int(cells["sent"]))
-    yield _time("send_duration", cells["sent_time"])
-    if "sent_rate" in cells:
-        yield _rate("offered_rate", cells["sent_rate"], 1.0, int(cells["sent"]))
-    yield _rate("offered_goodput", cells["sent_mbit"], 1e6, int(cells["sent"]))
+def _samples(cells: Cells) -> Any:  # noqa: ANN401
+    received = cells.get("received")
+    return None if isinstance(received, int) and received >= COUNT_LIMIT else received
 
 
-def _received(cells: Mapping[str, str]) -> Iterator[Number]:
-    if "received" not in cells:
-        return
-    received = _count(cells["received"])
-    yield from _losses(int(cells["sent"]), received, _count(cells["lost"]))
-    yield _time("duration", cells["received_time"])
-    for metric, key, unit in (("message_rate", "received_rate", 1.0), ("goodput", "received_mbit", 1e6)):
-        if key in cells:
-            yield _rate(metric, cells[key], unit, received) if received is not None else impossible(metric, "mean")
+def _time(metric: str, side: str) -> Field:
+    """Whole microseconds, or with three decimals; in 2014 as a C++ stream prints them."""
+    name = f"{side}_time"
+
+    def resolution(cells: Cells) -> float:
+        is_plain = cells.decimals[name] == len("000") or not (cells.decimals[name] or isinstance(cells[name], float))
+        return (10.0 ** -cells.decimals[name] if is_plain else unit_of_last_place(cells[name])) * MICROSECOND
+
+    return Field(metric, "total", name, unit=MICROSECOND, resolution=resolution)
 
 
-def _losses(sent: int, received: int | None, lost: int | None) -> Iterator[Number]:
-    """The counts, and the share of what was sent that did not come."""
-    for metric, count in (("messages_received", received), ("messages_lost", lost)):
-        yield counted(metric, count) if count is not None else impossible(metric)
-    if received is not None and 0 < sent >= received:
-        yield Number(metric="loss", statistic="total", value=(sent - received) / sent, marks=("derived",))
+def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
+    """A rate with three decimals, in 2014 as a C++ stream prints them. It is exactly none where nothing was counted."""
+    name = f"{side}_{kind}"
+
+    def resolution(cells: Cells) -> float:
+        return (0.001 if cells.decimals[name] == len("000") else unit_of_last_place(cells[name])) * unit
+
+    return Field(
+        metric,
+        "mean",
+        name,
+        unit=unit,
+        resolution=resolution,
+        zero=lambda cells: cells[side] == 0,
+        unknown=lambda cells: cells[side] >= COUNT_LIMIT,
+    )
 
 
-def _time(metric: str, microseconds: str) -> Number:
-    whole_or_thousandths = re.fullmatch(rf"{_COUNT}(?:\.[0-9]{{3}})?", microseconds)
-    last_place = 10.0 ** -len(microseconds.partition(".")[2]) if whole_or_thousandths else unit_of_last_place(float(microseconds))
-    return printed(metric, "total", round(float(microseconds) * MICROSECOND, 3), last_place * MICROSECOND)
+def _shape(columns: str) -> str:
+    """A row as it stands in the log, with blanks before its cells."""
+    cells = (r"[0-9]{1,12}+\.[0-9]{3}" if name.endswith(("rate", "mbit")) else "[0-9]{1,15}+" for name in columns.split())
+    return ",".join(f" *+(?P<{name}>{cell})" for name, cell in zip(columns.split(), cells, strict=True))
 
 
-def _rate(metric: str, cell: str, unit: float, count: int) -> Number:
-    value = float(cell)
-    if count == 0:
-        return Number(metric=metric, statistic="mean", value=0.0)
-    resolution = 0.001 if re.fullmatch(_THREE, cell) else unit_of_last_place(value)
-    return printed(metric, "mean", round(value * unit, 3), resolution * unit)
+DEMANDS = LineRule(
+    *map(_shape, (_T1, _T2, _T3)),
+    fields=(
+        Field.counted("messages_sent", "sent"),
+        _time("send_duration", "sent"),
+        _rate("offered_rate", "sent", "rate", 1.0),
+        _rate("offered_goodput", "sent", "mbit", 1e6),
+        Field.counted("messages_received", "received"),
+        Field.counted("messages_lost", "lost"),
+        Field("loss", "total", _loss, where=_has_loss, marks=("derived",)),
+        _time("duration", "received"),
+        _rate("message_rate", "received", "rate", 1.0),
+        _rate("goodput", "received", "mbit", 1e6),
+    ),
+    record=Record(test="demand", payload_bytes=None, numbers=()),
+    checks=(
+        Check(
+            "a message size or demand that cannot be",
+            lambda cells: every((cells[name] > 0) & (cells[name] < COUNT_LIMIT) for name in ("bytes", "demand")),
+        ),
+        Check("the samples of this row are not bursts of its demand", _is_in_bursts),
+        Check("more samples of this row came or were lost than were sent", _is_sent_before),
+        _is_timed("sent"),
+        _rates_agree("sent"),
+        _is_timed("received"),
+        _rates_agree("received"),
+    ),
+    order=(Order("sizes only grow within a table: this row is of another one", lambda now, before: now["bytes"] >= before["bytes"]),),
+    size="bytes",
+    samples=_samples,
+)
+BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given them, for each has its own conditions.

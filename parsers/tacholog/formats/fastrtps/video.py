@@ -71,8 +71,8 @@ class VideoTable:
 
 
 def _numbers(metric: str, cells: Mapping[str, str], *, loose: bool) -> Iterator[Number]:
-    for statistic, cell in cells.items():
-        value = float(cell)
+    for name, cell in cells.items():
+        statistic, value = name.replace("_", "."), float(cell)
         if cell.endswith("nan") or value < 0:
             yield impossible(metric, statistic)
         elif loose:

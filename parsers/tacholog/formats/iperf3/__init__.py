@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.iperf3 import bulk
+from tacholog.formats.iperf3 import rules
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
@@ -55,7 +55,7 @@ STATES = {
 }
 
 
-BULK = bulk.BULK
+BULK = rules.BULK
 LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
 _HEAD = LineStart(
     r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tacholog.formats.kit import DERIVED, Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
+from tacholog.formats.kit import DERIVED, Broken, Conditions, LoadMode, Number, Record, Scope, Side, counted, impossible
 
 SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
 
@@ -86,6 +86,13 @@ def all_lost(test: IperfTest, traffic: Traffic, participant: str | None, sent_da
 def of_either_side(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:
     """A result that does not say whether it was sent or received."""
     return _record(test, _rates(traffic, "transfer_rate", "bytes_transferred"), scope, participant, "iperf3-either-side", None)
+
+
+def of_interval(test: IperfTest | None, record: Record | Broken, participant: str | None) -> Record | Broken:
+    """An interval as its rule reads it, with what is known of its test."""
+    if isinstance(record, Broken) or test is None:
+        return record
+    return _record(test, list(record.numbers), "interval", participant, record.conditions.definition or "", record.samples)
 
 
 def combined(test: IperfTest, traffic: Traffic, scope: Scope, participant: str | None) -> Record:

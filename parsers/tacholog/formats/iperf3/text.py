@@ -11,9 +11,9 @@ from decimal import Decimal
 
 import msgspec
 
-from tacholog.formats.iperf3 import times
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_either_side, processors, received, sent
-from tacholog.formats.kit import Broken, Facts, Found, Line, Record, Scope
+from tacholog.formats.iperf3 import rules, times
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_interval, processors, received, sent
+from tacholog.formats.kit import Broken, Cell, Cells, Facts, Found, Line, Record
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
@@ -41,6 +41,8 @@ _STARTS = re.compile(r"iperf3: |Connecting to host |Accepted connection from |Se
 _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
+_OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
+_NO_FIGURES = ("id", "role", "rate_of", "count", "cwnd", "word")  # Groups of a row; of a count, the header says what it is of.
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
@@ -262,23 +264,24 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        traffic = _traffic(row, self._columns)
-        if not _follows(traffic):
-            return Broken("the rate is not bytes over time")
-        side, stated = self._side(row), self._stated(row)
-        is_summary = side == "both" or bool(row["word"])
+        cells, side, stated = _cells(row, self._columns), self._side(row), self._stated(row)
+        if side != "both" and not row["word"]:
+            record = {"sender": rules.SENT, "receiver": rules.RECEIVED}.get(side, rules.EITHER).record(cells)
+            return of_interval(stated, record, self._participant(row)) if stated or isinstance(record, Broken) else _OTHER_PROTOCOL
+        if not rules.follows(cells):
+            return Broken(rules.NOT_FOLLOWING)
         if stated is None:
-            return Broken("a row of another protocol than the test's")
-        if is_summary and side == "sender" and traffic.datagrams:
+            return _OTHER_PROTOCOL
+        traffic = _traffic(row, self._columns)
+        if side == "sender" and traffic.datagrams:
             self._sent[_series(row)] = traffic.datagrams
-        if is_summary and side != "sender" and self._shows_no_datagrams(row, traffic):
+        if side != "sender" and self._shows_no_datagrams(row, traffic):
             if not traffic.bytes and _series(row) not in self._sent:
                 return Broken("nothing received, and no row says that anything was sent")
             self._all_lost = all_lost(stated, traffic, self._participant(row), self._sent.get(_series(row)))
             return self._all_lost
-        make = {"sender": sent, "receiver": received, "both": combined, "": of_either_side}[side]
-        scope: Scope = "summary" if is_summary else "interval"
-        return make(stated, traffic, scope, self._participant(row))
+        make = {"sender": sent, "receiver": received, "both": combined}[side]
+        return make(stated, traffic, "summary", self._participant(row))
 
     def _shows_no_datagrams(self, row: re.Match[str], traffic: Traffic) -> bool:
         """Whether a client's row counts no datagrams at all. A server is not told what was sent. A receiver of bytes received datagrams."""
@@ -366,6 +369,18 @@ def _columns_for(row: re.Match[str]) -> set[str]:
     return {"", "retr", "cwnd"} if is_receiver else {""}
 
 
+def _cells(row: re.Match[str], columns: str) -> Cells:
+    """The figures of a row by the names of the rules. Of a count that stands alone, the header says what it is of."""
+    texts: dict[str, str | None] = dict(Cell.named(row))
+    if row["count"] and columns in {"retr", "cwnd"}:
+        texts["retransmissions"] = texts["count"]
+    else:
+        texts["datagrams"] = texts["count"] if row["count"] and columns in {"datagrams", "jitter"} else texts.get("total")
+    for name in _NO_FIGURES:
+        texts.pop(name, None)
+    return rules.SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
+
+
 def _traffic(row: re.Match[str], columns: str) -> Traffic:
     transfer, transfer_unit = Decimal(row["transfer"]), _BINARY[row["transfer_unit"]]
     rate = Decimal(row["rate"])
@@ -390,13 +405,3 @@ def _traffic(row: re.Match[str], columns: str) -> Traffic:
 def _unit(number: Decimal) -> float:
     """The unit of the last printed place."""
     return float(Decimal(1).scaleb(int(number.as_tuple().exponent)))
-
-
-def _follows(traffic: Traffic) -> bool:
-    """Whether rate, bytes and time are of one row, up to their rounding; a time below its own rounding says nothing."""
-    bits, bits_unit = 8 * traffic.bytes, 8 * (traffic.bytes_resolution or 0)
-    rate, rate_unit = traffic.bit_per_s, traffic.rate_resolution or 0
-    shortest, longest = traffic.seconds - 0.02, traffic.seconds + 0.02
-    if shortest <= 0:
-        return True
-    return (rate - rate_unit) * shortest <= bits + bits_unit and (rate + rate_unit) * longest >= bits - bits_unit

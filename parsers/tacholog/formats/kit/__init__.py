@@ -19,11 +19,15 @@ with the line of each `JsonMember`. A function that reads a result yields
 `JsonResult`s from `JsonScalar`s. `JsonReader` is what it is made of, line by line (`JsonLine`). `parse_json` reads one text that is one object.
 `settings_text` writes the condition ``settings``.
 
-**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s. Their
-functions give `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one array element for each record. Where lines
-do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields `FoundMany`, with `Records` or without;
-`read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use. `rounded` rounds an
-array as ``round`` does a number.
+**Kinds of lines.** `LineRule` declares a kind of line once, for one line and for many: the pattern, its `Field`s, each `Check` between them and the
+`Order` of neighbouring lines. Its expressions get `Cells`; `every`, `ascending` and `at_least` work on a number and on an array. `Cell` is a text
+that knows where on its line it stands.
+
+**Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s: those of
+its rules, or others. A function of such a `Bulk` gives `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
+array element for each record. Where lines do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields
+`FoundMany`, with `Records` or without; `read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use.
+`rounded` rounds an array as ``round`` does a number.
 
 The contract:
 
@@ -51,7 +55,7 @@ from tacholog.formats.kit.distribution import Distribution
 from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json, settings_text
-from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, LineStart, States, closed_cells
+from tacholog.formats.kit.lines import Broken, Cell, Detected, Dialect, Line, LineStart, States, closed_cells
 from tacholog.formats.kit.numbers import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -63,6 +67,7 @@ from tacholog.formats.kit.numbers import (
     unit_of_last_decimal,
     unit_of_last_place,
 )
+from tacholog.formats.kit.rules import Cells, Check, Field, LineRule, Order, ascending, at_least, every
 from tacholog.formats.kit.times import of_seconds
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
 from tacholog.schema.metrics import METRICS
@@ -82,12 +87,16 @@ __all__ = [
     "Bound",
     "Broken",
     "Bulk",
+    "Cell",
+    "Cells",
+    "Check",
     "Conditions",
     "DataPath",
     "Detected",
     "Dialect",
     "Distribution",
     "Facts",
+    "Field",
     "Found",
     "FoundMany",
     "Histogram",
@@ -98,11 +107,13 @@ __all__ = [
     "JsonResult",
     "JsonScalar",
     "Line",
+    "LineRule",
     "LineStart",
     "Lines",
     "LoadMode",
     "Number",
     "NumberColumn",
+    "Order",
     "Reach",
     "Record",
     "RecordColumns",
@@ -116,9 +127,12 @@ __all__ = [
     "Tally",
     "Test",
     "Touched",
+    "ascending",
+    "at_least",
     "closed_cells",
     "counted",
     "counted_column",
+    "every",
     "exact_column",
     "first_false",
     "found_on",

@@ -7,6 +7,7 @@ read one by one, and judged in ``parse``.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tacholog.formats.kit.rules import LineRule
+
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
+_NUMBER = re.compile(rb"[0-9.]+")
 _WORTH_AN_ARRAY = 1 << 14  # Characters.
 
 
@@ -37,6 +41,7 @@ class NumberColumn(NamedTuple):
     below: NDArray[np.bool_]  #: where the bound is "<"
     marks: tuple[str, ...] = ()  #: of all of them
     bound: Bound = "="  #: where it is not "<"
+    cell: int | None = None  #: which of the numbers of its line it is; ``None``: it was computed, or is not known to stand there
 
 
 class RecordColumns(NamedTuple):
@@ -98,11 +103,18 @@ class Bulk(NamedTuple):
     Without ``read``, ``parse`` is given the run as `Lines`; `read_in_bulk` helps with them.
 
     ``letters`` stand for digits, such as ``{"G": "3"}`` where a line has "5.84 GBytes": a unit becomes one more number of the line.
+    ``rule`` is the `LineRule` that the shape is of, in place of ``read``.
     """
 
     line: bytes
     read: Callable[[NDArray[np.float64], Record], RecordColumns | None] | None = None
     letters: tuple[tuple[str, str], ...] = ()
+    rule: LineRule | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether each line is a record by itself; else ``parse`` is given the run."""
+        return self.read is not None or self.rule is not None
 
 
 class Lines:
@@ -133,6 +145,15 @@ class Lines:
     def cells(self) -> NDArray[np.float64]:
         """The numbers in the lines, a row a line."""
         return self._run.cells[self._start : self._stop]
+
+    @property
+    def spans(self) -> NDArray[np.int64]:
+        """Where the numbers stand on their lines: a row a line, and for each number its beginning and its end."""
+        return self._run.spans()[self._start : self._stop]
+
+    def spans_on_first(self) -> list[tuple[int, int]]:
+        """Where the numbers stand on the first line."""
+        return [found.span() for found in _NUMBER.finditer(self.line(0).text.encode().translate(_table(self.bulk.letters)))]
 
     def line(self, place: int) -> Line:
         """Return one of the lines; the first is at place 0, the last at -1."""
@@ -170,6 +191,15 @@ class _RunText:
         if self._cells is None:
             self._cells = numbers_of(self.text.translate(_table(self.bulk.letters)), self.count)
         return self._cells
+
+    def spans(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        characters = np.frombuffer(b" " + self.text.translate(_table(self.bulk.letters)), dtype=np.uint8)
+        inside = characters != ord(" ")
+        edges = np.flatnonzero(inside[1:] != inside[:-1]).reshape(self.count, -1, 2)
+        begins = np.flatnonzero(np.frombuffer(b"\n" + self.text[:-1], dtype=np.uint8) == ord("\n"))
+        return edges - begins[:, None, None]
 
     def text_of(self, place: int) -> str:
         start, end = self._bounds_of(place)
@@ -234,16 +264,16 @@ def _same(value: float, count: int) -> NDArray[np.float64]:
     return np.broadcast_to(np.float64(value), count)
 
 
-def rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round to three decimals as ``round`` does. NumPy alone is wrong for large numbers, which it multiplies by a thousand first."""
+def rounded(values: NDArray[np.float64], places: int = 3) -> NDArray[np.float64]:
+    """Round to so many decimals as ``round`` does. NumPy alone is wrong for large numbers, which it multiplies by a thousand first."""
     import numpy as np
 
-    found = np.round(values, 3)
+    found = np.round(values, places)
     large = np.flatnonzero(values >= _ROUNDED_WELL_BELOW)
     if len(large):
         exact = values[large]
         has_decimals = exact != np.floor(exact)  # Whole numbers, which most large ones are, need not be rounded.
-        exact[has_decimals] = [round(value, 3) for value in exact[has_decimals].tolist()]
+        exact[has_decimals] = [round(value, places) for value in exact[has_decimals].tolist()]
         found[large] = exact
     return found
 

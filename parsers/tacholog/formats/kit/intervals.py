@@ -50,7 +50,7 @@ class Tally:
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
             self._samples += record.samples or 0
         for number in record.numbers:
-            if number.value is None or number.bound != "=":  # Less than the last printed place is no value to count in.
+            if number.value is None or (number.bound != "=" and number.metric in _LATENCY):  # Less than the last place is no latency to count in.
                 self._unknown.add((number.metric, number.statistic))
             else:
                 self._count(number, number.value, record.samples or 0, lasted if whole else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -43,6 +43,30 @@ class PrefixedLine(Line):
     def time(self) -> str | None:
         """The time that stands before the line, as ISO 8601."""
         return as_iso(self.stamp) if self.stamp else None
+
+
+class Cell(str):
+    """What is printed of one value, and where on its line: from ``start`` to before ``end``. See `Cell.named` and `Cell.numbered`."""
+
+    __slots__ = ("end", "start")
+    start: int
+    end: int
+
+    def __new__(cls, text: str, start: int) -> Self:
+        """Take a text and how many characters stand before it."""
+        cell = super().__new__(cls, text)
+        cell.start, cell.end = start, start + len(text)
+        return cell
+
+    @classmethod
+    def named(cls, found: re.Match[str], shift: int = 0) -> dict[str, Cell]:
+        """Return what the named groups of a match hold, of a text that begins behind so many characters of its line."""
+        return {name: cls(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
+
+    @classmethod
+    def numbered(cls, found: re.Match[str], shift: int = 0) -> list[Cell | None]:
+        """Return what all groups of a match hold, as `named`."""
+        return [None if text is None else cls(text, found.start(at) + shift) for at, text in enumerate(found.groups(), 1)]
 
 
 class Broken(msgspec.Struct, frozen=True):

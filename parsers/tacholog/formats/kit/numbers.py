@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from math import floor, log10
 
+from tacholog.formats.kit.lines import Cell
 from tacholog.schema.records import Bound, Number
 
 DIGITS = 6  # What an output stream of C++ prints unless told otherwise.
@@ -24,29 +25,47 @@ def printed(
     *,
     zero_is_exact: bool = False,
     line: int | None = None,
+    cell: str | None = None,
 ) -> Number:
     """Make a number that the tool rounded to ``resolution``, both in the metric's unit.
 
     A printed 0 becomes "less than one ``resolution``", unless ``zero_is_exact``. A value below zero is impossible. ``line`` is the number's line,
-    if its record spans several lines.
+    if its record spans several lines. ``cell`` is what is printed of it: a `Cell` knows where it stands.
     """
     if value < 0:
-        return impossible(metric, statistic, marks, line=line)
+        return impossible(metric, statistic, marks, line=line, cell=cell)
     bound: Bound = "=" if value or zero_is_exact else "<"
     shown = resolution if bound == "<" else value
-    return Number(metric=metric, statistic=statistic, value=shown, resolution=resolution, bound=bound, marks=marks, line=line)
+    start, end = _span(cell)
+    return Number(
+        metric=metric,
+        statistic=statistic,
+        value=shown,
+        resolution=resolution,
+        bound=bound,
+        marks=marks,
+        line=line,
+        value_start=start,
+        value_end=end,
+    )
 
 
-def counted(metric: str, count: int, *, line: int | None = None) -> Number:
-    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. ``line`` is as in `printed`."""
+def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
+    """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. ``line`` and ``cell`` are as in `printed`."""
     if not 0 <= count < COUNT_LIMIT:
-        return impossible(metric, line=line)
-    return Number(metric=metric, statistic="total", value=float(count), line=line)
+        return impossible(metric, line=line, cell=cell)
+    start, end = _span(cell)
+    return Number(metric=metric, statistic="total", value=float(count), line=line, value_start=start, value_end=end)
 
 
-def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None) -> Number:
-    """Make the number for a printed value that cannot be true: it has no value, and a mark says why. ``line`` is as in `printed`."""
-    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line)
+def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
+    """Make the number for a printed value that cannot be true: it has no value, and a mark says why. ``line`` and ``cell`` are as in `printed`."""
+    start, end = _span(cell)
+    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line, value_start=start, value_end=end)
+
+
+def _span(cell: str | None) -> tuple[int | None, int | None]:
+    return (cell.start, cell.end) if isinstance(cell, Cell) else (None, None)
 
 
 def is_size(payload_bytes: int) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import msgspec
 
@@ -25,23 +25,22 @@ from tacholog.formats.kit import (
     Basis,
     Bins,
     Broken,
-    Bulk,
     Conditions,
     Detected,
     Dialect,
     Facts,
+    Field,
     Found,
     Histogram,
     Line,
+    LineRule,
     Number,
+    Order,
     Reach,
     Record,
-    RecordColumns,
     Side,
     States,
     Test,
-    counted_column,
-    exact_column,
     settings_text,
 )
 from tacholog.formats.native import of_tools
@@ -58,12 +57,6 @@ from tacholog.formats.native.line import (
     unknown_kind_of_result,
 )
 from tacholog.formats.native.search import sustain, trial
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Count = tuple[str, NDArray[np.float64]]
 
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
@@ -148,33 +141,30 @@ _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group
 _FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
 
 
-# Intervals are what a long run prints most of; the others stand once a size.
-_INTERVAL = rb"interval payload_bytes=\d{1,15}+ index=\d{1,15}+ duration_ns=\d{1,15}+ "
-
-
-def _throughput_intervals(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
-    size, _, duration, received, lost = cells.T
-    return _intervals(like, size, received, (("messages_received", received), ("messages_lost", lost), ("duration", duration)))
-
-
-def _latency_intervals(cells: NDArray[np.float64], like: Record) -> RecordColumns | None:
-    size, _, duration, messages, _, p50, _, p99, high = cells.T  # Two are of the names "p50_ns" and "p99_ns".
-    more = _intervals(like, size, messages, (("messages_received", messages), ("duration", duration)))
-    latencies = tuple(exact_column("latency", name, values) for name, values in (("p50", p50), ("p99", p99), ("max", high)))
-    return more and more._replace(numbers=(*latencies, *more.numbers))
-
-
-def _intervals(like: Record, size: NDArray[np.float64], samples: NDArray[np.float64], counts: Iterable[Count]) -> RecordColumns | None:
-    if like.scope != "interval" or like.test == "demand":
-        return None
-    numbers = tuple(counted_column(metric, values) for metric, values in counts)
-    return RecordColumns(size == like.payload_bytes, size.astype("int64"), samples.astype("int64"), numbers)
-
-
-BULK = (
-    Bulk(_INTERVAL + rb"received=\d{1,15}+ lost=\d{1,15}+", _throughput_intervals),
-    Bulk(_INTERVAL + rb"messages=\d{1,15}+ p50_ns=\d{1,15}+ p99_ns=\d{1,15}+ max_ns=\d{1,15}+", _latency_intervals),
+# Intervals are what a long run prints most of; the others stand once a size. Their numbers, each under its key:
+_OF_INTERVALS = (
+    *(("latency", name, f"{name}_ns") for name in ("p50", "p99", "max")),
+    ("messages_received", "total", "messages"),
+    ("messages_received", "total", "received"),
+    ("messages_lost", "total", "lost"),
+    ("duration", "total", "duration_ns"),
 )
+
+
+def _intervals(test: Test, counted: str, *keys: str) -> LineRule:
+    """Interval lines of one size. Behind its warm-up another size may have other conditions."""
+    said = ("payload_bytes", "index", "duration_ns", counted, *keys)
+    return LineRule(
+        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in said),
+        fields=[Field(*number, is_exact=True) for number in _OF_INTERVALS],
+        record=Record(test=test, payload_bytes=None, numbers=(), scope="interval"),
+        order=(Order("another size has begun", lambda now, before: now["payload_bytes"] == before["payload_bytes"]),),
+        size="payload_bytes",
+        samples=counted,
+    )
+
+
+BULK = (*_intervals("throughput", "received", "lost").bulk, *_intervals("latency", "messages", "p50_ns", "p99_ns", "max_ns").bulk)
 
 
 def detect(head: str) -> Detected:
@@ -199,7 +189,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
                 yield Found(line, None)
             continue
         run.met(kind[0])
-        fields = pairs_of(line.text[kind.end() :])
+        fields = pairs_of(line.text, kind.end())
         if fields is None or not line.whole or lacks(kind[0], fields):
             yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
             continue
@@ -481,14 +471,10 @@ def _interval(fields: Fields) -> Record:
 
 def _interval_of(fields: Fields) -> Record:
     is_latency = "messages" in fields
-    numbers = [n for name in ("p50", "p99", "max") for n in number("latency", name, fields, f"{name}_ns")]
-    numbers += number("messages_received", "total", fields, "messages" if is_latency else "received")
-    numbers += number("messages_lost", "total", fields, "lost")
-    numbers += number("duration", "total", fields, "duration_ns")
     return Record(
         test="latency" if is_latency else "throughput",
         payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
+        numbers=tuple(found for metric, statistic, key in _OF_INTERVALS for found in number(metric, statistic, fields, key)),
         samples=count(fields, "messages" if is_latency else "received"),
         scope="interval",
         participant=fields.get("participant"),

@@ -43,12 +43,23 @@ _OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", 
 _FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
-def pairs_of(text: str) -> Fields | None:
-    """The pairs of a line, or ``None`` if anything is left over between or behind them."""
-    fields: dict[str, str] = {}
-    at = 0
+class Pairs(dict[str, str]):
+    """The pairs of a line, and where on it each value begins that is not quoted."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        super().__init__()
+        self.starts: dict[str, int] = {}
+
+
+def pairs_of(text: str, at: int) -> Pairs | None:
+    """The pairs of a line from this place on, or ``None`` if anything is left over between or behind them."""
+    fields = Pairs()
     while (pair := _PAIR.match(text, at)) and pair[1] not in fields:
-        fields[pair[1]] = pair[3] if pair[2] is None else _ESCAPE.sub(lambda found: _ESCAPED.get(found[0], found[0]), pair[2])
+        if pair[2] is None:
+            fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
+        else:
+            fields[pair[1]] = _ESCAPE.sub(lambda found: _ESCAPED.get(found[0], found[0]), pair[2])
         at = pair.end()
     return fields if at == len(text) else None
 
@@ -94,7 +105,9 @@ def decimal(fields: Fields, key: str) -> float:
 def number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
     """Yield the number under a key, if there is one."""
     if key in fields:
-        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key))
+        start = fields.starts.get(key) if isinstance(fields, Pairs) else None
+        end = None if start is None else start + len(fields[key])
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key), value_start=start, value_end=end)
 
 
 def payload_bytes(fields: Fields) -> int:

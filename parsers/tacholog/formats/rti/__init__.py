@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tacholog.formats.kit import Detected, Dialect, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
-from tacholog.formats.rti import bulk as _rti_bulk
+from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
 from tacholog.formats.rti.csv import CsvTable, is_row
 from tacholog.formats.rti.json import JsonOutput
@@ -50,7 +50,7 @@ DIALECTS = (
     Dialect("page-micro", "published benchmark pages of Connext Micro (no p99.9999)", "published pages of Micro 2.4.14 and 3.0.3"),
     Dialect("lite", "Perftest Lite of 2026", "from source only"),
 )
-BULK = (*_rti_bulk.BULK, SAMPLES)
+BULK = (*rules.BULK, SAMPLES)
 DEFINITIONS = {
     "rti-one-way": "Half of a round trip, in whole microseconds (in special builds whole nanoseconds), halved by integer division: RTI Perftest "
     "calls it one-way latency. The percentiles are fixed by the tool; how many samples are behind them is not printed. "

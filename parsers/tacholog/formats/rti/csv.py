@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from tacholog.formats.kit import Broken, Found, Line, Number, Record, closed_cells
+from tacholog.formats.kit import Broken, Cell, Found, Line, Number, Record, closed_cells
 from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, UNIT, PrintStyle, Rates, cpu, latency, running_latency, serialization, throughput, unit_ns
 
 Kind = Literal["running latency", "latency", "running throughput", "throughput"]
@@ -153,7 +153,10 @@ class CsvTable:
             return self._closed(line)
         for kind, pattern in _ROWS[r"\." if "." in text else ","]:
             if found := pattern.fullmatch(text):
-                return self._record(kind, found.groups()[: len(_DECIMALS[kind])], found.groupdict())
+                if (shift := line.text.find(text)) < 0:  # Tabs were taken for blanks.
+                    return self._record(kind, found.groups()[: len(_DECIMALS[kind])], found.groupdict())
+                cells = [cell for cell in Cell.numbered(found, shift)[: len(_DECIMALS[kind])] if cell is not None]
+                return self._record(kind, cells, Cell.named(found, shift))
         return self._saved_anew(text)
 
     def _closed(self, line: Line) -> Record | Broken:

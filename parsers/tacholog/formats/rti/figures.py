@@ -1,29 +1,29 @@
-"""RTI Perftest's figures as records, whatever dialect printed them.
-
-A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, between which the mean must be, the rate that must
-give the goodput, and the share of loss that must follow from the counts. The tool's own arithmetic guarantees all of them, so only a damaged row can
-violate them.
-"""
+"""RTI Perftest's figures as records, whatever dialect printed them: what the cells of a row have to be before the rules are applied to them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from math import inf
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import COUNT_LIMIT, MICROSECOND, Broken, Conditions, Number, Record, Scope, is_size, printed, unit_of_last_decimal
+import msgspec
 
-STATISTICS = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
-RUNNING = ("last", "mean", "std", "min", "max")
+from tacholog.formats.kit import COUNT_LIMIT, MICROSECOND, Broken, Cells, Number, Record, is_size, printed, unit_of_last_decimal
+from tacholog.formats.rti.rules import (
+    LATENCY,
+    RUNNING,
+    RUNNING_LATENCY,
+    RUNNING_THROUGHPUT,
+    STATISTICS,
+    SUMMARY,
+    group_of,
+    share_lost,
+    share_slack,
+)
+
 UNIT = "us|ns|[\u03bc\u00b5]s"
 CUT = Broken("the log ends within this line")
 OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
-ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.9999": 0.999999, "max": 1.0}
-_STYLES = ({"0"}, {"0", "3"})  # Decimals of the whole numbers, and of all numbers in builds of high resolution.
-SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
-RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
 
 
 class PrintStyle(NamedTuple):
@@ -34,7 +34,7 @@ class PrintStyle(NamedTuple):
     marks: tuple[str, ...] = ()
 
 
-MICROSECONDS = PrintStyle()
+_MICROSECONDS = PrintStyle()
 
 
 class Rates(NamedTuple):
@@ -70,54 +70,37 @@ def too_large(size: str, *numbers: str) -> Broken | None:
 
 
 def latency(
-    size: str, cells: Sequence[str], style: PrintStyle = MICROSECONDS, more: Sequence[Number] = (), statistics: Sequence[str] = STATISTICS
+    size: str, cells: Sequence[str], style: PrintStyle = _MICROSECONDS, more: Sequence[Number] = (), statistics: Sequence[str] = STATISTICS
 ) -> Record | Broken:
     """A summary of latencies from the cells in the tool's order; the first version prints no p99.9999."""
     if trouble := too_large(size, *cells) or _misplaced(cells, style):
         return trouble
-    names = statistics[: len(cells)]
-    values = dict(zip(names, map(to_float, cells), strict=True))
-    smallest = _smallest_for_percentiles(values)
-    if _contradictory({name: value for name, value in values.items() if name not in smallest}):
-        return Broken("the statistics contradict each other")
-    return Record(
-        test="latency",
-        payload_bytes=int(size),
-        numbers=(*(_latency_number(name, cell, style, name in smallest) for name, cell in zip(names, cells, strict=True)), *more),
-        side="publisher",
-        conditions=Conditions(basis="rtt/2", definition="rti-one-way"),
-    )
+    texts = dict(zip(map(group_of, statistics), cells, strict=False))
+    return with_more(LATENCY.record(LATENCY.cells(texts, size=int(size), unit=style.unit_ns), marks=style.marks), more)
 
 
-def running_latency(size: str, cells: Sequence[str], style: PrintStyle = MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
+def running_latency(size: str, cells: Sequence[str], style: PrintStyle = _MICROSECONDS, more: Sequence[Number] = ()) -> Record | Broken:
     """The latency of one answer, and mean, deviation, minimum and maximum since the size began; the maximum may have been cut off."""
+    found = running_cells(size, cells, style)
+    return found if isinstance(found, Broken) else with_more(RUNNING_LATENCY.record(found, marks=style.marks), more)
+
+
+def running_cells(size: str, cells: Sequence[str], style: PrintStyle) -> Cells | Broken:
+    """The figures of such an interval."""
     if trouble := too_large(size, *cells) or _misplaced(cells[1:], style):
         return trouble
-    last, mean, _, low, *maximum = map(to_float, cells)
-    high = maximum[0] if maximum else inf
-    if not (low <= last <= high and low - 1 <= mean <= high + 1):
-        return Broken("the statistics contradict each other")
-    return Record(
-        test="latency",
-        payload_bytes=int(size),
-        numbers=(*(_latency_number(name, cell, style, unknown=False) for name, cell in zip(RUNNING[: len(cells)], cells, strict=True)), *more),
-        scope="interval",
-        side="publisher",
-        conditions=Conditions(basis="rtt/2", definition="rti-one-way-running"),
-    )
+    return RUNNING_LATENCY.cells(dict(zip(RUNNING, cells, strict=False)), size=int(size), unit=style.unit_ns)
+
+
+def with_more(found: Record | Broken, more: Sequence[Number]) -> Record | Broken:
+    """The record with numbers that the rules do not know, behind the others."""
+    return msgspec.structs.replace(found, numbers=(*found.numbers, *more)) if more and isinstance(found, Record) else found
 
 
 def extremes(record: Record) -> tuple[float, float]:
     """Minimum and maximum of a record of latencies, as they were printed."""
     low, high = (record.number("latency", name) for name in ("min", "max"))
     return (low.value or 0.0 if low and low.bound == "=" else 0.0, high.value or 0.0 if high and high.bound == "=" else 0.0)
-
-
-def _latency_number(statistic: str, cell: str, style: PrintStyle, unknown: bool) -> Number:
-    if unknown:
-        return Number(metric="latency", statistic=statistic, value=None, marks=("impossible", *style.marks))
-    unit = style.unit_ns
-    return printed("latency", statistic, round(to_float(cell) * unit, 3), round(unit_of_last_decimal(cell) * unit, 6), style.marks)
 
 
 def _misplaced(cells: Sequence[str], style: PrintStyle) -> Broken | None:
@@ -129,86 +112,22 @@ def _misplaced(cells: Sequence[str], style: PrintStyle) -> Broken | None:
     return None if usual or fine else OUT_OF_PLACE
 
 
-def _smallest_for_percentiles(values: Mapping[str, float]) -> tuple[str, ...]:
-    """The percentiles that Java's printer got wrong: it divides whole numbers, 9999/10000 is 0, and so it prints the smallest sample."""
-    wrong = ("p99.99", "p99.9999")
-    if all(values.get(name) == values["min"] for name in wrong) and values["min"] < values["p99"]:
-        return wrong
-    return ()
-
-
-def _contradictory(values: Mapping[str, float]) -> bool:
-    """Whether the statistics are out of order, or their mean is where no distribution with these percentiles can have it."""
-    levels = [(share, values[name]) for name, share in ORDER.items() if name in values]
-    if any(low > high for (_, low), (_, high) in pairwise(levels)):
-        return True
-    least = sum((above - share) * low for (share, low), (above, _) in pairwise(levels))
-    most = sum((above - share) * high for (share, _), (above, high) in pairwise(levels))
-    return not least - 1 <= values["mean"] <= most + 1
-
-
 def throughput(rates: Rates, more: Sequence[Number] = ()) -> Record | Broken:
     """A subscriber's rates: of a whole size, or (with those of the last second) of the time since the size began."""
     running = rates.last_rate is not None and rates.last_mbit is not None
     if not (rates.received.isdecimal() and rates.lost.isdecimal()):
         return OUT_OF_PLACE
-    if trouble := too_large(*(cell for cell in rates if cell is not None)) or _rates_contradict(rates, running):
+    if trouble := too_large(*(cell for cell in rates if cell is not None)):
         return trouble
-    received, lost = int(rates.received), int(rates.lost)
-    share = _loss(received, lost, rates.percent)
-    if isinstance(share, Broken):
-        return share
-    numbers = [
-        Number(metric="messages_received", statistic="total", value=float(received)),
-        Number(metric="messages_lost", statistic="total", value=float(lost)),
-        *_rate("mean", rates.rate, rates.mbit),
-        *(_rate("last", rates.last_rate or "", rates.last_mbit or "") if running else ()),
-        *share,
-        *more,
-    ]
-    scope: Scope = "interval" if running else "summary"
-    return Record(
-        test="throughput",
-        payload_bytes=int(rates.size),
-        numbers=tuple(numbers),
-        samples=received,
-        scope=scope,
-        side="subscriber",
-        conditions=Conditions(definition="rti-throughput-running" if running else "rti-throughput"),
-    )
-
-
-def _rate(statistic: str, rate: str, mbit: str) -> tuple[Number, Number]:
-    """A message rate and a goodput; a spreadsheet drops the decimal of 180.0, which says nothing of the resolution."""
-    return (
-        printed("message_rate", statistic, to_float(rate), resolution=unit_of_last_decimal(rate)),
-        printed("goodput", statistic, round(to_float(mbit) * 1e6, 0), resolution=1e5),
-    )
-
-
-def _rates_contradict(rates: Rates, running: bool) -> Broken | None:
-    bits = 8.0 * int(rates.size)
-    pairs = [(rates.rate, rates.mbit, 1.6 if running else 1.01)]  # A mean of truncated rates is rounded once more.
-    if running:
-        pairs.append((rates.last_rate or "", rates.last_mbit or "", 1.01))
-    for rate, mbit, messages in pairs:
-        if abs(to_float(mbit) * 1e6 - to_float(rate) * bits) > messages * bits + RATE_SLACK_BIT_PER_S:
-            return Broken("rate, size and Mbps contradict each other")
-    return None
-
-
-def _loss(received: int, lost: int, percent: str | None) -> tuple[Number, ...] | Broken:
-    if percent is None:
-        return ()
-    stated, counted = to_float(percent), 100.0 * lost / (received + lost) if received + lost else 0.0
-    slack = SHARE_SLACK + unit_of_last_decimal(percent) / 2 - 0.005
-    if lost == 0 and stated == 0:
-        return (Number(metric="loss", statistic="total", value=0.0),)
-    if abs(stated - counted) <= slack:
-        return (printed("loss", "total", round(stated / 100, 6), resolution=round(unit_of_last_decimal(percent) / 100, 6)),)
-    if abs(stated - counted / 100) <= slack:  # The C# printer writes the fraction under the head of a percentage.
-        return (Number(metric="loss", statistic="total", value=counted / 100, marks=("derived",)),)
-    return Broken("the share of loss contradicts the counts")
+    rule = RUNNING_THROUGHPUT if running else SUMMARY
+    cells = rule.cells(rates._asdict())
+    shares: tuple[Number, ...] = ()
+    if "percent" in cells:
+        counted, slack = share_lost(cells), share_slack(cells)
+        if abs(cells["percent"] - counted / 100) <= slack < abs(cells["percent"] - counted):  # The C# printer writes a fraction for a percentage.
+            del cells["percent"]
+            shares = (Number(metric="loss", statistic="total", value=counted / 100, marks=("derived",)),)
+    return with_more(rule.record(cells), (*shares, *more))
 
 
 def cpu(text: str, statistic: str = "mean", factor: float = 1.0) -> Number:
@@ -217,14 +136,14 @@ def cpu(text: str, statistic: str = "mean", factor: float = 1.0) -> Number:
     if re.search(r"[.,][0-9]{3}[.,]", plain):
         plain = re.sub(r"[.,](?=[0-9]{3}(?:\D|$))", "", plain)
     place = unit_of_last_decimal(plain) * factor
-    return printed("cpu_of_machine", statistic, round(to_float(plain) * factor, 6), place)
+    return printed("cpu_of_machine", statistic, round(to_float(plain) * factor, 6), place, cell=text)
 
 
-def serialization(serialize: str, deserialize: str | None, total: str | None) -> tuple[Number, ...] | Broken:
+def serialization(serialize: str | None, deserialize: str | None, total: str | None) -> tuple[Number, ...] | Broken:
     """The cost of serialising and deserialising; -1 is what the tool prints where it did not compute it, ``None`` what the log ends before."""
-    if serialize.startswith("-") or (deserialize or "").startswith("-"):
+    if (serialize or "").startswith("-") or (deserialize or "").startswith("-"):
         return ()
-    if deserialize and total and abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
+    if serialize and deserialize and total and abs(to_float(serialize) + to_float(deserialize) - to_float(total)) > 0.0016:  # noqa: PLR2004
         return Broken("the total of serialisation contradicts its parts")
     places = (("serialization", serialize), ("deserialization", deserialize))
-    return tuple(printed(metric, "mean", round(to_float(text) * MICROSECOND), resolution=1.0) for metric, text in places if text)
+    return tuple(printed(metric, "mean", round(to_float(text) * MICROSECOND), resolution=1.0, cell=text) for metric, text in places if text)

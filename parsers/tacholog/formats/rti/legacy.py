@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Number, Record, printed
+from tacholog.formats.kit import Broken, Cell, Cells, Conditions, Found, Line, Number, Record, printed
 from tacholog.formats.rti import figures
-from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns
+from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns, with_more
+from tacholog.formats.rti.rules import ANSWER, GO_BACK
 
 _WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
@@ -63,7 +64,7 @@ class Legacy:
     def __init__(self) -> None:
         self._open: str | None = None
         self._tangled = False
-        self._extremes: tuple[float, float] | None = None
+        self._last: Cells | None = None  # The interval before, of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
         self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
@@ -83,7 +84,7 @@ class Legacy:
             return None
         size = head["size"] if line.whole and too_large(head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
-        self._open, self._extremes, self._shape = size, None, None
+        self._open, self._last, self._shape = size, None, None
         return [Found(line, None if size else Broken("a message size that cannot be"))]
 
     def _result(self, line: Line, text: str) -> Record | Broken:
@@ -123,8 +124,15 @@ class Legacy:
             return _GARBLED_INTERVAL
         if not self._alike(found):
             return _TANGLED
-        record = figures.running_latency(size, _cells(found), PrintStyle(unit_ns(found["unit"])), _cpu(found, "last"))
-        return record if isinstance(record, Broken) else self._continued(record)
+        return self._continued(figures.running_cells(size, _cells(found), PrintStyle(unit_ns(found["unit"]))), _cpu(found, "last"))
+
+    def _continued(self, cells: Cells | Broken, cpu: tuple[Number, ...]) -> Record | Broken:
+        record = cells if isinstance(cells, Broken) else ANSWER.record(cells, self._last)
+        if isinstance(cells, Broken) or isinstance(record, Broken):
+            self._open = None if record == Broken(GO_BACK) else self._open
+            return record
+        self._last = cells
+        return with_more(record, cpu)
 
     def _alike(self, found: re.Match[str]) -> bool:
         """Whether the interval is printed as those before it are: one program prints all of a size alike."""
@@ -133,16 +141,6 @@ class Legacy:
         self._shape = self._shape or shape
         return shape == self._shape
 
-    def _continued(self, record: Record) -> Record | Broken:
-        """Minimum and maximum can only grow apart while a size lasts: where they do not, another size's intervals have begun."""
-        low, high = figures.extremes(record)
-        old_low, old_high = self._extremes or (low, high)
-        if low > old_low or high < old_high:
-            self._open = None
-            return Broken("minimum or maximum go back: this interval is of another size than those before it")
-        self._extremes = (low, high)
-        return record
-
     def _low_resolution(self, line: Line) -> Record | Broken:
         found = _LOW_RESOLUTION.fullmatch(line.text)
         if found is None or not line.whole:
@@ -150,7 +148,7 @@ class Legacy:
         return Record(
             test="latency",
             payload_bytes=None,  # The banner may name it, though not always this run's banner where logs run into one another.
-            numbers=(printed("latency", "mean", float(found["mean"]) * 1000, 1000.0),),
+            numbers=(printed("latency", "mean", float(found["mean"]) * 1000, 1000.0, cell=Cell.named(found)["mean"]),),
             side="publisher",
             conditions=Conditions(basis="rtt/2", definition="rti-low-resolution"),
         )
@@ -162,7 +160,7 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
         return CUT if found else Broken("serialization line is cut short or garbled")
     if size is None:
         return Broken("no summary of latencies stands before this line")
-    numbers = figures.serialization(*found.groups())
+    numbers = figures.serialization(*Cell.numbered(found))
     if isinstance(numbers, Broken):
         return numbers
     if not numbers:
@@ -171,11 +169,11 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
 
 
 def _cells(found: re.Match[str]) -> list[str]:
-    return [cell for name, cell in found.groupdict().items() if re.fullmatch(r"c[0-9]", name) and cell is not None]
+    return [cell for name, cell in Cell.named(found).items() if re.fullmatch(r"c[0-9]", name)]
 
 
 def _rates(found: re.Match[str], size: str) -> Rates:
-    cells: dict[str, str] = found.groupdict()  # None where a group took no part, which only the last three may
+    cells: dict[str, str] = dict(Cell.named(found))
     return Rates(size, **{name: cells[name] for name in Rates._fields[1:] if name in cells})
 
 
@@ -184,4 +182,4 @@ def _cpu(found: re.Match[str], statistic: str = "mean") -> tuple[Number, ...]:
     if found["cpu"] is None:
         return ()
     twice = not found["colon"] and found["sign"] == "%"
-    return (figures.cpu(found["cpu"], statistic, 0.01 if twice else 1.0),)
+    return (figures.cpu(Cell.named(found)["cpu"], statistic, 0.01 if twice else 1.0),)

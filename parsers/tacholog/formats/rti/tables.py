@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, printed, unit_of_last_decimal
-from tacholog.formats.rti.figures import OUT_OF_PLACE, STATISTICS, Rates, cpu, latency, throughput, too_large
+from tacholog.formats.rti.figures import OUT_OF_PLACE, Rates, cpu, latency, throughput, too_large
+from tacholog.formats.rti.rules import STATISTICS
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
 CPU = ("cpu_of_machine", "mean")

@@ -199,8 +199,15 @@ def check_bulk(name: str, log: bytes) -> None:
     for one, other in zip(found, expected, strict=False):
         if one._replace(lines=tuple(one.lines)) != other._replace(lines=tuple(other.lines)):
             raise AssertionError(f"read at once, the log yields\n{one}\nand line by line\n{other}")
+        if _places(one) != _places(other):
+            raise AssertionError(f"read at once, the numbers of\n{one}\nstand at\n{_places(one)}\nand line by line at\n{_places(other)}")
     if len(found) != len(expected) or at_once.account != one_by_one.account:
         raise AssertionError(f"read at once, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
+
+
+def _places(event: Event) -> list[tuple[int | None, int | None]]:
+    """Where the numbers of a record stand on their lines, which is not part of what they say."""
+    return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager

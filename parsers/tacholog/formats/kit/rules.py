@@ -1,0 +1,332 @@
+"""One declaration for a kind of line, used for one line and for many.
+
+A `LineRule` says how such a line looks (a pattern with named groups), which group is which number of the record, in which unit and how it was
+rounded, and what must hold between the numbers. What must hold, and what is computed, are expressions with operators: the kit applies them to the
+numbers of one line, and to arrays of the numbers of many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import and_
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, rounded
+from tacholog.formats.kit.lines import Broken, Cell
+from tacholog.formats.kit.numbers import counted, is_size, printed
+from tacholog.schema.records import Number, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_NAME = re.compile(r"\(\?P<\w+>")
+
+
+class Cells(dict[str, Any]):
+    """The numbers of one line by the names of their groups; of many lines, an array for each name.
+
+    A group that takes no part in a line is not there. ``decimals`` is how many digits stand behind the point of each. ``spans`` is where each
+    stands on the line; of many lines, ``columns`` is which of their numbers it is.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        decimals: Mapping[str, int],
+        spans: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+        columns: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Take values that were read."""
+        super().__init__(values)
+        self.decimals, self.spans, self.columns = decimals, spans, columns
+
+    def part(self, part: int | slice) -> Cells:
+        """Return the numbers of one of many lines, or of some of them."""
+        return Cells({name: value[part] for name, value in self.items()}, self.decimals, columns=self.columns)
+
+
+Expression = Callable[[Cells], Any]
+
+
+def every(conditions: Iterable[Any]) -> Any:  # noqa: ANN401 - a truth value, or an array of them
+    """Return whether all conditions hold; of arrays, where they do."""
+    return reduce(and_, conditions, True)
+
+
+def ascending(values: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Return whether no value is below the one before it; of arrays, where that is so."""
+    return every(low <= high for low, high in pairwise(values))
+
+
+def at_least(value: Any, least: float) -> Any:  # noqa: ANN401
+    """Return a value, or ``least`` if that is more: a divisor that is not 0."""
+    return value + (value < least) * (least - value)
+
+
+class Check(NamedTuple):
+    """What must hold of the numbers of a line, and what is wrong if it does not."""
+
+    reason: str
+    holds: Expression
+
+
+class Order(NamedTuple):
+    """What must hold between the numbers of a line and those of the line before it, in one series, and what is wrong if it does not."""
+
+    reason: str
+    holds: Callable[[Cells, Cells], Any]
+
+
+class Field(NamedTuple):
+    """One number of a record.
+
+    Attributes:
+        metric: one of `METRICS`.
+        statistic: one of `STATISTICS`, or a percentile.
+        value: the group that it is printed in, or an expression that computes it from others: such a number stands nowhere, and is exact unless it
+            has a resolution.
+        unit: the printed unit in the metric's unit, or an expression, if the line names it. The name of a value that only the log knows (as the head
+            of a table): see `LineRule.cells`.
+        is_exact: whether it was not rounded, as a count.
+        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal.
+        places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
+        zero: where it is exactly 0, although it is printed as a rounded number.
+        unknown: where what is printed cannot be the number. Such lines are read one by one.
+        where: where the record has this number at all. Lines without it are read one by one.
+        marks: of the number.
+    """
+
+    metric: str
+    statistic: str
+    value: str | Expression
+    unit: float | str | Expression = 1.0
+    is_exact: bool = False
+    resolution: float | Expression | None = None
+    places: int = 3
+    zero: Expression | None = None
+    unknown: Expression | None = None
+    where: Expression | None = None
+    marks: tuple[str, ...] = ()
+
+    @classmethod
+    def counted(cls, metric: str, group: str) -> Field:
+        """Declare an exact count that is printed."""
+        return cls(metric, "total", group, is_exact=True)
+
+    def is_in(self, cells: Cells) -> bool:
+        """Whether the line has this number, or some of many lines have it."""
+        return (not isinstance(self.value, str) or self.value in cells) and (self.where is None or self.where(cells) is not False)
+
+    def number(self, cells: Cells, marks: tuple[str, ...]) -> Number:
+        """Return the number of one line."""
+        marks, unit = (*marks, *self.marks), self._unit(cells)
+        value, span = (cells[self.value], cells.spans.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
+        if self.unknown and self.unknown(cells):
+            found = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
+        elif self.zero and self.zero(cells):
+            found = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
+        elif self.is_exact and self.statistic == "total" and isinstance(self.value, str):
+            found = counted(self.metric, value)
+        elif self._is_exact:
+            found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
+        else:
+            amount = float(value) if unit == 1 else float(round(value * unit, self.places))
+            found = printed(self.metric, self.statistic, amount, self._resolution(cells, unit), marks)
+        return msgspec.structs.replace(found, value_start=span[0], value_end=span[1]) if span else found
+
+    def column(self, cells: Cells, like: Number) -> NumberColumn | None:
+        """Return the number of many lines, of which the first has this one; ``None`` if its unit cannot be told."""
+        import numpy as np
+
+        count, nothing = len(next(iter(cells.values()))), np.float64(np.nan)
+        values, cell = (cells[self.value], cells.columns.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
+        if self._is_exact:
+            exact, never = np.broadcast_to(nothing, count), np.broadcast_to(np.False_, count)
+            return NumberColumn(self.metric, self.statistic, values, exact, never, self.marks, cell=cell)
+        unit = self._unit(cells)
+        if isinstance(unit, str):
+            if like.resolution is None:
+                return None
+            unit = round(like.resolution * 10 ** cells.decimals[str(self.value)], 6)
+        resolution = self._resolution(cells, unit)
+        if isinstance(unit, np.ndarray) or unit != 1:
+            values = rounded(values * unit, self.places)
+        below = values == 0
+        resolutions = resolution if isinstance(resolution, np.ndarray) else np.broadcast_to(np.float64(resolution), count)
+        if below.any():
+            values = np.where(below, resolutions, values)
+        if self.zero and (none := self.zero(cells)).any():
+            values, resolutions, below = np.where(none, 0.0, values), np.where(none, nothing, resolutions), below & ~none
+        return NumberColumn(self.metric, self.statistic, values, resolutions, below, self.marks, cell=cell)
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.is_exact or (callable(self.value) and self.resolution is None)
+
+    def _unit(self, cells: Cells) -> Any:  # noqa: ANN401 - a number, an array of them, or the name of one that many lines do not have
+        return self.unit(cells) if callable(self.unit) else cells.get(self.unit, self.unit) if isinstance(self.unit, str) else self.unit
+
+    def _resolution(self, cells: Cells, unit: Any) -> Any:  # noqa: ANN401 - a number, or an array of them
+        if self.resolution is None:
+            return round(10.0 ** -cells.decimals[str(self.value)] * unit, 6)
+        return self.resolution(cells) if callable(self.resolution) else self.resolution
+
+
+class LineRule:
+    """A kind of line.
+
+    Args:
+        shapes: how such a line looks, as patterns with named groups: ASCII, and ``[ ]`` or ``[0-9]`` for blanks and digits. What differs in the
+            count of its numbers is another shape. No number has more than 15 digits, none has a sign, and each repetition ends with ``+``
+            (``[0-9]{1,15}+``), so that no log can make it slow: many lines in a row are found with the same pattern.
+        fields: the numbers of its record. Those of groups that a shape does not have are left out.
+        record: a record with what all of them have in common; if it has no definition, the log says which one it is.
+        checks: what must hold between the numbers.
+        order: what must hold between neighbouring lines of one series.
+        size: the group, or the value that only the log knows, that is the size of a message; ``None``: nothing is known of it.
+        samples: the group that is the number of samples, or an expression.
+        other: patterns of the same groups that are tried on one line only: dialects that nobody prints by the thousand.
+        letters: digits that stand for letters, such as ``{"K": "1", "M": "2"}``: a unit of one letter becomes a number of the line.
+    """
+
+    def __init__(
+        self,
+        *shapes: str,
+        fields: Sequence[Field],
+        record: Record,
+        checks: Sequence[Check] = (),
+        order: Sequence[Order] = (),
+        size: str | None = "size",
+        samples: str | Expression | None = None,
+        other: Sequence[re.Pattern[str]] = (),
+        letters: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the declaration."""
+        self.like = record
+        self._fields, self._checks, self._order = fields, checks, order
+        self._size, self._samples = size, samples
+        self._letters = letters or {}
+        patterns = [re.compile(f"{shape} *+", re.ASCII) for shape in shapes]
+        self._patterns = (*patterns, *other)
+        letters_in_runs = tuple((letter, digit) for letter, digit in self._letters.items() if letter)
+        bulks = [Bulk(_NAME.sub("(?:", found.pattern).encode(), letters=letters_in_runs, rule=self) for found in patterns]
+        self.bulk = tuple(bulks)  #: for the constant ``BULK`` of the format
+        self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
+
+    def match(self, text: str) -> dict[str, Cell] | None:
+        """Return the texts of a line by the names of their groups; ``None`` if it is not of this kind."""
+        found = next((found for pattern in self._patterns if (found := pattern.fullmatch(text))), None)
+        return None if found is None else Cell.named(found)
+
+    def cells(self, texts: Mapping[str, str | None], **known: float) -> Cells:
+        """Return the numbers of one line.
+
+        Args:
+            texts: what is printed, by the names of the groups. `Cell`s know where they stand.
+            known: what only the log knows, by the names that fields have for it.
+        """
+        values: dict[str, Any] = {}
+        decimals: dict[str, int] = {}
+        spans: dict[str, tuple[int, int]] = {}
+        for name, text in texts.items():
+            if text is None:
+                continue
+            plain = self._letters.get(text) or text
+            if plain.isdecimal():
+                values[name], decimals[name] = int(plain), 0
+            else:
+                plain = plain.replace(",", ".")
+                values[name], decimals[name] = float(plain), len(plain.partition(".")[2])
+            if isinstance(text, Cell):
+                spans[name] = (text.start, text.end)
+        return Cells(values | known, decimals, spans)
+
+    def record(self, cells: Cells, before: Cells | None = None, marks: tuple[str, ...] = ()) -> Record | Broken:
+        """Return the record of one line, behind another line of its series if there is one."""
+        fields = [field for field in self._fields if field.is_in(cells)]
+        unknown = {str(field.value) for field in fields if field.unknown and field.unknown(cells)}
+        known = Cells({name: value for name, value in cells.items() if name not in unknown}, cells.decimals) if unknown else cells
+        wrong = next((check.reason for check in self._checks if not check.holds(known)), None)
+        if wrong is None and before is not None:
+            wrong = next((order.reason for order in self._order if not order.holds(cells, before)), None)
+        size = cells.get(self._size or "")
+        if wrong is None and size is not None and not is_size(size):
+            wrong = "a message size that cannot be"
+        if wrong is not None:
+            return Broken(wrong)
+        return msgspec.structs.replace(
+            self.like,
+            payload_bytes=size,
+            samples=self._samples(cells) if callable(self._samples) else cells.get(self._samples or ""),
+            numbers=tuple(field.number(cells, marks) for field in fields),
+        )
+
+    def read(self, text: str, before: Cells | None = None, **known: float) -> Record | Broken | None:
+        """Return the record of one line; ``None`` if it is not of this kind."""
+        texts = self.match(text)
+        return None if texts is None else self.record(self.cells(texts, **known), before)
+
+    def cells_of(self, lines: Lines) -> Cells | None:
+        """Return the numbers of many lines of one of the shapes."""
+        first = self._shapes[lines.bulk.line].fullmatch(lines.line(0).text)
+        if first is None:
+            return None
+        texts = {name: text for name, text in first.groupdict().items() if text is not None}
+        numbers = {span: at for at, span in enumerate(lines.spans_on_first())}
+        columns = {name: numbers[first.span(name)] for name in texts}
+        decimals = {name: len(text.partition(".")[2]) for name, text in texts.items()}
+        return Cells({name: lines.cells[:, at] for name, at in columns.items()}, decimals, columns=columns)
+
+    def columns(self, lines: Lines, like: Record) -> RecordColumns | None:
+        """Return the records of many lines, of which the first has this one; ``None`` if it is no record of this rule."""
+        import numpy as np
+
+        own, definition = self.like, self.like.conditions.definition
+        fits = (like.test, like.scope) == (own.test, own.scope) and definition in (None, like.conditions.definition)
+        cells = self.cells_of(lines) if fits else None
+        if cells is None:
+            return None
+        fields = [field for field in self._fields if field.is_in(cells)]
+        if [(field.metric, field.statistic) for field in fields] != [(number.metric, number.statistic) for number in like.numbers]:
+            return None
+        if self._size and self._size not in cells and like.payload_bytes is not None:
+            cells[self._size] = np.broadcast_to(np.float64(like.payload_bytes), lines.count)
+        return self.columns_of(cells, like)
+
+    def columns_of(self, cells: Cells, like: Record) -> RecordColumns | None:
+        """Return the records of many lines that have these numbers, of which the first has this one; ``None`` if a unit cannot be told."""
+        import numpy as np
+
+        fields = [field for field in self._fields if field.is_in(cells)]
+        columns = [field.column(cells, number) for field, number in zip(fields, like.numbers, strict=True)]
+        if any(column is None for column in columns):
+            return None
+        count, size = len(next(iter(cells.values()))), cells.get(self._size or "")
+        sizes = np.broadcast_to(np.int64(-1), count) if size is None else size.astype("int64")
+        samples = self._samples(cells) if callable(self._samples) else cells.get(self._samples or "")
+        counts = None if samples is None else samples.astype("int64")
+        return RecordColumns(self.valid(cells), sizes, counts, tuple(column for column in columns if column))
+
+    def valid(self, cells: Cells, before: Cells | None = None) -> NDArray[np.bool_]:
+        """Return which of many lines are in order by themselves and behind the line before them; ``before`` stands before the first."""
+        import numpy as np
+
+        valid = np.ones(len(next(iter(cells.values()))), dtype=np.bool_)
+        for check in self._checks:
+            valid &= check.holds(cells)
+        for field in self._fields:
+            if field.where and field.is_in(cells):
+                valid &= field.where(cells)
+            if field.unknown and field.is_in(cells):
+                valid &= np.logical_not(field.unknown(cells))
+        for order in self._order:
+            valid[1:] &= order.holds(cells.part(slice(1, None)), cells.part(slice(-1)))
+            valid[:1] &= before is None or order.holds(cells.part(0), before)
+        return valid

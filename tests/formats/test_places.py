@@ -1,0 +1,65 @@
+"""Where on its line each number stands, as a format or the kit says."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from tests.long_logs import LONG_LOGS, LongLog
+
+from tacholog.formats.reading import Scan, read_text
+from tacholog.formats.source import LogText
+from tacholog.schema.records import Number, Record
+
+SUMMARY = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
+PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS", "perftest", "iperf3")) and "samples" not in name]
+
+
+def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
+    """Return what stands on a line where each number says that it stands."""
+    assert record is not None
+    return {(n.metric, n.statistic): None if n.value_start is None else line[n.value_start : n.value_end] for n in record.numbers}
+
+
+@pytest.mark.parametrize("before", ["", "  ", "2026-11-27T10:00:00.5 ", "Clock skew suspected: received time 5 usec, sent time 7 usec"])
+def test_each_number_stands_where_the_line_prints_it(before: str) -> None:
+    lines = [before + SUMMARY.replace("77849677", f"7784967{at}") for at in range(9)]
+
+    found = read_text("\n".join(lines) + "\n", "rti").records
+
+    assert len(found) == 9
+    assert texts(lines[3], found[3]) == {
+        ("messages_received", "total"): "77849673",
+        ("messages_lost", "total"): "0",
+        ("message_rate", "mean"): "2594706",
+        ("goodput", "mean"): "664.2",
+        ("loss", "total"): "0.00",
+    }
+
+
+def test_a_number_is_the_same_wherever_it_stands() -> None:
+    one, other = (Number(metric="loss", statistic="total", value=0.5, value_start=at, value_end=at + 3) for at in (3, 17))
+
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Number(metric="loss", statistic="total", value=0.25, value_start=3, value_end=6)
+
+
+@pytest.mark.parametrize("log", [LONG_LOGS[name] for name in PLACED], ids=PLACED)
+def test_numbers_of_many_lines_stand_where_those_of_one_line_do(log: LongLog) -> None:
+    text = log.text(200)
+    lines = text.split("\n")
+    at_once, one_by_one = (
+        [
+            (event.line, number.metric, number.statistic, number.value_start, number.value_end)
+            for event in sorted(Scan(LogText(io.BytesIO(text.encode())), log.format, run_lines))
+            if isinstance(event.what, Record)
+            for number in event.what.numbers
+        ]
+        for run_lines in (2, 10**6)
+    )
+
+    assert at_once == one_by_one
+    assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # Those are computed from others.
+    assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", lines[line - 1][start:end]) for line, _, _, start, end in at_once if start is not None)

@@ -1,0 +1,113 @@
+"""A kind of line that is declared once: what the rule of docs/add-a-format.md makes of one line and of many."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacholog.formats.bulk import RunCutter, rows_of
+from tacholog.formats.kit import Broken, Cells, Check, Field, Line, LineRule, Lines, Order, Record, ascending, at_least, every
+
+PAGE = (Path(__file__).parent.parent.parent / "docs/add-a-format.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("### A kind of line, declared once\n")[2].partition("\n### ")[0]
+(MODULE,) = re.findall(r"^```py\n(.*?)^```$", SECTION, flags=re.MULTILINE | re.DOTALL)
+SAID: dict[str, LineRule] = {}
+exec(MODULE, SAID)  # noqa: S102 - the code of our own page
+RULE = SAID["_RESULT"]
+
+LIKE = Record(test="throughput", payload_bytes=None, numbers=(), scope="interval")
+COUNTS = LineRule(
+    "(?P<second>[0-9]{1,9}+) s: (?P<received>[0-9]{1,9}+) received, (?P<lost>[0-9]{1,9}+) lost, (?P<amount>[0-9]{1,5}+) (?P<unit>[KM])B",
+    fields=(
+        Field.counted("messages_received", "received"),
+        Field("loss", "total", lambda cells: cells["lost"] / at_least(cells["lost"] + cells["received"], 1), marks=("derived",)),
+        Field(
+            "bytes_received", "total", "amount", unit=1000, resolution=lambda cells: 1000 * cells["unit"], zero=lambda cells: cells["received"] == 0
+        ),
+    ),
+    record=LIKE,
+    checks=(Check("more lost than sent", lambda cells: cells["lost"] <= 100),),
+    order=(Order("seconds go back", lambda now, before: now["second"] > before["second"]),),
+    size=None,
+    samples="received",
+    letters={"K": "1", "M": "2"},
+)
+
+
+def lines(text: str) -> Lines:
+    """The lines of a text, cut out as those of a log."""
+    ((run, bulk),) = RunCutter(COUNTS.bulk, 1).cut(text.encode())
+    assert bulk is not None
+    return Lines(1, run, bulk)
+
+
+def test_the_rule_of_the_page_reads_the_line_of_the_page() -> None:
+    record = RULE.read("1024 B: rtt p50 11.75 us, p99 30.50 us (5000 samples)")
+
+    assert isinstance(record, Record)
+    assert (record.payload_bytes, record.samples, record.conditions.definition) == (1024, 5000, "pingbench-rtt")
+    assert [(n.statistic, n.value, n.resolution, n.value_start, n.value_end) for n in record.numbers] == [
+        ("p50", 11750, 10, 16, 21),
+        ("p99", 30500, 10, 30, 35),
+    ]
+
+
+def test_a_line_that_fails_a_check_is_broken_and_another_is_none_of_the_rule() -> None:
+    assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 samples)") == Broken("p50 is above p99")
+    assert RULE.read("0 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") == Broken("a message size that cannot be")
+    assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 sam") is None
+
+
+def test_many_lines_say_what_each_of_them_says() -> None:
+    text = "".join(f"{at} s: {at % 3 * 7} received, {at % 2} lost, {at} {'KM'[at % 2]}B\n" for at in range(1, 40))
+    run = lines(text)
+    like = COUNTS.read(run.line(0).text)
+    assert isinstance(like, Record)
+
+    block = rows_of(run, like)
+
+    assert block is not None
+    records = [record for _, _, record in block.records()]
+    assert records == [COUNTS.read(line) for line in text.splitlines()[1:-1]]
+    assert [n.value_start for n in records[20].numbers] == [n.value_start for n in COUNTS.read(run.line(21).text).numbers]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("doubtful", ["5 s: 7 received, 101 lost, 9 KB", "2 s: 7 received, 1 lost, 9 KB"])
+def test_a_line_in_doubt_ends_what_is_read_at_once(doubtful: str) -> None:
+    good = [f"{at} s: 7 received, 1 lost, 9 KB" for at in range(1, 9)]
+    run = lines("".join(f"{line}\n" for line in [*good[:4], doubtful, *good[5:]]))
+    like = COUNTS.read(good[0])
+    assert isinstance(like, Record)
+
+    block = rows_of(run, like)
+
+    assert block is not None
+    assert block.lines.tolist() == [2, 3]  # The last one before the doubt is read like any other line.
+
+
+def test_a_line_is_judged_by_the_one_before_it() -> None:
+    first, second = (COUNTS.cells(COUNTS.match(f"{at} s: 7 received, 1 lost, 9 KB") or {}) for at in (1, 2))
+
+    assert isinstance(COUNTS.record(second, first), Record)
+    assert COUNTS.record(first, second) == Broken("seconds go back")
+
+
+def test_expressions_are_of_one_number_or_of_many() -> None:
+    low, high = np.array([1.0, 5.0]), np.array([2.0, 4.0])
+
+    assert (ascending([1, 2, 2]), ascending([2, 1]), ascending([])) == (True, False, True)
+    assert ascending([low, high]).tolist() == [True, False]
+    assert every([low > 0, high > 3]).tolist() == [False, True]
+    assert (at_least(0, 1), at_least(7, 1), at_least(np.array([0.0, 7.0]), 1).tolist()) == (1, 7, [1, 7])
+
+
+def test_a_record_of_another_kind_is_not_continued() -> None:
+    run = lines("".join(f"{at} s: 7 received, 1 lost, 9 KB\n" for at in range(1, 9)))
+
+    assert COUNTS.columns(run, Record(test="latency", payload_bytes=None, numbers=(), scope="interval")) is None
+    assert COUNTS.columns(run, LIKE) is None
+    assert isinstance(COUNTS.cells_of(run), Cells)
+    assert RULE.match(Line(1, "64 B").text) is None
