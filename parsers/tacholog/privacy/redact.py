@@ -319,7 +319,7 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
         # No text that is replaced may stay among the words of the column, which are saved with it.
         replaced = words.astype(object).where(~rows, None)
         replaced[rows] = [made[pair] for pair in pairs]
-        words = pd.Series(pd.array(replaced, dtype="str"), index=texts.index).astype("category")
+        words = replaced.astype("str").astype("category")
     return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 

@@ -17,6 +17,7 @@ from tacholog.extras import require
 
 _Result = TypeVar("_Result")
 _CONNECT_S = 20
+_START_S = 60.0  # So long a process may take to start.
 _LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
 _WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
 
@@ -73,8 +74,20 @@ class Processes:
         from pebble import ProcessPool
 
         multiprocessing.set_forkserver_preload(["tacholog.store.preloaded"])
-        self.processes, self.is_lost, self._warn = count, False, warn
+        self.processes = count
         self._pool = ProcessPool(max_workers=count, initializer=_begin, context=multiprocessing.get_context("forkserver"))
+        self._why_lost = ""
+        try:
+            self._pool.schedule(os.getpid).result(_START_S)
+        except Exception as error:  # noqa: BLE001 - whatever keeps the system from starting a process
+            self._why_lost = " ".join(str(error).split())[:100]
+            why = f"the system starts no further process ({self._why_lost})"
+            warn(f"{why}: some logs are read in this one, where a log that hangs stops everything")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no process could be started."""
+        return bool(self._why_lost)
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task in one of the processes."""
@@ -82,12 +95,9 @@ class Processes:
         try:
             future = self._pool.schedule(task, timeout=timeout_s)
         except (RuntimeError, OSError) as error:
-            if not self.is_lost:
-                why = " ".join(str(error).split())[:100]
-                self._warn(f"the system starts no further process ({why}): some logs are read in this one, where a log that hangs stops everything")
-            self.is_lost = True
+            self._why_lost = str(error)
             future = Future()
-            future.set_exception(PoolLost(str(error)))
+            future.set_exception(PoolLost(self._why_lost))
         return future
 
     def close(self) -> None:
@@ -159,7 +169,9 @@ class Cluster:
         try:
             answer.set_result(found.result())
         except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
-            answer.set_exception(error if self._has_workers() else PoolLost(str(error)))
+            # To ask a scheduler that is gone takes long, and all that waited for it is cancelled.
+            is_lost = type(error).__name__.endswith("CancelledError") or not self._has_workers()
+            answer.set_exception(PoolLost(str(error)) if is_lost else error)
 
     def _has_workers(self) -> bool:
         try:

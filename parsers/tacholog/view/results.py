@@ -258,7 +258,7 @@ def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64]
     """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
     import numpy as np
 
-    places = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy()
+    places = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     first = np.unique(places, return_index=True)[1]
     return places, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
 
