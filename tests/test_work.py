@@ -170,17 +170,12 @@ def test_a_task_that_takes_too_long_is_ended() -> None:
 
 def test_a_task_of_a_process_that_was_killed_has_an_exception_and_the_next_one_is_done() -> None:
     pool = Processes(1)
-    killed = pool.submit(partial(_end, signal.SIGKILL), LIMIT_S)
+    killed = pool.submit(partial(signal.raise_signal, signal.SIGKILL), LIMIT_S)
 
     with pytest.raises(Exception, match="Abnormal termination"):
         killed.result()
     assert pool.submit(partial(sum, (1, 2)), LIMIT_S).result() == 3
     pool.close()
-
-
-def _end(number: signal.Signals) -> None:
-    os.kill(os.getpid(), number)
-    signal.pause()
 
 
 def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp_path: Path) -> None:

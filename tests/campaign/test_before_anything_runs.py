@@ -93,3 +93,15 @@ def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(
 
     assert (tmp_path / "comment.md").read_text() == "required\ndiff\n", done.stderr
     assert done.returncode == 3
+
+
+@pytest.mark.parametrize("more", ["repetitions = 1000000000", "expected_s = nan", "expected_s = inf", "vary = { a = %s, b = %s, c = %s }"])
+def test_a_campaign_of_too_many_runs_or_of_no_length_is_refused(tmp_path: Path, more: str) -> None:
+    text = TEXT.format(system="S", name="a")
+    text = text.replace("repetitions = 1", more) if more.startswith("repetitions") else text + more.replace("%s", str([*range(100)])) + "\n"
+
+    done = bench(written(tmp_path, "a.toml", text), "--plan", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "more than 100,000 runs" in done.stderr or "`$.runs[0].expected_s`" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -219,3 +219,22 @@ def test_a_time_that_the_tool_prints_itself_is_no_prefix_that_other_lines_lack()
 
     assert LogText(io.BytesIO(text.encode())).note is None
     assert len(read_text(text).records) == 4
+
+
+@pytest.mark.parametrize("behind", ["> ", "2024-05-14T09:12:01Z ", "(?P<time> ", "a?P<time> "])
+def test_indentation_and_hostile_words_before_each_line_are_taken_off(behind: str) -> None:
+    indentation = "    " if behind in "> 2024-05-14T09:12:01Z " else ""
+
+    log = read_text(f"{indentation}{behind}{LINE}\n" * 4)
+
+    assert [record.payload_bytes for record in log.records] == [32] * 4
+
+
+@pytest.mark.parametrize("word", ["/;~!%\a", "/;~!%@,#&=", "x\\w", "\0"])
+def test_for_a_word_that_no_command_can_name_none_is_given(word: str) -> None:
+    lines = (FORMATS / "iperf3" / "udp.log").read_text(encoding="utf-8").splitlines()
+    titled = [f"{word}  {line}" for line in lines]
+
+    with pytest.raises(UnreadableInput) as error:
+        read_text("\n".join([titled[0], "**", "**", *titled[1:]]) + "\n")
+    assert "sed -E" not in str(error.value)

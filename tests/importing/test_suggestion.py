@@ -143,10 +143,20 @@ def test_diff_of_bare_logs_warns_where_several_state_no_message_size(tmp_path: P
     for form in ("text", "markdown"):
         printed = " ".join(run_tacholog_text("diff", folder, tmp_path / "new", "--format", form).stdout.split()).replace("\\", "")
         assert sentence in printed
-        words = f"tacholog import {folder} suggests a pattern, in which {{payload_bytes}} must stand where the size stands"
+        words = "a pattern with {payload_bytes} reads the size out of their paths, --set payload_bytes=NUMBER states one for all"
         assert words in printed.replace("payload\\_bytes", "payload_bytes")
     report = json.loads(run_tacholog_text("diff", folder, tmp_path / "new", "--format", "json").stdout)
     assert f"sizes_unstated:2:{folder}" in report["warnings"]
+
+
+def test_diff_of_two_bare_logs_says_that_their_sizes_may_differ(tmp_path: Path) -> None:
+    for size in ("64", "1024"):
+        (tmp_path / size).write_text((IPERF3 / "tcp.log").read_text())
+
+    printed = " ".join(run_tacholog_text("diff", tmp_path / "64", tmp_path / "1024").stdout.split())
+
+    for size in ("64", "1024"):
+        assert f"The log of {tmp_path / size} states no message size: a difference of rows without one may be that of their sizes." in printed
 
 
 def test_diff_of_bare_logs_that_state_their_size_has_no_such_warning(cluster: Path) -> None:

@@ -109,6 +109,19 @@ def test_a_table_with_many_more_rows_than_bytes_is_refused(site: Path) -> None:
     assert "too much for its size" in said
 
 
+def test_a_table_whose_texts_are_much_longer_than_its_file_is_refused(site: Path) -> None:
+    path = site / "data/results.parquet"
+    names = pq.read_schema(path).names
+    pq.write_table(pa.table({name: pa.array(["x" * (MIB if name == "system" else 1)] * 1000) for name in names}), path, compression="zstd")
+    assert path.stat().st_size < 200_000
+
+    code, said = verified(site)
+
+    assert code == 2
+    assert "its texts have 1" in said
+    assert "too much for its size" in said
+
+
 def test_the_limit_grows_with_the_file_and_lets_usual_texts_through() -> None:
     assert most_unpacked(0) == 64 * MIB
     assert most_unpacked(10 * MIB) > 100 * 10 * MIB

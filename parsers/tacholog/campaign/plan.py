@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from collections import Counter
@@ -23,6 +24,9 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
 from tacholog.schema.conditions import StatedConditions
 
+MOST_RUNS = 100_000  # Of a campaign. More are a slip, and the plan alone would take the memory.
+LONGEST_S = 1e7  # Of a run: sixteen weeks.
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 _LONGEST_NAME = 200  # Bytes: 255 is what file systems allow, and temporary names are longer.
 
 
@@ -72,8 +76,8 @@ class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     options: Values = {}
     conditions: dict[str, Value] = {}
     shuffle: tuple[str, ...] = ()
-    expected_s: float | None = None
-    deadline_s: float | None = None
+    expected_s: Seconds | None = None
+    deadline_s: Seconds | None = None
 
 
 class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
@@ -275,6 +279,8 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
 
 def _variants(campaign: Campaign) -> Iterator[tuple[Block, dict[str, Value], str | None]]:
     """Yield each combination of the lists of each block, and the name that it needs in the list of ``only_if_listed``."""
+    if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
+        raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
     for block in campaign.runs:
         for values in itertools.product(*block.vary.values()):
             varied = dict(zip(block.vary, values, strict=True))
@@ -354,4 +360,4 @@ def _seconds(options: Values) -> tuple[float, float]:
 
 
 def _number(value: Value | list[Value] | None, otherwise: float) -> float:
-    return value if isinstance(value, int | float) else otherwise
+    return value if isinstance(value, int | float) and 0 <= value <= LONGEST_S else otherwise

@@ -91,10 +91,10 @@ _PARTS = (
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
 # What a first part can be: for lines that begin with none, which are most, one look instead of one for each.
-_ANY = re.compile("|".join(part.pattern.replace("?P<time>", "?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
+_ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
-_FIRST_WORD = re.compile(r"(?P<word>\S{1,200}+)(?P<blanks>[ \t]{0,60}+)")
+_FIRST_WORD = re.compile(r"(?P<word>[^\s\\\x00-\x1f\x7f]{1,200}+)(?P<blanks>[ \t]{0,60}+)")
 
 
 class Prefix:
@@ -104,14 +104,14 @@ class Prefix:
         """Take the parts in their order."""
         self.parts = tuple(parts)
         # Only the first time is the line's: a later one may be of the program that it was handed by.
-        patterns = [part.pattern if at == self._timed else part.pattern.replace("?P<time>", "?:") for at, part in enumerate(parts)]
+        patterns = [part.pattern if at == self._timed else part.pattern.replace("(?P<time>", "(?:") for at, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
         self.example = ""
 
     @property
     def _timed(self) -> int | None:
-        return next((at for at, part in enumerate(self.parts) if "?P<time>" in part.pattern), None)
+        return next((at for at, part in enumerate(self.parts) if "(?P<time>" in part.pattern), None)
 
     @property
     def words(self) -> str:
@@ -131,8 +131,8 @@ class Prefix:
         plain = re.sub(r"\(\?i:([^()]*)\)", lambda found: f"({found[1].lower()}|{found[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
-        mark = next(mark for mark in "/;~!%\a" if mark not in plain)
-        return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}")
+        mark = next((mark for mark in "/;~!%@,#&=" if mark not in plain), None)
+        return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}") if mark else "an editor"
 
     def of(self, text: str) -> re.Match[str] | None:
         """Find it before a line."""
@@ -230,7 +230,9 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
     """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
-    parts, _ = _common(lines, _SHARE)
+    indentation = _with_indentation((), lines, every=True)
+    behind, _ = _common([*_rests(indentation, lines)], _SHARE)
+    parts = (*indentation, *behind) if behind else ()
     sure = max((at for at, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
     certain = max((at for at, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
     found = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}

@@ -100,8 +100,11 @@ def read_settings(path: Path) -> SiteSettings:
     if settings.logo is None:
         return settings
     logo = path.parent / settings.logo
-    if logo.suffix.lower() not in _PICTURES or logo.is_symlink():  # the logo is published: a site.toml must not publish other files
+    # The logo is published: a site.toml must not publish other files.
+    if logo.suffix.lower() not in _PICTURES or logo.is_symlink():
         raise UnreadableInput(f"{path}: logo: {logo}: not a picture ({', '.join(_PICTURES)}), or a symbolic link, which is not followed")
+    if not logo.resolve().is_relative_to(path.parent.resolve()):
+        raise UnreadableInput(f"{path}: logo: {logo}: not in the folder of that file, or below it")
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))

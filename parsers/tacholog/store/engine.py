@@ -47,6 +47,11 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, 
     return connection.execute(query, values).fetchall()
 
 
+def why_not_written(error: Exception) -> str:
+    """Return what the system said, out of an error of DuckDB about a file: that may hold a second one, as JSON."""
+    return str(error).rpartition(": ")[2].partition('"')[0]
+
+
 def quoted(name: str) -> str:
     """Return the name of a column, or of anything else, as it stands in a query."""
     return '"' + name.replace('"', '""') + '"'

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacholog.schema.columns import Kind
 from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
-from tacholog.store.engine import ask, connected, quoted, text
+from tacholog.store.engine import ask, connected, quoted, text, why_not_written
 from tacholog.store.parquet import mark_words
 from tacholog.visible import no_formula
 
@@ -94,7 +94,7 @@ def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path
     try:
         ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {_HOW[kind]}, USE_TMP_FILE false)")
     except duckdb.IOException as error:
-        raise OSError(str(error).rpartition(": ")[2]) from error
+        raise OSError(why_not_written(error)) from error
 
 
 def as_file(table: pd.DataFrame, kind: FileKind) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacholog.store.engine import ask, connected, quoted, text
+from tacholog.store.engine import ask, connected, quoted, text, why_not_written
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,7 +38,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
         try:
             ask(connection, f"COPY (SELECT {query} FROM given {joined}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)")  # noqa: S608
         except duckdb.IOException as error:
-            raise OSError(str(error).rpartition(": ")[2]) from error
+            raise OSError(why_not_written(error)) from error
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:

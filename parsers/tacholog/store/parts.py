@@ -23,7 +23,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
-from tacholog.store.engine import TYPES, ask, connected, make_words, quoted, text
+from tacholog.store.engine import TYPES, ask, connected, make_words, quoted, text, why_not_written
 
 if TYPE_CHECKING:
     import duckdb
@@ -125,7 +125,7 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
             try:
                 _copy(connection, columns, logs, log_of, path)
             except duckdb.IOException as error:
-                raise OSError(str(error)) from error
+                raise OSError(why_not_written(error)) from error
 
     return put_part(folder, write)
 

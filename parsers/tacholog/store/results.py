@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+_ORDER = "ORDER BY place, row"  # A query without it gives rows in any order: which side of a join is read first depends on sizes.
 COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 _SOURCE = "read_parquet(getvariable('files'), union_by_name = true, file_row_number = true)"
 _NO_SOURCE = f"(SELECT NULL::BIGINT AS {RUN}, NULL::BIGINT AS file_row_number WHERE false)"
@@ -48,13 +48,6 @@ class Results:
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
         self._files = {path: place for place, path in enumerate(dict.fromkeys(run.part for run in self._runs))}
-        places = [(self._files[run.part], run.number) for run in self._runs]
-        self._is_in_order = all(one < other for one, other in pairwise(places))
-
-    @property
-    def _order(self) -> str:
-        """How rows come into their order. One thread reads parts as they are, and to sort rows takes a fifth of the time of a file."""
-        return "" if self._is_in_order else "ORDER BY place, row"
 
     def frame(self) -> pd.DataFrame:
         """Return them as the table ``results``."""
@@ -62,7 +55,7 @@ class Results:
             return frame("results", ())
         with self._opened() as (connection, words):
             columns = ", ".join(f"enum_code({quoted(name)}) AS {quoted(name)}" if name in words else quoted(name) for name in RESULTS)
-            found = connection.execute(f"SELECT {columns} FROM results {self._order}").fetchnumpy()  # noqa: S608 - our own words
+            found = connection.execute(f"SELECT {columns} FROM results {_ORDER}").fetchnumpy()  # noqa: S608 - our own words
             return results_frame(found, words)
 
     def write(self, kind: FileKind, path: Path) -> None:
@@ -79,13 +72,13 @@ class Results:
             known = {**words, "id": words["run"], "marks": [row["mark_words"] for row in rows]}
             columns = text_columns({name: (column.kind, known.get(name, ())) for name, column in OFFERED.items()}, kind)
             table = f"SELECT * EXCLUDE (marks, mark_words), mark_words AS marks, {ID} AS id FROM results LEFT JOIN mark_words USING (marks)"  # noqa: S608 - our own words
-            copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {self._order}", kind, path)  # noqa: S608 - our own words
+            copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {_ORDER}", kind, path)  # noqa: S608 - our own words
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]]]]:
         """Open a database with the view ``results``. Yield the words of its columns too."""
         files = [*self._files]
-        with connected(self._folder, threads=1 if self._is_in_order else 2) as connection:
+        with connected(self._folder, threads=2) as connection:
             words = dict(words_of(connection, files)) if files else {}
             words["run"] = list(dict.fromkeys(run.row["run"] for run in self._runs))
             for name in OFFERED_OF_RUNS:

@@ -141,7 +141,7 @@ def _without_direction(old: Dataset, new: Dataset) -> tuple[str, ...]:
 
 
 def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[str, ...]:
-    """The sides with several logs without run.toml whose message size is not stated: each of them may have been measured with another size."""
+    """The sides with logs without run.toml whose message size is not stated: of several, each may have been measured with another size."""
     found = []
     for name, side in zip(names, (old, new), strict=True):
         if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
@@ -154,8 +154,8 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
         stated = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
         count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
-        found += [f"sizes_unstated:{count}:{name}"] if count > 1 else []
-    return tuple(found)
+        found += [(count, name)] if count else []
+    return tuple(f"sizes_unstated:{count}:{name}" for count, name in found) if sum(count for count, _ in found) > 1 else ()
 
 
 def _hint(report: Report) -> tuple[str, ...]:

@@ -249,6 +249,8 @@ class TextReport:
         if self._is_of_both(row):
             is_second = _series(row) in self._summed
             self._summed |= {_series(row)} if len(self._summed) < _STREAMS else set()
+            if float(row["start"]) > 0:
+                return "a summary that does not begin where the test did"
             return "a second summary of one stream" if is_second else None
         if self._is_summary or row["word"]:
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacholog.formats.kit.digits import numbers_of
 from tacholog.formats.kit.lines import Line
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacholog.formats.kit.rules import LineRule
 
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
@@ -109,7 +108,7 @@ class Bulk(NamedTuple):
     line: bytes
     read: Callable[[NDArray[np.float64], Record], RecordColumns | None] | None = None
     letters: tuple[tuple[str, str], ...] = ()
-    rule: LineRule | None = None
+    rule: Any = None
 
     @property
     def is_alone(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -213,10 +212,13 @@ def _no_direction(side: str, metrics: str) -> str:
 
 def _sizes_unstated(count: str, folder: str) -> str:
     """Why rows without a size may mean nothing, and how sizes can be stated."""
+    if count == "1":
+        which = f"The log of {folder} states no message size: a difference of rows without one may be that of their sizes"
+    else:
+        which = f"{count} logs of {folder} state no message size, and may have different ones: rows without a size mix them"
     return (
-        f"{count} logs of {folder} state no message size, and may have different ones: rows without a size mix them. "
-        f"To state the sizes, make runs of these logs: tacholog import {shlex.quote(folder)} suggests a pattern, "
-        "in which {payload_bytes} must stand where the size stands (docs/import.md)."
+        f"{which}. To state sizes, make runs of the logs with tacholog import: a pattern with {{payload_bytes}} reads the size out of their paths, "
+        "--set payload_bytes=NUMBER states one for all (docs/import.md)."
     )
 
 

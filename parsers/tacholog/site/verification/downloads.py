@@ -27,7 +27,7 @@ from tacholog.site.programs.latest import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
 from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
-from tacholog.store.engine import ask, connected, text
+from tacholog.store.engine import ask, connected, quoted, text
 from tacholog.store.export import FileKind, as_file
 from tacholog.view.own_names import DATA, VERSIONS
 
@@ -42,6 +42,8 @@ _NOT_COMPARED = ("id", "value", "marks")
 _ENDING = "status"
 _KINDS: Mapping[str, FileKind] = {".csv.gz": "csv", ".jsonl.gz": "json"}
 _LEAST_ROWS = 100_000  # that a table of any size may have; each further byte may be another row
+_LEAST_TEXT, _MOST_TEXT_TIMES = 1 << 26, 1000  # Bytes of texts that a table may have, and how many for each byte of its file.
+_FIXED_SIZES = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE"}
 _SHOWN_CHARACTERS = 120
 
 
@@ -91,6 +93,11 @@ def _refuse_bomb(connection: duckdb.DuckDBPyConnection, source: str, size_bytes:
     ((rows, unpacked),) = ask(connection, f"SELECT max(rows), sum(bytes) FROM ({of_columns})")  # noqa: S608 - our own words
     if (rows or 0) > _LEAST_ROWS + size_bytes or (unpacked or 0) > most_unpacked(size_bytes):
         raise UnreadableInput(f"it has {rows} rows and {int(unpacked) >> 20} MiB, too much for its size")
+    texts = [name for name, type_, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}") if type_ not in _FIXED_SIZES]  # noqa: S608
+    lengths = " + ".join(f"coalesce(sum(strlen({quoted(name)}::VARCHAR)), 0)" for name in texts) or "0"
+    ((characters,),) = ask(connection, f"SELECT {lengths} FROM {source}")  # noqa: S608 - our own words, and names in quotes
+    if characters > _LEAST_TEXT + _MOST_TEXT_TIMES * size_bytes:
+        raise UnreadableInput(f"its texts have {int(characters) >> 20} MiB, too much for its size")
 
 
 def as_offered(again: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
