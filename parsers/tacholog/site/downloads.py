@@ -15,14 +15,16 @@ from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.site.sources import Sources
-from tacholog.store.export import as_file, results_table
+from tacholog.store.export import files_of, results_table
 from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.own_names import DATA
 from tacholog.view.run_digests import digest
 from tacholog.view.views import View
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from tacholog.store.frames import Dataset
 
@@ -76,26 +78,32 @@ def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs
         if not into.kept(_inside(into, f"{name}{file.ending}")) or before.get(name) != now[name]:
             outdated[name] = file
     if outdated:
-        table = results_table(data)
-        runs_in_order = table["run"].astype("str").argsort(kind="stable")
-        of_kind = {_CSV: _places(table, runs_in_order, fields), _JSON: _places(table, runs_in_order, ("system", "release"))}
-        for name, file in outdated.items():
-            if file.rows_with is None:
-                content = as_file(table, "parquet")
-            else:
-                rows = table.iloc[of_kind[file.ending][file.rows_with]]
-                content = gzip.compress(as_file(rows, "csv" if file.ending == _CSV else "json"), _LEVEL, mtime=0)
-            into.write(_inside(into, f"{name}{file.ending}"), content)
+        _write(into, data, outdated, fields)
     keep_value(memory, now)
 
 
-def _places(table: pd.DataFrame, order: pd.Series, fields: Sequence[str]) -> dict[Values, list[int]]:
-    """Return the places of the rows that have the same values, the runs in the order of their names."""
-    values = list(zip(*values_of_rows(table, fields), strict=True))
-    found: dict[Values, list[int]] = {}
-    for place in order.tolist():
-        found.setdefault(values[place], []).append(place)
-    return found
+def _write(into: Sources, data: Dataset, files: Mapping[str, _File], fields: Sequence[str]) -> None:
+    """Write files: the runs in the order of their names."""
+    table = results_table(data)
+    table = table.iloc[table["run"].astype("str").argsort(kind="stable").to_numpy()]
+    of_kind = {_CSV: _coded(table, fields), _JSON: _coded(table, ("system", "release"))}
+    with files_of(table.assign(**{ending: codes for ending, (codes, _) in of_kind.items()})) as content_of:
+        for name, file in files.items():
+            if file.rows_with is None:
+                content = content_of("parquet", "true")
+            else:
+                place = of_kind[file.ending][1].index(file.rows_with)
+                rows = content_of("csv" if file.ending == _CSV else "json", f'"{file.ending}" = {place}')
+                content = gzip.compress(rows, _LEVEL, mtime=0)
+            into.write(_inside(into, f"{name}{file.ending}"), content)
+
+
+def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
+    """Return for each row the place of its values in a list of values, and that list."""
+    import pandas as pd
+
+    codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
+    return codes, [tuple(values) for values in different]
 
 
 class _File(NamedTuple):

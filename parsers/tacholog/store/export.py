@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -51,15 +53,17 @@ def results_table(data: Dataset) -> pd.DataFrame:
         connection.register("results", results)
         same = "PARTITION BY run, log, line, metric, statistic ORDER BY row"
         found = ask(connection, f"SELECT {ID} FROM (SELECT *, row_number() OVER ({same}) AS ordinal FROM results) ORDER BY row")  # noqa: S608
-    of_runs = data.runs.set_index("run").reindex(results["run"].astype("str"))
+    runs = results["run"].astype("category").array
+    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
     table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
     table |= {str(name): column.array for name, column in results.items() if name != "row"}
     for name in OFFERED_OF_RUNS:
-        table[name] = of_runs[name].astype("category").array if RUNS[name].kind == "text" else of_runs[name].array
+        fact = data.runs[name].astype("category") if RUNS[name].kind == "text" else data.runs[name]
+        table[name] = fact.iloc[places].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[places].array
     return pd.DataFrame(table, index=data.results.index, copy=False)
 
 
-def text_columns(kinds: Mapping[str, tuple[Kind, Iterable[str]]], kind: FileKind) -> Iterator[str]:
+def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
     """Yield how columns stand in a file.
 
     In CSV, an apostrophe stands before text that a spreadsheet would take for a formula, as in the CSV that pages copy. Numbers are as they are.
@@ -68,8 +72,8 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Iterable[str]]], kind: FileKind
         kinds: the kind of each column, and its words if it is of words.
         kind: that of the file.
     """
-    for name, (column, its_words) in kinds.items():
-        value, words = quoted(name), {*its_words}
+    for name, (column, words) in kinds.items():
+        value = quoted(name)
         if kind == "csv" and column == "text" and any(no_formula(word) != word for word in words):
             value = f"CASE WHEN {_FORMULA.format(f'{value}::VARCHAR')} THEN '''' || {value} ELSE {value}::VARCHAR END"
         if kind == "csv" and column == "text" and "" in words:
@@ -95,18 +99,44 @@ def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path
 
 def as_file(table: pd.DataFrame, kind: FileKind) -> bytes:
     """Return a table as a file: CSV, JSON (one object in a line), or Parquet."""
-    import pandas as pd
+    with files_of(table) as file:
+        return file(kind, "true")
 
-    kinds: dict[str, tuple[Kind, Iterable[str]]] = {}
-    for name, column in table.items():
-        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # which true and false are
-        is_flag = pd.api.types.is_bool_dtype(column.dtype)
-        words = column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ()
-        kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
+
+@contextmanager
+def files_of(table: pd.DataFrame) -> Iterator[Callable[[FileKind, str], bytes]]:
+    """Yield what returns rows of a table as a file: those for which a condition of the engine is true.
+
+    A column whose name begins with a dot is not written.
+    """
+    kinds = _kinds_of(table)
+    columns = functools.cache(lambda kind: ", ".join(text_columns(kinds, kind)))
     with tempfile.TemporaryDirectory() as folder, connected(folder) as connection:
         connection.register("given", table)
-        copy(connection, f"SELECT {', '.join(text_columns(kinds, kind))} FROM given", kind, Path(folder, "file"))  # noqa: S608 - our own words
-        return Path(folder, "file").read_bytes()
+        ask(connection, "CREATE TEMP TABLE offered AS FROM given")
+
+        def file(kind: FileKind, condition: str) -> bytes:
+            query = f"SELECT {columns(kind)} FROM offered WHERE {condition}"  # noqa: S608 - our own words
+            path = Path(folder, "file")
+            copy(connection, query, kind, path)
+            return path.read_bytes()
+
+        yield file
+
+
+def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:
+    """Return the kind of each column, and the words of text."""
+    import pandas as pd
+
+    kinds: dict[str, tuple[Kind, Collection[str]]] = {}
+    for name, column in table.items():
+        if str(name).startswith("."):
+            continue
+        is_text = not pd.api.types.is_numeric_dtype(column.dtype)  # which true and false are
+        is_flag = pd.api.types.is_bool_dtype(column.dtype)
+        words = frozenset(column.cat.categories if column.dtype == "category" else column.dropna().unique() if is_text else ())
+        kinds[str(name)] = ("text" if is_text else "true or false" if is_flag else "number"), words
+    return kinds
 
 
 def write_hdr(histograms: Iterable[Row], folder: Path) -> int:

@@ -143,8 +143,7 @@ class Cluster:
         self._why_lost: str | None = None
         self._is_closed = threading.Event()
         self.processes: int = sum(self._client.nthreads().values())
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
-        self._watcher.start()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task on one of the workers."""
@@ -200,8 +199,7 @@ class Cluster:
     def close(self) -> None:
         """Leave the cluster."""
         self._is_closed.set()
-        self._watcher.join()
-        self._client.close()
+        self._client.close()  # Nobody waits for the watcher: it may ask a scheduler that is gone.
 
 
 _one_at_a_time = threading.Lock()
