@@ -143,7 +143,7 @@ def _serve(connection: socket.socket) -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
     package = importlib.import_module("tacholog")
-    own = [found.name for found in pkgutil.walk_packages(package.__path__, "tacholog.") if not found.name.endswith("__main__")]
+    own = [found.name for found in pkgutil.walk_packages(package.__path__, "tacholog.") if not found.name.endswith(("__main__", ".preloaded"))]
     for module in (*IMPORTED, *own):
         with contextlib.suppress(Exception):  # not installed, or broken: the command that needs it says so
             importlib.import_module(module)

@@ -85,7 +85,7 @@ def make_side(
         "line": pd.Series(np.tile(np.arange(1, sizes + 1), runs), dtype="Int64"),
         "payload_bytes": pd.Series(np.tile(16 * np.arange(1, sizes + 1), runs), dtype="Int64"),
         "value": pd.Series(values.T.reshape(-1), dtype="Float64"),
-        "marks": pd.Series([list(marks)] * rows, dtype="object"),
+        "marks": pd.Series([tuple(marks)] * rows, dtype="object"),
     }
     tables = {name: pd.DataFrame({"run": pd.Series([], dtype="string")}) for name in ("logs", "problems", "histograms")}
     return Dataset(runs=_run_frame(frame), results=pd.DataFrame(columns), hosts={"host": host} if host else {}, **tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -103,8 +104,8 @@ def read_settings(path: Path) -> SiteSettings:
     # The logo is published: a site.toml must not publish other files.
     if logo.suffix.lower() not in _PICTURES or logo.is_symlink():
         raise UnreadableInput(f"{path}: logo: {logo}: not a picture ({', '.join(_PICTURES)}), or a symbolic link, which is not followed")
-    if not logo.resolve().is_relative_to(path.parent.resolve()):
-        raise UnreadableInput(f"{path}: logo: {logo}: not in the folder of that file, or below it")
+    if Path(os.path.normpath(path.parent.resolve() / settings.logo)) != logo.resolve():
+        raise UnreadableInput(f"{path}: logo: {logo}: a symbolic link leads there, which is not followed")
     if not logo.is_file():
         raise UnreadableInput(f"{path}: logo: {logo}: no such file")
     return msgspec.structs.replace(settings, logo=str(logo.resolve()))

@@ -34,7 +34,7 @@ _EXPECTED: dict[str, tuple[tuple[str, str], ...]] = {
 def host_card(host_id: str, host: Host | None, *, named: bool = True) -> Html:
     """Return the properties of a machine by section. Each section ends with the expected properties that are not stated."""
     if host is None:
-        words = "There is no host file for this machine" if host_id else "The document, or run.toml, does not name the machine"
+        words = "There is no host file for this machine" if host_id else "The document does not state the machine"
         return tag("p", f"{words}: everything about it is not stated.", class_="tl-null")
     parts = [_section(name, getattr(host, name), local_only=not host.network) for name in SECTIONS]
     notes = [tag("p", note, class_="tl-note") for note in host.notes]
