@@ -35,7 +35,7 @@ TRANSPORTS_A_SYSTEM = 24
 MEGABYTE = 1e6
 PAGES = 1000
 PATIENCE_MS = 120_000  # a busy machine is slow to open a page with hundreds of series
-IMPORTS = "import pandas, pyarrow.parquet, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
+IMPORTS = "import pandas, duckdb, sphinx.builders.html, myst_parser.sphinx_ext.main, pydata_sphinx_theme, tacholog.site.whole"
 SECTION = (
     "## Part {part}\n\nA bare page says what was measured and how, and links to [the next one]({next}). The words of this paragraph are many enough "
     "to be one: the publisher sends, the subscriber receives, and somebody writes down how long it took and how much of it came through.\n\n"
