@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import lzma
@@ -307,3 +308,17 @@ def test_a_format_that_finds_nothing_where_another_fits_is_told_so(tmp_path: Pat
 
     assert f"{log}: no record as qperf; it looks like rti\n" in wrong.stderr
     assert "looks like" not in right.stderr
+
+
+def test_a_log_that_names_no_system_is_of_none() -> None:
+    summary = FORMATS / "fastrtps/latency-summary.csv"
+
+    (first, *_) = tacholog("parse", "--format", "jsonl", summary).stdout.splitlines()
+    table = tacholog("parse", summary).stdout
+    (row, *_) = csv.DictReader(tacholog("parse", "--format", "csv", summary).stdout.splitlines())
+    compared = tacholog("diff", summary, summary).stdout
+
+    assert json.loads(first)["system"] is None
+    assert f"{summary}  system not stated, latency" in table
+    assert row["system"] == ""
+    assert f"{summary}: system not stated; 1 run" in compared
