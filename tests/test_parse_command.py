@@ -353,6 +353,6 @@ def test_a_mail_that_was_not_decoded_is_named_with_the_way_out(mail: str, tmp_pa
     said = tacholog("parse", tmp_path / "mail.txt").stderr
     decoded = subprocess.run([sys.executable, "-m", "quopri", "-d", tmp_path / "mail.txt"], capture_output=True, check=True).stdout
 
-    assert "the text is quoted-printable, as mails are sent: '=' joins lines and '=3D' stands for '='" in said
+    assert "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='" in said
     assert "decode it first (python3 -m quopri -d)" in said
     assert "quoted-printable" not in tacholog("parse", "-", stdin=decoded).stderr

@@ -37,9 +37,7 @@ _CONTROL = re.compile(
 )
 # Of a mail: "=" and two digits stand for a character, "=" at the end of a line joins it with the next. A "=" of another kind is in no such text.
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
-_QUOTED_PRINTABLE = (
-    "the text is quoted-printable, as mails are sent: '=' joins lines and '=3D' stands for '='; decode it first (python3 -m quopri -d)"
-)
+_QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
 _JUDGES = Judges(any_fits, lines_known)
 _TAR_HEADER = 512
