@@ -98,7 +98,7 @@ ControlGroup group_of_memory(const std::string& file_name) {
         const auto end = std::min(line.find(':', begin), line.size());
         const std::string controllers = "," + line.substr(begin, end - begin) + ",";
         const std::string path = line.substr(std::min(end + 1, line.size()));
-        if (controllers.find(",no-memory,") != std::string::npos) return {"/sys/fs/cgroup/memory", path};
+        if (controllers.find(",memory,") != std::string::npos) return {"/sys/fs/cgroup/memory", path};
         if (line.starts_with("0::")) found.path = path;
     }
     return found;
