@@ -6,6 +6,7 @@ import heapq
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -19,7 +20,18 @@ from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
-from tacholog.formats.registry import TABS, Format, describe_error, detect, expands_tabs, format_named, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import (
+    TABS,
+    Format,
+    describe_error,
+    detect,
+    expands_tabs,
+    format_named,
+    is_ours,
+    package_of,
+    readers_of_any_log,
+    system_of,
+)
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
@@ -131,6 +143,11 @@ class Scan:
         self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
         self._records_before = 0  # In the log, where the present run began.
         self._began: str | None = None  # The time before the first line of the present run.
+
+    @cached_property
+    def system(self) -> str | None:
+        """What the log is of, unless its manifest or the log itself says otherwise; ``None`` if nothing says it."""
+        return system_of(self.format, self._text.head)
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
