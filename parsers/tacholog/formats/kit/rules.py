@@ -95,7 +95,8 @@ class Field(NamedTuple):
         unit: the printed unit in the metric's unit, or an expression, if the line names it. The name of a value that only the log knows (as the head
             of a table): see `LineRule.cells`.
         is_exact: whether it was not rounded, as a count.
-        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal.
+        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal. An expression may return ``None``, if the
+            number of the line was not rounded.
         places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
         zero: where it is exactly 0, although it is printed as a rounded number.
         unknown: where what is printed cannot be the number. Such lines are read one by one.
@@ -136,9 +137,11 @@ class Field(NamedTuple):
             found = counted(self.metric, value)
         elif self._is_exact:
             found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
+        elif (resolution := self._resolution(cells, unit)) is None:
+            found = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
-            found = printed(self.metric, self.statistic, amount, self._resolution(cells, unit), marks)
+            found = printed(self.metric, self.statistic, amount, resolution, marks)
         return msgspec.structs.replace(found, line=cell.line, value_start=cell.start, value_end=cell.end) if cell is not None else found
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
