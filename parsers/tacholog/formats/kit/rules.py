@@ -19,7 +19,7 @@ import msgspec
 
 from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, rounded
 from tacholog.formats.kit.lines import Broken, Cell
-from tacholog.formats.kit.numbers import counted, is_size, printed
+from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Field(NamedTuple):
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
             found = printed(self.metric, self.statistic, amount, resolution, marks)
-        return msgspec.structs.replace(found, line=cell.line, value_start=cell.start, value_end=cell.end) if cell is not None else found
+        return at_cell(found, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
         """Return the number of many lines, of which the first has this one; ``None`` if its unit cannot be told."""
