@@ -40,6 +40,7 @@ from tacholog.schema.records import SEVERITY, Facts, Histogram, Number, Record, 
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
+_TAB = 8  # Columns.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # What `next` returns when the format has finished.
@@ -392,26 +393,39 @@ def _placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
     """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
     if all(number.value_start is None for number in record.numbers):
         return record
-    by_number = {line.number: line for line in lines}
-    seen = [line for line in (found.line, *found.also) if isinstance(line, Line)]
-    shifts = {line.number: _shift(line.text, by_number.get(line.number, line)) for line in seen}
-    if not any(shifts.values()) and None not in shifts.values():
-        return record
-    return msgspec.structs.replace(record, numbers=tuple(_moved(number, shifts.get(number.line or seen[0].number)) for number in record.numbers))
+    in_log = {line.number: line for line in lines}
+    seen = {line.number: line for line in (found.line, *found.also) if isinstance(line, Line)}
+    first = next(iter(seen))
+    pairs = ((number, seen.get(number.line or first)) for number in record.numbers)
+    return msgspec.structs.replace(
+        record, numbers=tuple(_moved(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
+    )
 
 
-def _shift(seen: str, line: Line) -> int | None:
-    """Return how many characters stand before what a format has seen of a line; ``None`` if it has seen something else."""
-    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
-    return before if line.text.startswith(seen) else before + len(text) - len(seen) if text.endswith(seen) else None
-
-
-def _moved(number: Number, shift: int | None) -> Number:
+def _moved(number: Number, seen: Line | None, line: Line | None) -> Number:
+    """Return a number with its place on a line of the log, of which its format has seen this."""
     start, end = number.value_start, number.value_end
-    if start is None or end is None:
+    if start is None or end is None or (seen is line and line and line.shown is line.text):
         return number
-    start, end = (None, None) if shift is None else (start + shift, end + shift)
-    return msgspec.structs.replace(number, value_start=start, value_end=end)
+    place = _place(start, seen.text, line) if seen and line else None
+    return number if place == start else msgspec.structs.replace(number, value_start=place, value_end=None if place is None else place + end - start)
+
+
+def _place(at: int, seen: str, line: Line) -> int | None:
+    """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
+    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
+    if line.text.startswith(seen):
+        return before + at
+    if text.endswith(seen):
+        return before + len(text) - len(seen) + at
+    if text.expandtabs() != seen:
+        return None
+    for piece in text.split("\t"):
+        if at < len(piece):
+            break
+        before += len(piece) + 1
+        at -= len(piece) // _TAB * _TAB + _TAB
+    return before + at
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
