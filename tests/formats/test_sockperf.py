@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from tests.formats.wherever import wherever
 
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.conditions import Conditions
-from tacholog.schema.records import Histogram, Number, Record
+from tacholog.schema.records import Histogram, Number
 
 LOGS = Path(__file__).parent / "sockperf"
 Changed = Callable[[str, str, str], Log]  # see conftest.py
@@ -19,11 +19,6 @@ Changed = Callable[[str, str, str], Log]  # see conftest.py
 def logged(name: str) -> Log:
     """A sample log."""
     return read(LOGS / name, "sockperf")
-
-
-def wherever(log: Log) -> list[Record]:
-    """The records of a log, without the lines that their numbers stand on."""
-    return [replace(record, numbers=tuple(replace(number, line=None) for number in record.numbers)) for record in log.records]
 
 
 def test_statistics_are_half_of_round_trips_to_the_nanosecond() -> None:
@@ -319,7 +314,7 @@ def test_an_extreme_whose_brackets_a_web_page_took_for_markup_is_the_extreme() -
 def test_a_note_that_a_mail_broke_in_two_costs_no_result(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "For getting maximum", "For getting \nmaximum")
 
-    assert wherever(log) == wherever(logged("throughput-udp.log"))
+    assert wherever(log.records) == wherever(logged("throughput-udp.log").records)
     assert log.broken == []
     assert len(log.unknown) == 1
 
@@ -336,7 +331,7 @@ def test_blank_lines_between_the_others_cost_nothing(name: str) -> None:
 
     log = read_text(text.replace("\n", "\n\n"), "sockperf")
 
-    assert wherever(log) == wherever(logged(name))
+    assert wherever(log.records) == wherever(logged(name).records)
     assert (log.broken, log.unknown) == (logged(name).broken, logged(name).unknown)
 
 

@@ -16,6 +16,7 @@ from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
     Broken,
+    Cell,
     Cells,
     Check,
     Conditions,
@@ -130,7 +131,7 @@ _OF_ONE_SIZE = re.compile(r'"Minimum of ([0-9]{1,12}) samples \((reliable|bestef
 _OF_ALL_SIZES = re.compile(r'"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"(?:,"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"){0,99},?')
 _OF_DEMANDS = re.compile(r'"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"(?:,"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"){0,999},?')
 _DEMAND = re.compile(r'"([0-9]{1,12}) bytes; demand ([0-9]{1,12}) \((\S{1,20})\)"')
-_PAIR = re.compile(rf'"({_VALUE})","({_VALUE})"')
+_PAIR = re.compile(rf'"(?P<min>{_VALUE})","(?P<mean>{_VALUE})"')
 _VALUES = re.compile(rf'"{_VALUE}"(?:,"{_VALUE}"){{0,999}},?')
 _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort": "best-effort"}
 
@@ -166,7 +167,7 @@ class QuotedFile(Table):
             yield from self._goodputs(line)
 
     def _goodputs(self, line: Line) -> Iterator[Found]:
-        values = [value.strip('"') for value in line.text.rstrip(",").split(",")]
+        values = [Cell(value[1], value.start(1)) for value in re.finditer(r'"([^"]*)"', line.text)]
         demands = _DEMAND.findall(self._heading)
         if not _VALUES.fullmatch(line.text) or len(values) != len(demands):
             yield Found(line, Broken("there are not as many values as headings, or one is garbled"))
@@ -176,20 +177,20 @@ class QuotedFile(Table):
             return
         for (size, demand, words), value in zip(demands, values, strict=True):
             conditions = Conditions(demand=int(demand), reliability=_RELIABILITY.get(words), definition="fastrtps-demand-csv")
-            goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6)
+            goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6, cell=value)
             yield Found(line, Record(test="demand", payload_bytes=int(size), numbers=(goodput,), side="subscriber", conditions=conditions))
 
 
 def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:
     values = _PAIR.fullmatch(text)
-    if values is None or float(values[1]) > float(values[2]):
+    if values is None or float(values["min"]) > float(values["mean"]):
         return Broken("a line of a minimum and an average that is cut short or garbled")
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(
-            printed("latency", name, round(float(value) * MICROSECOND, 6), unit_of_last_place(float(value)) * MICROSECOND)
-            for name, value in zip(("min", "mean"), values.groups(), strict=True)
+            printed("latency", name, round(float(value) * MICROSECOND, 6), unit_of_last_place(float(value)) * MICROSECOND, cell=value)
+            for name, value in Cell.named(values).items()
         ),
         samples=int(heading[1]),
         side="publisher",
