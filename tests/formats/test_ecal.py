@@ -39,11 +39,11 @@ def test_a_receivers_block_is_one_way_latency_in_whole_microseconds_and_no_throu
         test="latency",
         payload_bytes=65536,
         numbers=(
-            Number(metric="latency", statistic="mean", value=8000, resolution=1000),
-            Number(metric="latency", statistic="min", value=7000, resolution=1000),
-            Number(metric="latency", statistic="max", value=76000, resolution=1000),
-            Number(metric="size_over_latency", statistic="mean", value=7738 * 2**20 * 8, resolution=2**20 * 8, marks=("derived",)),
-            Number(metric="messages_received", statistic="total", value=300),
+            Number(metric="latency", statistic="mean", value=8000, resolution=1000, line=35),
+            Number(metric="latency", statistic="min", value=7000, resolution=1000, line=36),
+            Number(metric="latency", statistic="max", value=76000, resolution=1000, line=37),
+            Number(metric="size_over_latency", statistic="mean", value=7738 * 2**20 * 8, resolution=2**20 * 8, marks=("derived",), line=38),
+            Number(metric="messages_received", statistic="total", value=300, line=33),
         ),
         samples=300,
         side="subscriber",
@@ -62,7 +62,7 @@ def test_a_receivers_log_holds_a_record_a_block_and_no_line_is_left() -> None:
 def test_a_block_with_only_a_count_is_kept_as_a_count() -> None:
     few = read(LOGS / "latency-6.2-receiver.log").records[6]
 
-    assert few.numbers == (Number(metric="messages_received", statistic="total", value=50),)
+    assert few.numbers == (Number(metric="messages_received", statistic="total", value=50, line=63),)
     assert few.conditions == Conditions(definition="ecal-few-received")
 
 
@@ -258,7 +258,7 @@ def test_the_second_dialect_is_told_by_the_units_of_its_throughput() -> None:
 
     assert (sender.payload_bytes, sender.conditions.data_path) == (65536, "zero-copy")
     assert receiver.conditions.definition == "ecal-5.10-one-way"
-    derived = Number(metric="size_over_latency", statistic="mean", value=3123474 * 1024 * 8, resolution=8192, marks=("derived",))
+    derived = Number(metric="size_over_latency", statistic="mean", value=3123474 * 1024 * 8, resolution=8192, marks=("derived",), line=15)
     assert receiver.number("size_over_latency", "mean") == derived
 
 
@@ -273,10 +273,10 @@ def test_the_receiver_in_python_is_a_definition_of_its_own_and_its_senders_plan_
 def test_what_the_performance_samples_call_latency_is_time_over_messages() -> None:
     sender, receiver = read(LOGS / "performance.log").records
 
-    interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",))
+    interval = Number(metric="interval_per_message", statistic="mean", value=665_761, resolution=1, marks=("derived",), line=19)
     assert receiver.number("interval_per_message", "mean") == interval
     assert receiver.number("latency", "mean") is None
-    assert receiver.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=12304718 * 1024 * 8, resolution=8192)
+    assert receiver.number("goodput", "mean") == Number(metric="goodput", statistic="mean", value=12304718 * 1024 * 8, resolution=8192, line=15)
     assert (sender.side, sender.number("message_rate", "mean")) == (None, None)
 
 
@@ -289,11 +289,13 @@ def test_a_layer_that_is_cut_is_not_another() -> None:
 def test_a_count_below_zero_is_impossible_and_not_huge() -> None:
     copied, handed_over = read(LOGS / "pubsub-throughput.log").records
 
-    assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216)
-    assert copied.number("offered_goodput", "mean") == Number(metric="offered_goodput", statistic="mean", value=2488 * 2**23, resolution=2**23)
+    assert copied.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=16777216, line=7)
+    assert copied.number("offered_goodput", "mean") == Number(
+        metric="offered_goodput", statistic="mean", value=2488 * 2**23, resolution=2**23, line=8
+    )
     assert (copied.conditions.transport, copied.conditions.data_path) == ("SHM", "copy")
     assert handed_over.conditions.data_path == "zero-copy"
-    assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",))
+    assert handed_over.number("bytes_lost", "total") == Number(metric="bytes_lost", statistic="total", value=None, marks=("impossible",), line=18)
 
 
 def test_perftools_seconds_are_intervals_of_either_side() -> None:
@@ -348,7 +350,7 @@ def test_rows_that_do_not_belong_together_are_broken(what: str, instead: str) ->
 def test_a_latency_printed_as_zero_is_less_than_a_microsecond() -> None:
     (record,) = read_text(RECEIVED.replace("7 us @ 1", "0 us @ 1"), "ecal").records
 
-    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=1000, resolution=1000, bound="<")
+    assert record.number("latency", "min") == Number(metric="latency", statistic="min", value=1000, resolution=1000, bound="<", line=5)
 
 
 def test_a_block_at_the_end_of_a_cut_log_is_broken() -> None:

@@ -16,9 +16,9 @@ PINGS = "Ping0cpy : msgSize=100 msgPerSec=500\n"
 RESULT = "round trip time (sec):(1996/1988):mean=0.000584529 std_dev=0.00142221 min=0.000000948 max=0.008027795 sampleSize=1996\n"
 
 
-def latency(statistic: str, value: float | None, resolution: float | None = 1.0) -> Number:
+def latency(statistic: str, value: float | None, resolution: float | None = 1.0, line: int | None = None) -> Number:
     """A number of a latency."""
-    return Number(metric="latency", statistic=statistic, value=value, resolution=resolution)
+    return Number(metric="latency", statistic=statistic, value=value, resolution=resolution, line=line)
 
 
 def test_a_pinger_gives_round_trips_at_the_rate_and_size_of_its_first_line() -> None:
@@ -28,12 +28,12 @@ def test_a_pinger_gives_round_trips_at_the_rate_and_size_of_its_first_line() -> 
         test="latency",
         payload_bytes=100,
         numbers=(
-            latency("mean", 584529),
-            latency("std", 1422210, 10),
-            latency("min", 948),
-            latency("max", 8027795),
-            Number(metric="messages_received", statistic="total", value=1996),
-            Number(metric="messages_sent", statistic="total", value=1988),
+            latency("mean", 584529, line=17),
+            latency("std", 1422210, 10, line=17),
+            latency("min", 948, line=17),
+            latency("max", 8027795, line=17),
+            Number(metric="messages_received", statistic="total", value=1996, line=17),
+            Number(metric="messages_sent", statistic="total", value=1988, line=17),
         ),
         samples=1996,
         side="publisher",
@@ -54,8 +54,8 @@ def test_a_regular_message_with_an_attachment_is_copied() -> None:
     record = read(LOGS / "17-6-rmcast-loopback-ping.log").records[0]
 
     assert (record.payload_bytes, record.samples, record.conditions.data_path) == (1000, 789, "copy")
-    assert record.number("latency", "mean") == latency("mean", 66797681)
-    assert record.number("latency", "std") == latency("std", 99634600, 100)
+    assert record.number("latency", "mean") == latency("mean", 66797681, line=5)
+    assert record.number("latency", "std") == latency("std", 99634600, 100, line=5)
 
 
 def test_a_ponger_gives_one_way_latency_of_no_known_size() -> None:
@@ -81,8 +81,8 @@ def test_no_answer_is_a_record_without_samples_and_no_latency() -> None:
     log = read(LOGS / "15-29-ipc-regular-ping.log")
 
     assert log.records[5].numbers == (
-        Number(metric="messages_received", statistic="total", value=0),
-        Number(metric="messages_sent", statistic="total", value=0),
+        Number(metric="messages_received", statistic="total", value=0, line=35),
+        Number(metric="messages_sent", statistic="total", value=0, line=35),
     )
     assert (log.records[5].payload_bytes, log.records[5].samples) == (1000000, 0)
     assert log.account.status is None
@@ -108,11 +108,11 @@ def test_threads_that_write_over_one_another_spoil_only_what_they_hit() -> None:
 def test_a_latency_below_zero_is_impossible_and_unknown() -> None:
     one_way, rtt, _ = read(LOGS / "interleaved.log").records
 
-    below_zero = Number(metric="latency", statistic="min", value=None, resolution=1, marks=("impossible",))
+    below_zero = Number(metric="latency", statistic="min", value=None, resolution=1, marks=("impossible",), line=7)
     assert one_way.number("latency", "min") == below_zero
-    assert one_way.number("latency", "std") == latency("std", 5919.66, 0.01)
-    assert one_way.number("latency", "max") == latency("max", 8402)
-    assert rtt.number("latency", "std") == Number(metric="latency", statistic="std", value=None, marks=("impossible",))
+    assert one_way.number("latency", "std") == latency("std", 5919.66, 0.01, line=7)
+    assert one_way.number("latency", "max") == latency("max", 8402, line=7)
+    assert rtt.number("latency", "std") == Number(metric="latency", statistic="std", value=None, marks=("impossible",), line=11)
 
 
 @pytest.mark.parametrize(

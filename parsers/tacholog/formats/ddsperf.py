@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import floor, log10
 from typing import Literal
@@ -32,8 +32,9 @@ import msgspec
 
 from tacholog.formats.kit import (
     COUNT_LIMIT,
-    Basis,
+    MICROSECOND,
     Broken,
+    Cell,
     Conditions,
     Detected,
     Dialect,
@@ -73,17 +74,18 @@ STATES = {
 }
 
 _STAMP = re.compile(r"\[(?P<pid>[0-9]{1,10})\] (?P<time>-?[0-9]{1,10}\.[0-9]{3}) (?P<rest>.*)")
-_RATE = r"([0-9]{1,12}\.[0-9][0-9]) kS/s ([0-9]{1,12}\.[0-9][0-9]) Mb/s"
+_COUNT, _DECIMAL = "[0-9]{1,20}", r"[0-9]{1,12}\.[0-9][0-9]"
 _SUBSCRIBER = re.compile(
-    rf" size ([0-9]{{1,10}}) total ([0-9]{{1,20}}) lost ([0-9]{{1,20}}) delta ([0-9]{{1,20}}) lost ([0-9]{{1,20}}) rate {_RATE}(?: \({_RATE}\))?"
+    rf" size (?P<size>[0-9]{{1,10}}) total (?P<total>{_COUNT}) lost (?P<total_lost>{_COUNT}) delta (?P<delta>{_COUNT}) lost (?P<lost>{_COUNT})"
+    rf" rate (?P<rate>{_DECIMAL}) kS/s (?P<goodput>{_DECIMAL}) Mb/s(?: \({_DECIMAL} kS/s {_DECIMAL} Mb/s\))?"
 )
-_TIME = r"(-?[0-9]{1,12}\.[0-9]{3})us"
+_TIME = r"(?P<{}>-?[0-9]{{1,12}}\.[0-9]{{3}})us"
 _LATENCY = re.compile(
     rf" (?P<one_way>sublat )?(?P<peer>\S{{1,150}}) size (?P<size>[0-9]{{1,10}})"
-    rf" mean {_TIME} min {_TIME} 50% {_TIME} 90% {_TIME} 99% {_TIME} max {_TIME}"
+    rf" mean {_TIME.format('mean')} min {_TIME.format('min')} 50% {_TIME.format('p50')} 90% {_TIME.format('p90')} 99% {_TIME.format('p99')}"
+    rf" max {_TIME.format('max')}"
     r" cnt (?P<samples>[0-9]{1,10})"
 )
-_STATISTICS = ("mean", "min", "p50", "p90", "p99", "max")
 _PUBLISHER = re.compile(
     r" *(?P<rate>[0-9]{1,4}(?:\.[0-9]{1,9})?(?:e[+-]0[0-9])?)(?P<unit>[kM]?)/s +"
     r"(?:inf|[0-9]{1,20}[nums]) +\|[ ._=xX@-]{30}\| +[0-9]{1,12}% +[0-9]{1,20}[nums]"
@@ -191,21 +193,22 @@ def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] |
                 return Broken("the line is cut short or garbled")
             if not line.whole and read in (_latency, _process):
                 return Broken("the log ends within this line")
-            return read(found)
+            return read(Cell.named(found, len(line.text) - len(rest)))
     return None
 
 
-def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"]:
-    size, total, lost, delta, delta_lost = (int(text) for text in found.groups()[:5])
+def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing yet"]:
+    size, total, total_lost, delta, lost = (int(cells[name]) for name in ("size", "total", "total_lost", "delta", "lost"))
     if size == 0 and total == 0 and delta == 0:
         return "nothing yet"
-    if size == 0 or delta > total or delta_lost > lost:
+    if size == 0 or delta > total or lost > total_lost:
         return Broken("more in one second than in all, or a size that cannot be")
+    rate, goodput = float(round(float(cells["rate"]) * 1e3)), float(round(float(cells["goodput"]) * 1e6))
     numbers = (
-        printed("message_rate", "mean", float(round(float(found[6]) * 1e3)), 10.0, zero_is_exact=delta == 0),
-        printed("goodput", "mean", float(round(float(found[7]) * 1e6)), 1e4, zero_is_exact=delta == 0),
-        counted("messages_received", delta),
-        counted("messages_lost", delta_lost),
+        printed("message_rate", "mean", rate, 10.0, zero_is_exact=delta == 0, cell=cells["rate"]),
+        printed("goodput", "mean", goodput, 1e4, zero_is_exact=delta == 0, cell=cells["goodput"]),
+        counted("messages_received", delta, cell=cells["delta"]),
+        counted("messages_lost", lost, cell=cells["lost"]),
     )
     return Record(
         test="throughput",
@@ -221,61 +224,61 @@ def _subscriber(found: re.Match[str]) -> Record | Broken | Literal["nothing yet"
 def _totals(rest: str) -> tuple[Number, ...]:
     """The counters since the start that a subscriber's line holds."""
     found = _SUBSCRIBER.fullmatch(rest)
-    return (counted("messages_received", int(found[2])), counted("messages_lost", int(found[3]))) if found else ()
+    return (counted("messages_received", int(found["total"])), counted("messages_lost", int(found["total_lost"]))) if found else ()
 
 
-def _latency(found: re.Match[str]) -> Record | Broken:
-    size, samples = int(found["size"]), int(found["samples"])
-    basis: Basis = "one-way" if found["one_way"] else "rtt/2"
-    values = [round(float(text) * 1000) for text in found.group(4, 5, 6, 7, 8, 9)]
-    mean, *ordered = values
+def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
+    size, samples, is_one_way = int(cells["size"]), int(cells["samples"]), "one_way" in cells
+    values = {name: float(round(float(cells[name]) * MICROSECOND)) for name in ("mean", "min", "p50", "p90", "p99", "max")}
+    mean, *ordered = values.values()
     if size == 0 or samples == 0 or any(low > high for low, high in pairwise(ordered)) or not ordered[0] <= mean <= ordered[-1]:
         return Broken("statistics that no distribution can have")
     return Record(
         test="latency",
         payload_bytes=size,
         # Clocks that are not synchronised make a one-way latency negative: it is impossible.
-        numbers=tuple(printed("latency", name, float(value), 1.0) for name, value in zip(_STATISTICS, values, strict=True)),
+        numbers=tuple(printed("latency", name, value, 1.0, cell=cells[name]) for name, value in values.items()),
         samples=samples,
         scope="interval",
-        side="subscriber" if found["one_way"] else "publisher",
-        participant=found["peer"],
-        conditions=Conditions(basis=basis, definition="ddsperf-one-way" if found["one_way"] else "ddsperf-ping"),
+        side="subscriber" if is_one_way else "publisher",
+        participant=cells["peer"],
+        conditions=Conditions(basis="one-way" if is_one_way else "rtt/2", definition="ddsperf-one-way" if is_one_way else "ddsperf-ping"),
     )
 
 
-def _publisher(found: re.Match[str]) -> Record | Broken:
-    rate = float(found["rate"])
-    unit = {"": 1, "k": 1000, "M": 1_000_000}[found["unit"]]
-    resolution = 10.0 ** (floor(log10(rate)) - 2) * unit if rate else None
+def _publisher(cells: Mapping[str, Cell]) -> Record | Broken:
+    rate, unit = float(cells["rate"]), {"": 1, "k": 1000, "M": 1_000_000}[cells["unit"]]
+    number = printed(
+        "offered_rate", "mean", round(rate * unit, 9), 10.0 ** (floor(log10(rate or 1)) - 2) * unit, zero_is_exact=True, cell=cells["rate"]
+    )
     return Record(
         test="throughput",
         payload_bytes=None,
-        numbers=(Number(metric="offered_rate", statistic="mean", value=round(rate * unit, 9), resolution=resolution),),
+        numbers=(number if rate else msgspec.structs.replace(number, resolution=None),),
         scope="interval",
         side="publisher",
         conditions=Conditions(definition="ddsperf-publisher"),
     )
 
 
-def _process(found: re.Match[str]) -> Record | Broken:
-    cpu = sum(int(share) for share in _SHARE.findall(found["threads"]))
+def _process(cells: Mapping[str, Cell]) -> Record | Broken:
+    cpu = sum(int(share) for share in _SHARE.findall(cells["threads"]))
     numbers = [Number(metric="cpu", statistic="mean", value=float(cpu), resolution=1.0, marks=("derived",))]
-    if found["mega"]:
-        numbers.append(printed("peak_memory", "max", float(round(float(found["mega"]) * _MEBIBYTE)), _MEBIBYTE / 10))
-    elif found["kilo"]:
-        numbers.append(printed("peak_memory", "max", float(int(found["kilo"]) * _KIBIBYTE), float(_KIBIBYTE)))
+    if "mega" in cells:
+        numbers.append(printed("peak_memory", "max", float(round(float(cells["mega"]) * _MEBIBYTE)), _MEBIBYTE / 10, cell=cells["mega"]))
+    elif "kilo" in cells:
+        numbers.append(printed("peak_memory", "max", float(int(cells["kilo"]) * _KIBIBYTE), float(_KIBIBYTE), cell=cells["kilo"]))
     return Record(
         test="throughput",
         payload_bytes=None,
         numbers=tuple(numbers),
         scope="interval",
-        participant=found["peer"],
+        participant=cells.get("peer"),
         conditions=Conditions(definition="ddsperf-process"),
     )
 
 
-_Reader = Callable[[re.Match[str]], "Record | Broken | Literal['nothing yet']"]
+_Reader = Callable[[Mapping[str, Cell]], "Record | Broken | Literal['nothing yet']"]
 _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str], _Reader], ...] = (
     (re.compile(" size "), _SUBSCRIBER, _subscriber),
     (re.compile(r" (?:sublat )?\S{1,150} size "), _LATENCY, _latency),

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Found, Line, LineStart, Number, Record, States, printed
+from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Found, Line, LineStart, Number, Record, States, printed
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
@@ -91,10 +91,12 @@ def _result(line: Line) -> Record | Broken:
         return Broken("a sample of 0 bytes")
     if found["unit"] and not found["size"] and conditions.definition == "iceoryx2-publish-subscribe":
         return Broken("a line without its sample size: it is cut short")
+    cells = Cell.named(found)
+    duration = Number(metric="duration", statistic="total", value=float(duration_ns), value_start=cells["time"].start, value_end=cells["time"].end)
     return Record(
         test="latency",
         payload_bytes=int(found["size"]) if found["size"] else None,
-        numbers=(printed("latency", "mean", float(latency_ns), 1.0), Number(metric="duration", statistic="total", value=float(duration_ns))),
+        numbers=(printed("latency", "mean", float(latency_ns), 1.0, cell=cells["latency"]), duration),
         samples=iterations,
         side="both",
         conditions=conditions,

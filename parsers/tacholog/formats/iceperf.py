@@ -28,7 +28,7 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, LineStart, Number, Record, States
+from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Facts, Found, Line, LineStart, Number, Record, States, printed
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
@@ -180,7 +180,7 @@ def _row(line: Line, section: _Section) -> Record | Broken:
     return Record(
         test="latency",
         payload_bytes=payload_bytes,
-        numbers=(_mean(row["mean"]),),
+        numbers=(_mean(Cell(row["mean"], row.start("mean"))),),
         samples=section.rounds,
         side="publisher",
         conditions=_conditions(section.name or ""),
@@ -201,12 +201,10 @@ def _bytes_of(measuring: str) -> int:
     return int(count) * _UNITS[unit.strip("[]")]
 
 
-def _mean(text: str) -> Number:
+def _mean(cell: Cell) -> Number:
     """Microseconds in two significant digits, of which trailing zeros are not printed; it was whole nanoseconds before."""
-    value = Decimal(text) * 1000
-    if not value:
-        return Number(metric="latency", statistic="mean", value=1.0, resolution=1.0, bound="<")
-    return Number(metric="latency", statistic="mean", value=float(value), resolution=max(1.0, float(Decimal(10) ** (value.adjusted() - 1))))
+    value = Decimal(cell) * 1000
+    return printed("latency", "mean", float(value), max(1.0, float(Decimal(10) ** (value.adjusted() - 1))) if value else 1.0, cell=cell)
 
 
 def _conditions(name: str) -> Conditions:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, printed, settings_text
+from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, settings_text
 
 KILOBYTE = 1024
 MOST_WARM_UPS = 100
@@ -26,37 +26,35 @@ _PYTHON_UNITS = ["kB/s", "MB/s", "msg/s"]
 _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
-def first_number(cell: str) -> int:
-    """The whole number that a cell starts with."""
-    return int(cell.split(" ", 1)[0])
+def latency(cells: Cells, statistic: str) -> Number:
+    """The latency under the key of its statistic, in whole microseconds."""
+    return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
 def _received_only(cells: Cells) -> Record | Broken:
     """A block of which only the count was printed, because hardly more messages than the warm-up's came."""
-    if int(cells["received"]) > MOST_WARM_UPS:
+    if cells.whole("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
-    numbers = (counted("messages_received", int(cells["received"])),)
+    numbers = (cells.counted("messages_received", "received"),)
     return Record(test="latency", payload_bytes=None, numbers=numbers, side="subscriber", conditions=Conditions(definition="ecal-few-received"))
 
 
 def _received(cells: Cells) -> Record | Broken:
-    received, size = int(cells["received"]), first_number(cells["size"])
-    mean, smallest, largest = (first_number(cells[key]) for key in ("mean", "min", "max"))
-    placed = all(int(cells[key].rpartition(" ")[2]) < received for key in ("min", "max"))
+    received, size, mean, smallest, largest = (cells.whole(key) for key in ("received", "size", "mean", "min", "max"))
+    placed = all(int(cells.word(key, 1)) < received for key in ("min", "max"))
     units = next((units for units in _RATE_UNITS if _has_units(cells, units)), None)
     if not placed or not smallest <= mean <= largest or units is None:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, mean)) is None:
         return Broken("the throughput of this block is not its size over its latency")
-    times = (("mean", mean), ("min", smallest), ("max", largest))
     definition = "ecal-5.10-one-way" if units == _RATE_UNITS[0] else "ecal-5.12-one-way"
     return Record(
         test="latency",
         payload_bytes=size * KILOBYTE or None,
         numbers=(
-            *(printed("latency", name, value * MICROSECOND, MICROSECOND) for name, value in times),
+            *(latency(cells, statistic) for statistic in ("mean", "min", "max")),
             rate,
-            counted("messages_received", received),
+            cells.counted("messages_received", "received"),
         ),
         samples=received,
         side="subscriber",
@@ -67,30 +65,22 @@ def _received(cells: Cells) -> Record | Broken:
 def _reflected(cells: Cells) -> Record | Broken:
     """The receiver of 5.3 to 5.9, and the one in Python, which sent each message back."""
     python = "messages" in cells
-    received = next((int(cells[key]) for key in ("messages", "packages") if key in cells), None)
-    size, mean = first_number(cells.get("size") or cells.get("old_size", "0")), first_number(cells["mean"])
-    if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not _counted_as_it_should(cells, received):
+    counted_in = next((key for key in ("messages", "packages") if key in cells), None)
+    received = cells.whole(counted_in) if counted_in else None
+    size = next((cells.whole(key) for key in ("size", "old_size") if key in cells), 0)
+    is_counted = received is None if "old_size" in cells else bool(received)  # The oldest receiver printed no count, all others do.
+    if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
-    if (rate := _size_over_latency(cells, size, mean)) is None:
+    if (rate := _size_over_latency(cells, size, cells.whole("mean"))) is None:
         return Broken("the throughput of this block is not its size over its latency")
     return Record(
         test="latency",
         payload_bytes=size * KILOBYTE or None,
-        numbers=(printed("latency", "mean", mean * MICROSECOND, MICROSECOND), rate, *_counts(received)),
+        numbers=(latency(cells, "mean"), rate, *([cells.counted("messages_received", counted_in)] if counted_in else [])),
         samples=received,
         side="subscriber",
         conditions=Conditions(basis="one-way", definition="ecal-python-one-way" if python else "ecal-5.3-one-way"),
     )
-
-
-def _counted_as_it_should(cells: Cells, received: int | None) -> bool:
-    """The oldest receiver printed no count, all others do."""
-    return received is None if "old_size" in cells else bool(received)
-
-
-def _counts(received: int | None) -> Iterator[Number]:
-    if received is not None:
-        yield counted("messages_received", received)
 
 
 def _has_units(cells: Cells, units: list[str]) -> bool:
@@ -104,32 +94,28 @@ def _size_over_latency(cells: Cells, size: int, mean: int) -> Number | None:
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
     resolution = unit_bytes * 8 * (0.01 if "." in text else 1.0)
-    number = printed("size_over_latency", "mean", round(rate * unit_bytes * 8, 3), resolution, ("derived",))
+    number = cells.printed("size_over_latency", "mean", "rate", unit_bytes * 8, resolution=resolution, places=3, marks=("derived",))
     if rate < 0 or mean < 0:
         return number
     lowest = max(size - 1, 0) * KILOBYTE / unit_bytes * 1e6 / (mean + 1)
     highest = (size + 1) * KILOBYTE / unit_bytes * 1e6 / mean if mean else float("inf")
-    coarser = float(cells["rate2"].split(" ")[0])
+    coarser = float(cells.word("rate2"))
     same = lowest - 1 <= rate <= highest + 1 and abs(coarser - rate / KILOBYTE) <= 1
     return number if same else None
 
 
 def _round_trip(cells: Cells) -> Record | Broken:
-    runs, size, mean = int(cells["runs"]), first_number(cells["size"]), first_number(cells["mean"])
-    lost_after = first_number(cells["lost"]) if "lost" in cells else None  # Without that row, all runs asked for were made: that is not printed.
-    sent = runs if lost_after is None else lost_after
-    if not 0 < sent <= runs:
+    lost = int("lost" in cells)
+    sent = cells.whole("lost" if lost else "runs")
+    if not 0 < sent <= cells.whole("runs"):
         return Broken("more messages than were asked for")
-    lost = 0 if lost_after is None else 1
-    only_the_lost = sent == lost
-    time = printed("latency", "mean", mean * MICROSECOND, MICROSECOND)
+    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # Of which no row says so.
     return Record(
         test="latency",
-        payload_bytes=size * KILOBYTE or None,
+        payload_bytes=cells.whole("size") * KILOBYTE or None,
         numbers=(
-            impossible("latency", "mean") if only_the_lost else time,
-            counted("messages_sent", sent) if lost else Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",)),
-            *([counted("messages_lost", lost)] if lost else []),
+            impossible("latency", "mean") if sent == lost else latency(cells, "mean"),
+            *([cells.counted("messages_sent", "lost"), counted("messages_lost", lost)] if lost else [all_made]),
         ),
         samples=sent - lost,
         side="publisher",
@@ -200,16 +186,15 @@ class Senders:
         )
 
     def _read(self, cells: Cells) -> Record | Broken:
-        runs, sent, size = int(cells["runs"]), int(cells["sent"]), first_number(cells["size"])
-        if sent > runs:
+        if cells.whole("sent") > cells.whole("runs"):
             return Broken("more messages than were asked for")
         if _needed(cells) - cells.keys():
             return Broken("a row of this block is missing or out of place")
-        size_bytes = size * (KILOBYTE if cells["size"].endswith("kB") else 1)
+        size_bytes = cells.whole("size") * (KILOBYTE if cells["size"].endswith("kB") else 1)
         frequency = cells.get("frequency", "as")
         stated = Conditions(
             data_path={"ON": "zero-copy", "OFF": "copy"}.get(cells.get("zero_copy", "")),  # type: ignore[arg-type]
-            offered_rate_per_s=None if frequency.startswith("as") else float(frequency.split(" ")[0]) or None,
+            offered_rate_per_s=None if frequency.startswith("as") else float(cells.word("frequency")) or None,
             settings=_settings(cells),
         )
         self._conditions.add(stated)
@@ -218,7 +203,7 @@ class Senders:
         return Record(
             test="latency",
             payload_bytes=size_bytes or None,
-            numbers=(counted("messages_sent", sent),),
+            numbers=(cells.counted("messages_sent", "sent"),),
             side="publisher",
             conditions=Conditions(definition="ecal-sent").over(stated),
         )

@@ -11,17 +11,46 @@ Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import Broken, Found, Line, Record, found_on
+from tacholog.formats.kit import Broken, Cell, Found, Line, Number, Record, counted, found_on, printed
 
 ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
-
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 
-Cells = Mapping[str, str]
+
+class Cells(dict[str, str]):
+    """The values of a block by the keys of their rows, and the lines that they stand on."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        super().__init__()
+        self.lines: dict[str, Line] = {}
+
+    def word(self, key: str, at: int = 0) -> Cell:
+        """Return one of the numbers in a value, as it is printed."""
+        numbers = list(_NUMBER.finditer(self[key]))
+        before = len(self.lines[key].text.rstrip()) - len(self[key])
+        return Cell(numbers[at][0], before + numbers[at].start())
+
+    def whole(self, key: str) -> int:
+        """Return the whole number that a value starts with."""
+        return int(self.word(key))
+
+    def counted(self, metric: str, key: str) -> Number:
+        """Return the count that a value starts with."""
+        return counted(metric, self.whole(key), line=self.lines[key].number, cell=self.word(key))
+
+    def printed(
+        self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, places: int = 6, marks: tuple[str, ...] = ()
+    ) -> Number:
+        """Return the number that a value starts with, printed to whole units unless another resolution is given. ``places`` is as in `Field`."""
+        cell = self.word(key)
+        value = float(round(float(cell) * unit, places))
+        return printed(metric, statistic, value, resolution or unit, marks, line=self.lines[key].number, cell=cell)
 
 
 class RowForm(NamedTuple):
@@ -61,7 +90,7 @@ class BlockReader:
         self._open: BlockForm | None = None
         self._at = 0
         self._lines: list[Line] = []
-        self._cells: dict[str, str] = {}
+        self._cells = Cells()
         self._is_ruled = False
 
     def knows(self, text: str) -> bool:
@@ -91,7 +120,7 @@ class BlockReader:
         if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
-        self._cells[row.key], self._at = value, at + 1
+        self._cells[row.key], self._cells.lines[row.key], self._at = value, line, at + 1
         if self._at == len(self._open.rows):
             yield self._done(self._open.read)
 
@@ -130,7 +159,7 @@ class BlockReader:
         return found
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], {}, False
+        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], Cells(), False
 
 
 def _split(text: str) -> tuple[str, str]:

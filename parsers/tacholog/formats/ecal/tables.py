@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.formats.ecal.latency import KILOBYTE
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, DataPath, Facts, Found, Line, Record, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, DataPath, Facts, Found, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")
@@ -60,7 +60,7 @@ class DocumentedTables:
         elif self._grid_head or _BORDER.fullmatch(text):
             yield from self._head(line, text)
         elif _HEADER.fullmatch(text):
-            self._borders, self._heads, self._columns = [], [[_without_bar(cell)] for cell in _cells(text)], []
+            self._borders, self._heads, self._columns = [], [[cell] for cell in _cells(text)], []
             yield Found(line, None)
 
     def end(self) -> None:
@@ -91,7 +91,7 @@ class DocumentedTables:
             self._grid_head = held if text.startswith("|") and len(held) < _HEAD_LINES else []
 
     def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
-        rows = [_grid_cells(text, borders) for text in texts]
+        rows = [_cells(text.rstrip(), borders) for text in texts]
         if not rows or not all(rows) or rows[0][0] not in {"Payload Size", "Payload Size (kB)"}:
             return False
         self._borders, self._columns = borders, []
@@ -99,7 +99,7 @@ class DocumentedTables:
         return True
 
     def _row(self, line: Line, text: str) -> Iterator[Found]:
-        cells = _grid_cells(text, self._borders) if self._borders else _cells(text)
+        cells = _cells(text, self._borders)
         if self._is_rule(text, cells):
             yield Found(line, None)
         elif len(cells) != len(self._heads):
@@ -116,7 +116,7 @@ class DocumentedTables:
             return _BORDER.fullmatch(text) is not None and _crossings(text) == self._borders
         return _RULE.fullmatch(text) is not None and len(cells) == len(self._heads)
 
-    def _results(self, line: Line, cells: Sequence[str]) -> Iterator[Found]:
+    def _results(self, line: Line, cells: Sequence[Cell]) -> Iterator[Found]:
         if not self._columns:
             self._columns = _columns(self._heads[1:])
             self._trouble = self._unsaid()
@@ -125,7 +125,7 @@ class DocumentedTables:
             yield Found(line, Broken(self._trouble or "a row with a cell that is cut short or garbled"))
             return
         for column, cell in zip(self._columns, cells[1:], strict=True):
-            yield Found(line, self._record(payload_bytes, column, int(cell)))
+            yield Found(line, self._record(payload_bytes, column, cell))
 
     def _unsaid(self) -> str | None:
         if len({column[:3] for column in self._columns}) < len(self._columns):
@@ -142,11 +142,11 @@ class DocumentedTables:
         samples, limit_bytes, above = self._samples
         return samples if limit_bytes is None or payload_bytes <= limit_bytes else above
 
-    def _record(self, payload_bytes: int, column: DocumentedColumn, microseconds: int) -> Record:
+    def _record(self, payload_bytes: int, column: DocumentedColumn, cell: Cell) -> Record:
         return Record(
             test="latency",
             payload_bytes=payload_bytes,
-            numbers=(printed("latency", "mean", microseconds * MICROSECOND, MICROSECOND),),
+            numbers=(printed("latency", "mean", int(cell) * MICROSECOND, MICROSECOND, cell=cell),),
             samples=self._samples_at(payload_bytes),
             participant=column.platform,
             conditions=Conditions(transport=column.transport, data_path=column.data_path, basis="one-way", definition="ecal-published"),
@@ -187,18 +187,10 @@ def _crossings(text: str) -> list[int]:
     return [at for at, sign in enumerate(text) if sign == "+"]
 
 
-def _cells(text: str) -> list[str]:
-    """The cells of a row of pipes; none if it does not end with one."""
-    return [cell.strip() for cell in text[1:-1].split("|")] if len(text) > 1 and text.startswith("|") and text.endswith("|") else []
-
-
-def _grid_cells(text: str, borders: Sequence[int]) -> list[str]:
-    """The cells of a grid's row, which has a bar wherever its borders cross; none if it has not."""
-    text = text.rstrip()
-    if len(text) != borders[-1] + 1 or any(text[at] != "|" for at in borders):
+def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
+    """The cells of a row, which has a bar wherever the borders of a grid cross; without borders, between bars. None if it does not end with one."""
+    bars = borders or [at for at, sign in enumerate(text) if sign == "|"]
+    if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[at] != "|" for at in bars):
         return []
-    return [_without_bar(text[start + 1 : end]) for start, end in pairwise(borders)]
-
-
-def _without_bar(cell: str) -> str:
-    return cell.strip().removeprefix("|").strip()
+    pieces = [(start + 1, text[start + 1 : end], text[start + 1 : end].strip().removeprefix("|").strip()) for start, end in pairwise(bars)]
+    return [Cell(words, start + piece.find(words)) for start, piece, words in pieces]

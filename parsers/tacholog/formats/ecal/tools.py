@@ -9,32 +9,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tacholog.formats.ecal.latency import COUNT, KILOBYTE, PLACED_TIME, TIME, first_number
+import msgspec
+
+from tacholog.formats.ecal.latency import COUNT, KILOBYTE, PLACED_TIME, TIME, latency
 from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
-from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Found, Line, Number, Record, Side, counted, printed, unit_of_last_place
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Check,
+    Conditions,
+    Field,
+    Found,
+    Line,
+    LineRule,
+    Number,
+    Record,
+    counted,
+    impossible,
+    unit_of_last_place,
+)
+from tacholog.formats.kit import Cells as Figures
 
 _MEGABYTE = KILOBYTE * KILOBYTE
 _STREAMED = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?")
 _WHOLE_MEGABYTES = re.compile(r"[0-9]{1,18} MB")
 _LOST = re.compile(rf"[0-9]{{1,20}} bytes \([0-9]{{1,20}} MB, {_STREAMED.pattern} %\)")
-_MILLISECOND = 1e6
 
 
 def _performance(cells: Cells) -> Record | Broken:
-    size, kilobytes, megabytes, messages = (int(cells[key]) for key in ("size", "kbyte", "mbyte", "messages"))
+    size, kilobytes, megabytes, messages = (cells.whole(key) for key in ("size", "kbyte", "mbyte", "messages"))
     interval_us = float(cells["interval"])
     inverse = interval_us > 0 and abs(messages - 1e6 / interval_us) <= 1 + 1e-4 * messages
     of_the_size = size * messages <= kilobytes + 1 <= (size + 1) * (messages + 1) + 1
     if not inverse or not of_the_size or megabytes != kilobytes // KILOBYTE:
         return Broken("the rates of this block do not belong to its size and interval")
     receiver = "topic" in cells or "message" in cells
+    received = [cells.printed("message_rate", "mean", "messages", 1.0), cells.printed("goodput", "mean", "kbyte", KILOBYTE * 8.0)]
+    last_place = unit_of_last_place(interval_us * MICROSECOND)
+    interval = cells.printed("interval_per_message", "mean", "interval", MICROSECOND, resolution=last_place, marks=("derived",))
     return Record(
         test="throughput",
         payload_bytes=size * KILOBYTE or None,
-        numbers=(
-            printed("interval_per_message", "mean", round(interval_us * MICROSECOND, 6), unit_of_last_place(interval_us * MICROSECOND), ("derived",)),
-            *(_received_rates(kilobytes, messages) if receiver else ()),
-        ),
+        numbers=(interval, *(received if receiver else ())),
         scope="interval",
         side="subscriber" if receiver else None,
         participant=cells.get("topic"),
@@ -42,24 +58,19 @@ def _performance(cells: Cells) -> Record | Broken:
     )
 
 
-def _received_rates(kilobytes: int, messages: int) -> Iterator[Number]:
-    yield printed("message_rate", "mean", float(messages), 1.0)
-    yield printed("goodput", "mean", kilobytes * KILOBYTE * 8.0, KILOBYTE * 8.0)
-
-
 def _in_one_process(cells: Cells) -> Record | Broken:
-    elapsed, sent, received, rate = float(cells["elapsed"][:-2]), *(first_number(cells[key]) for key in ("sent", "received", "rate"))
-    if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or first_number(cells["rate2"]) != rate // KILOBYTE:
+    elapsed, sent, rate = float(cells.word("elapsed")), cells.whole("sent"), cells.whole("rate")
+    if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or cells.whole("rate2") != rate // KILOBYTE:
         return Broken("the rows of this block contradict each other")
     return Record(
         test="throughput",
         payload_bytes=None,
         numbers=(
-            printed("duration", "total", round(elapsed * 1e9), unit_of_last_place(elapsed) * 1e9),
-            printed("bytes_sent", "total", float(sent * _MEGABYTE), float(_MEGABYTE)),
-            printed("bytes_received", "total", float(received * _MEGABYTE), float(_MEGABYTE)),
-            *_lost(cells["lost"], sent),
-            printed("offered_goodput", "mean", float(rate * _MEGABYTE * 8), float(_MEGABYTE * 8)),
+            cells.printed("duration", "total", "elapsed", 1e9, resolution=unit_of_last_place(elapsed) * 1e9, places=0),
+            cells.printed("bytes_sent", "total", "sent", _MEGABYTE),
+            cells.printed("bytes_received", "total", "received", _MEGABYTE),
+            *_lost(cells),
+            cells.printed("offered_goodput", "mean", "rate", _MEGABYTE * 8),
         ),
         side="both",
         conditions=Conditions(
@@ -70,52 +81,42 @@ def _in_one_process(cells: Cells) -> Record | Broken:
     )
 
 
-def _lost(cell: str, sent: int) -> Iterator[Number]:
+def _lost(cells: Cells) -> Iterator[Number]:
     """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
-    words = cell.replace("(", "").replace("%)", "").split()
-    lost_bytes, percent = int(words[0]), float(words[4])
-    impossible = lost_bytes // _MEGABYTE > sent
-    marks = ("impossible",) if impossible else ()
-    yield Number(metric="bytes_lost", statistic="total", value=None if impossible else float(lost_bytes), marks=marks)
-    yield Number(metric="loss", statistic="total", value=None if impossible else round(percent / 100, 8), marks=marks)
+    line, lost, percent = cells.lines["lost"].number, cells.word("lost"), cells.word("lost", 2)
+    if int(lost) // _MEGABYTE > cells.whole("sent"):
+        yield impossible("bytes_lost", line=line, cell=lost)
+        yield impossible("loss", line=line, cell=percent)
+    else:
+        yield counted("bytes_lost", int(lost), line=line, cell=lost)
+        share = round(float(percent) / 100, 8)
+        yield Number(metric="loss", statistic="total", value=share, line=line, value_start=percent.start, value_end=percent.end)
 
 
 def _service(cells: Cells) -> Record | Broken:
-    calls, rate = int(cells["calls"]), first_number(cells["rate"])
-    mean, smallest, largest = (first_number(cells[key]) for key in ("mean", "min", "max"))
+    rate, mean, smallest, largest = (cells.whole(key) for key in ("rate", "mean", "min", "max"))
     if not smallest <= mean <= largest or (mean > 0 and not 1e6 / (mean + 1) - 1 <= rate <= 1e6 / mean + 1):
         return Broken("the rows of this block contradict each other")
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=(
-            *(printed("latency", name, value * MICROSECOND, MICROSECOND) for name, value in (("mean", mean), ("min", smallest), ("max", largest))),
-            printed("call_rate", "mean", float(rate), 1.0, ("derived",)),
+            *(latency(cells, statistic) for statistic in ("mean", "min", "max")),
+            cells.printed("call_rate", "mean", "rate", 1.0, marks=("derived",)),
         ),
-        samples=calls,
+        samples=cells.whole("calls"),
         side="publisher",
         conditions=Conditions(basis="rtt", load_mode="closed", definition="ecal-service-rtt"),
     )
 
 
+_OF_TOPICS = Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", conditions=Conditions(definition="ecal-multiple"))
+
+
 def _sum(cells: Cells) -> Record | Broken:
-    rate, thousands, millions = (first_number(cells[key]) for key in ("sum", "sum2", "sum3"))
-    if thousands != rate // 1000 or millions != rate // 1_000_000:
+    if cells.whole("sum2") != cells.whole("sum") // 1000 or cells.whole("sum3") != cells.whole("sum") // 1_000_000:
         return Broken("the three sums are not of one second")
-    return _topics_rate("all topics", rate, None)
-
-
-def _topics_rate(participant: str, rate: int, side: Side | None) -> Record:
-    metric = "offered_rate" if side == "publisher" else "message_rate"
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=(printed(metric, "mean", float(rate), 1.0),),
-        scope="interval",
-        side=side,
-        participant=participant,
-        conditions=Conditions(definition="ecal-multiple"),
-    )
+    return msgspec.structs.replace(_OF_TOPICS, participant="all topics", numbers=(cells.printed("message_rate", "mean", "sum", 1.0),))
 
 
 BLOCKS: Sequence[BlockForm] = (
@@ -165,75 +166,78 @@ BLOCKS: Sequence[BlockForm] = (
     ),
 )
 
+_COUNT = "[0-9]{1,15}"
 _TIME = r"[0-9]{1,9}\.[0-9]{3}"
-_STATISTICS = rf" mean: *({_TIME}) \[ *({_TIME}), *({_TIME})\]"
-_TOPIC = re.compile(r"(pub|sub) {1,4}([0-9]{1,9}): {1,10}([0-9]{1,15}) Msg/s")
+_RATE = r"[0-9]{1,12}\.[0-9]"
+_BEGIN = r"\[[ 0-9.]+\] \| cnt: *"
 _PERFTOOL = re.compile(r"\[ *[0-9]{1,12}\.[0-9]{3}\] \| cnt:")
-_PUBLISHED = re.compile(
-    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| loop_dt\(ms\){_STATISTICS} \| loop_freq\(Hz\): *([0-9]{{1,12}}\.[0-9]) \| snd_dt\(ms\){_STATISTICS}"
+
+
+def _spread(name: str) -> str:
+    return rf" mean: *(?P<{name}_mean>{_TIME}) \[ *(?P<{name}_min>{_TIME}), *(?P<{name}_max>{_TIME})\]"
+
+
+def _milliseconds(metric: str, name: str) -> list[Field]:
+    return [Field(metric, statistic, f"{name}_{statistic}", unit=1e6, places=0) for statistic in ("mean", "min", "max")]
+
+
+def _is_inverse(figures: Figures) -> bool:
+    """Whether the rate is one over the interval, but for their rounding."""
+    interval_ms, per_s = figures["interval_mean"], figures.get("offered", figures.get("rate"))
+    return abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9
+
+
+_SECONDS = LineRule(
+    fields=(
+        Field.counted("messages_sent", "sent"),
+        Field.counted("messages_received", "received"),
+        Field.counted("messages_lost", "lost"),
+        *_milliseconds("interval_per_message", "interval"),
+        Field("offered_rate", "mean", "offered"),
+        Field("message_rate", "mean", "rate"),
+        *_milliseconds("send_call", "sending"),
+    ),
+    record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", conditions=Conditions(definition="ecal-perftool")),
+    checks=(Check("the rate of this line is not the inverse of its interval", _is_inverse),),
+    size=None,
+    other=(
+        re.compile(
+            rf"{_BEGIN}(?P<received>{_COUNT}) \| lost: *(?:(?P<lost>[0-9]{{1,18}})|\?\?\?) \| msg_dt\(ms\){_spread('interval')}"
+            rf" \| msg_freq\(Hz\): *(?P<rate>{_RATE})"
+        ),
+        re.compile(
+            rf"{_BEGIN}(?P<sent>{_COUNT}) \| loop_dt\(ms\){_spread('interval')} \| loop_freq\(Hz\): *(?P<offered>{_RATE})"
+            rf" \| snd_dt\(ms\){_spread('sending')}"
+        ),
+        re.compile(  # as in 2023
+            rf"{_BEGIN}(?P<sent>{_COUNT}) \| mean_loop_dt \(ms\): *(?P<interval_mean>{_TIME}) \| loop_freq \(Hz\): *(?P<offered>{_RATE})"
+            rf" \| mean_snd_dt \(ms\): *(?P<sending_mean>{_TIME})"
+        ),
+    ),
 )
-_SUBSCRIBED = re.compile(
-    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| lost: *([0-9]{{1,18}}|\?\?\?) \| msg_dt\(ms\){_STATISTICS} \| msg_freq\(Hz\): *([0-9]{{1,12}}\.[0-9])"
-)
-_EARLY = re.compile(
-    rf"\[[ 0-9.]+\] \| cnt: *([0-9]{{1,15}}) \| mean_loop_dt \(ms\): *({_TIME}) \| loop_freq \(Hz\): *([0-9]{{1,12}}\.[0-9])"
-    rf" \| mean_snd_dt \(ms\): *({_TIME})"
+_TOPICS = LineRule(
+    fields=(Field("offered_rate", "mean", "offered"), Field("message_rate", "mean", "rate")),
+    record=_OF_TOPICS,
+    size=None,
+    other=(
+        re.compile(rf"pub {{1,4}}[0-9]{{1,9}}: {{1,10}}(?P<offered>{_COUNT}) Msg/s"),
+        re.compile(rf"sub {{1,4}}[0-9]{{1,9}}: {{1,10}}(?P<rate>{_COUNT}) Msg/s"),
+    ),
 )
 
 
 def one_liner(line: Line) -> Found | None:
     """The record of a line that stands for itself, if it is one."""
-    if topic := _TOPIC.fullmatch(line.text):
-        what = _topics_rate(f"{topic[1]} {topic[2]}", int(topic[3]), "publisher" if topic[1] == "pub" else "subscriber")
-        return Found(line, what if line.whole else Broken("the log ends within this line"))
-    if _PERFTOOL.match(line.text):
-        return Found(line, _second(line))
-    return None
-
-
-def _second(line: Line) -> Record | Broken:
+    topic = _TOPICS.match(line.text)
+    if topic is None and not _PERFTOOL.match(line.text):
+        return None
     if not line.whole:
-        return Broken("the log ends within this line")
-    if found := _SUBSCRIBED.fullmatch(line.text):
-        count, lost, *times, rate = found.groups()
-        losses = [] if lost == "???" else [counted("messages_lost", int(lost))]
-        numbers = (counted("messages_received", int(count)), *losses, *_intervals(times), printed("message_rate", "mean", float(rate), 0.1))
-        return _perftool("subscriber", numbers, times[0], rate)
-    if found := _PUBLISHED.fullmatch(line.text):
-        count, *times, rate, mean, smallest, largest = found.groups()
-        sending = _times("send_call", (mean, smallest, largest))
-        numbers = (counted("messages_sent", int(count)), *_intervals(times), printed("offered_rate", "mean", float(rate), 0.1), *sending)
-        return _perftool("publisher", numbers, times[0], rate)
-    if found := _EARLY.fullmatch(line.text):
-        count, interval, rate, sending_time = found.groups()
-        numbers = (
-            counted("messages_sent", int(count)),
-            *_intervals([interval]),
-            printed("offered_rate", "mean", float(rate), 0.1),
-            *_times("send_call", (sending_time,)),
+        return Found(line, Broken("the log ends within this line"))
+    what = _TOPICS.read(line.text) if topic else _SECONDS.read(line.text)
+    if isinstance(what, Record):
+        what = msgspec.structs.replace(
+            what,
+            side="publisher" if what.number("offered_rate", "mean") else "subscriber",
+            participant=" ".join(line.text.partition(":")[0].split()) if topic else None,
         )
-        return _perftool("publisher", numbers, interval, rate)
-    return Broken("a line of perftool that is cut short or garbled")
-
-
-def _intervals(times: Sequence[str]) -> Iterator[Number]:
-    return _times("interval_per_message", times)
-
-
-def _times(metric: str, times: Sequence[str]) -> Iterator[Number]:
-    for statistic, time in zip(("mean", "min", "max"), times, strict=False):
-        yield printed(metric, statistic, float(round(float(time) * _MILLISECOND)), MICROSECOND)
-
-
-def _perftool(side: Side, numbers: tuple[Number, ...], interval: str, rate: str) -> Record | Broken:
-    interval_ms, per_s = float(interval), float(rate)
-    if abs(interval_ms * per_s / 1000 - 1) > 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9:
-        return Broken("the rate of this line is not the inverse of its interval")
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=numbers,
-        scope="interval",
-        side=side,
-        conditions=Conditions(definition="ecal-perftool"),
-    )
+    return Found(line, what or Broken("a line of perftool that is cut short or garbled"))

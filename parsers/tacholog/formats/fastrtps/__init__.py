@@ -20,11 +20,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from tacholog.formats.fastrtps import latency, throughput, video
+from tacholog.formats.fastrtps.rows import Table
 from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
 from tacholog.formats.kit import (
-    COUNT_LIMIT,
     Broken,
+    Cell,
     Conditions,
     Detected,
     Dialect,
@@ -34,7 +37,6 @@ from tacholog.formats.kit import (
     Line,
     Lines,
     LineStart,
-    Number,
     Reach,
     Record,
     States,
@@ -156,9 +158,7 @@ class _FastRtpsOutput:
     """Which table the log is in, and what was said before it."""
 
     def __init__(self) -> None:
-        self._table: throughput.DemandTable | latency.LatencyTable | latency.DecimalCommas | video.VideoTable | None = None
-        self._quoted: latency.QuotedFile | None = None
-        self._raw: RawFile | None = None
+        self._table: Table | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
         self._stopped_fine = False  # The latest run in the log.
@@ -167,17 +167,13 @@ class _FastRtpsOutput:
     def line(self, line: Line) -> Iterator[Found]:
         """Yield what is found on a line."""
         squeezed = "".join(line.text.split())
-        if self._raw and squeezed[:1].isdigit():
-            yield from self._raw.take(line)
-        elif self._opens(line.text, squeezed):
+        if opened := self._opened(line.text, squeezed):
             yield from self._leave()
-            self._open(line.text, squeezed)
+            self._table = opened
             yield Found(line, None)
-        elif self._quoted and squeezed.startswith(('"', ",")):
-            yield from self._quoted.values(line)
-        elif self._table and _ROW.match(squeezed):
-            yield Found(line, self._table.row(line, squeezed))
-        elif self._subscriber.knows(line.text):
+        elif self._table and self._table.knows(squeezed):
+            yield from self._table.take(line)
+        elif _SUBSCRIBERS_WORDS.match(line.text):
             yield from self._subscriber.take(line)
         elif _ORPHAN.fullmatch(squeezed):
             yield Found(line, Broken("a row without the header of its table"))
@@ -186,11 +182,7 @@ class _FastRtpsOutput:
 
     def lines(self, lines: Lines) -> Taken:
         """Use rows of a table of demands, or of a file of samples."""
-        if self._raw:
-            return self._raw.take_many(lines) if lines.bulk is SAMPLES else Taken()
-        if not isinstance(self._table, throughput.DemandTable) or lines.bulk is SAMPLES or self._quoted:
-            return Taken()
-        return self._table.take_many(lines)
+        return self._table.take_many(lines) if self._table else Taken()
 
     def end(self) -> Iterator[Found]:
         """Yield what was still open when the log ended."""
@@ -199,34 +191,26 @@ class _FastRtpsOutput:
         if self._stopped_fine:
             yield Found(None, Facts(status="ok"))
 
-    def _opens(self, text: str, squeezed: str) -> bool:
-        tables = (throughput.FORMS, latency.FORMS, video.FORMS, {*latency.DECIMAL_COMMAS, HEADER})
-        return (
-            any(squeezed in forms for forms in tables)
-            or throughput.csv_header(squeezed) == throughput.CSV_HEADER
-            or latency.QuotedFile.is_heading(text)
-        )
-
-    def _open(self, text: str, squeezed: str) -> None:
-        if squeezed in throughput.FORMS:
-            self._table, self._recovery_ms = throughput.DemandTable(throughput.FORMS[squeezed], self._recovery_ms), None
-        elif squeezed in latency.FORMS:
-            self._table, self._samples = latency.LatencyTable(latency.FORMS[squeezed], self._samples), None
-        elif squeezed in video.FORMS:
-            self._table = video.VideoTable(video.FORMS[squeezed])
-        elif squeezed in latency.DECIMAL_COMMAS:
-            self._table = latency.DecimalCommas()
-        elif squeezed == HEADER:
-            self._raw = RawFile()
-        elif latency.QuotedFile.is_heading(text):
-            self._quoted = latency.QuotedFile(text)
-        else:
-            self._table = throughput.DemandTable(throughput.CSV_FORM)
+    def _opened(self, text: str, squeezed: str) -> Table | None:
+        """Return the table that a header opens, with what was said above it."""
+        if demands := throughput.form_of(squeezed):
+            recovery_ms, self._recovery_ms = self._recovery_ms, None
+            return throughput.DemandTable(demands, recovery_ms)
+        if squeezed in latency.FORMS:
+            samples, self._samples = self._samples, None
+            return latency.LatencyTable(latency.FORMS[squeezed], samples)
+        if squeezed in video.FORMS:
+            return video.VideoTable(*video.FORMS[squeezed])
+        if squeezed in latency.DECIMAL_COMMAS:
+            return latency.DecimalCommas()
+        if squeezed == HEADER:
+            return RawFile()
+        return latency.QuotedFile(text) if latency.QuotedFile.is_heading(text) else None
 
     def _leave(self) -> Iterator[Found]:
-        if self._raw:
-            yield from self._raw.close()
-        self._table = self._quoted = self._raw = None
+        if self._table:
+            yield from self._table.close()
+        self._table = None
 
     def _words(self, line: Line, squeezed: str) -> Iterator[Found]:
         """Lines that are no results: facts, and what the tools are known to print."""
@@ -241,24 +225,20 @@ class _FastRtpsOutput:
         elif samples := _SAMPLES.fullmatch(line.text.strip()):
             self._samples = int(samples[1])
             yield Found(line, None)
-        elif facts := self._facts(line.text):
-            yield Found(line, facts)
+        elif asked := _ASKED.fullmatch(line.text.strip()):
+            yield from self._leave()
+            self._stopped_fine = False
+            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Between processes may be over a network.
+            yield Found(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
+        elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
+            yield Found(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
+        elif _FAILED.match(line.text):
+            yield Found(line, Facts(status="failed", reason=line.text.strip()))
         elif line.text.startswith(_STOPPED):
             self._stopped_fine = True
             yield Found(line, None)
         elif _CHATTER.match(line.text) or _RULE.fullmatch(squeezed) or _TITLE.fullmatch(squeezed):
             yield Found(line, None)
-
-    def _facts(self, text: str) -> Facts | None:
-        if asked := _ASKED.fullmatch(text.strip()):
-            self._table, self._stopped_fine = None, False
-            reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Between processes may be over a network.
-            return Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach))
-        if overhead := _OVERHEAD.fullmatch(text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
-            return Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"})
-        if _FAILED.match(text):
-            return Facts(status="failed", reason=text.strip())
-        return None
 
 
 _LINES = (
@@ -277,30 +257,21 @@ class _Subscriber:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
-        self._cells: dict[str, str] = {}
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the log is between the first and the last of these lines."""
-        return bool(self._lines)
-
-    def knows(self, text: str) -> bool:
-        """Whether the text is one of these lines."""
-        return _SUBSCRIBERS_WORDS.match(text) is not None
+        self._cells: dict[str, Cell] = {}
 
     def take(self, line: Line) -> Iterator[Found]:
-        """Use a line that `knows` has said yes to."""
-        key, cell = next(((key, found[1]) for key, pattern in _LINES if (found := pattern.fullmatch(line.text.rstrip()))), ("", ""))
+        """Use one of these lines."""
+        key, match = next(((key, match) for key, pattern in _LINES if (match := pattern.fullmatch(line.text.rstrip()))), ("", None))
         if key == "last":
             yield from self.close("the last of these lines is missing")
-        if not line.whole or key not in _NEXT[next(reversed(self._cells), "")]:
-            self._lines.append(line)
+        expected = key in _NEXT[next(reversed(self._cells), "")]
+        self._lines.append(line)
+        if match is None or not line.whole or not expected:
             yield from self.close("these lines are cut short, garbled or out of order")
             return
-        self._lines.append(line)
-        self._cells[key] = cell
+        self._cells[key] = Cell(match[1], match.start(1))
         if key == "test":
-            yield found_on(self._lines, _subscribed(self._cells))
+            yield found_on(self._lines, self._record())
             self._lines, self._cells = [], {}
 
     def close(self, reason: str) -> Iterator[Found]:
@@ -309,36 +280,27 @@ class _Subscriber:
             yield found_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}
 
-
-def _subscribed(cells: dict[str, str]) -> Record | Broken:
-    size, demand = cells["test"].split(" and demand ")
-    last, lost = int(cells["last"]), int(cells["lost"])
-    received = int(cells["received"]) if "received" in cells else last - lost
-    if not is_size(int(size)):
-        return Broken("a message size that cannot be")
-    return Record(
-        test="demand",
-        payload_bytes=int(size),
-        numbers=(_received(received, derived="received" not in cells), counted("messages_lost", lost), *_own_rate(cells["rate"])),
-        samples=received if 0 <= received < COUNT_LIMIT else None,
-        side="subscriber",
-        conditions=Conditions(demand=int(demand), definition="fastrtps-subscriber"),
-    )
-
-
-def _received(received: int, *, derived: bool) -> Number:
-    marks = ("derived",) if derived else ()
-    possible = 0 <= received < COUNT_LIMIT
-    return Number(
-        metric="messages_received",
-        statistic="total",
-        value=float(received) if possible else None,
-        marks=marks if possible else (*marks, "impossible"),
-    )
-
-
-def _own_rate(cell: str) -> Iterator[Number]:
-    if cell.endswith(("nan", "inf")):
-        yield impossible("message_rate", "mean")
-    else:
-        yield printed("message_rate", "mean", float(cell), unit_of_last_place(float(cell)))
+    def _record(self) -> Record | Broken:
+        cells, at = self._cells, dict(zip(self._cells, (line.number for line in self._lines), strict=True))
+        size, demand = cells["test"].split(" and demand ")
+        if not is_size(int(size)):
+            return Broken("a message size that cannot be")
+        count = int(cells["received"]) if "received" in cells else int(cells["last"]) - int(cells["lost"])
+        lost = counted("messages_lost", int(cells["lost"]), line=at["lost"], cell=cells["lost"])
+        if "received" in cells:
+            received = counted("messages_received", count, line=at["received"], cell=cells["received"])
+        else:
+            received = counted("messages_received", count)
+            received = msgspec.structs.replace(received, marks=("derived", *received.marks))
+        rate = impossible("message_rate", "mean", line=at["rate"], cell=cells["rate"])
+        if not cells["rate"].endswith(("nan", "inf")):
+            value = float(cells["rate"])
+            rate = printed("message_rate", "mean", value, unit_of_last_place(value), line=at["rate"], cell=cells["rate"])
+        return Record(
+            test="demand",
+            payload_bytes=int(size),
+            numbers=(received, lost, rate),
+            samples=None if received.value is None else count,
+            side="subscriber",
+            conditions=Conditions(demand=int(demand), definition="fastrtps-subscriber"),
+        )

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.statistics import ORDERED, STATISTICS
+from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, is_in_order
 from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
     Broken,
+    Cell,
     Cells,
     Check,
     Conditions,
@@ -25,96 +26,63 @@ from tacholog.formats.kit import (
     LineRule,
     Record,
     Reliability,
-    ascending,
-    closed_cells,
     is_size,
     printed,
     unit_of_last_place,
 )
 
-_BY_THEMSELVES = {"mean", "min", "p50"}  # Without these a row says too little.
 _CELL = r"-?[0-9]{{1,15}}\.[0-9]{{{0}}}|-?nan"
 _COUNT = r"[0-9]{1,18}"
 _SUMMARY_COLUMNS = ("samples", "max", "min", "mean", "p50", "std", "jitter_mean", "jitter_max", "p90", "p99", "p99_99")
 _COMMAS = "a table with decimal commas: its cells cannot be told apart; export it again with decimal points"
 
 
-class LatencyForm(NamedTuple):
-    """A generation of the table: the columns behind the size, and the whole rows by the decimals they have."""
-
-    columns: Sequence[str]
-    rows: Mapping[int, re.Pattern[str]]
-
-
-def _form(columns: Sequence[str], decimals: Sequence[int]) -> LatencyForm:
-    return LatencyForm(columns, {places: _row(columns, places) for places in decimals})
+def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
+    """A generation of the table. All its statistics have as many decimals; a row says too little without those up to the median."""
+    counts = ("bytes", *(name for name in columns if name == "samples"))
+    cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
+    return Form.of(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
 
 
-def _row(columns: Sequence[str], places: int) -> re.Pattern[str]:
-    cells = [_COUNT if name == "samples" else _CELL.format(places) for name in columns]
-    return re.compile(",".join(f"({cell})" for cell in (_COUNT, *cells)))
-
-
-FORMS: Mapping[str, LatencyForm] = {
-    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": _form(STATISTICS, (2,)),
-    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": _form(("samples", *STATISTICS), (2, 3)),
-    "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": _form(_SUMMARY_COLUMNS, (3,)),
+FORMS: Mapping[str, Sequence[Form]] = {
+    "Bytes,stdev,mean,min,50%,90%,99%,99.99%,max": [_form(STATISTICS, 2, "0.5.1", "rtt")],
+    "Bytes,Samples,stdev,mean,min,50%,90%,99%,99.99%,max": [
+        _form(("samples", *STATISTICS), 2, "1.1", None),
+        _form(("samples", *STATISTICS), 3, "1.9.4", "rtt/2"),
+    ],
+    "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": [_form(_SUMMARY_COLUMNS, 3, "summary", "rtt/2")],
 }
 # A spreadsheet may take "50%" for a number as well.
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
-_MEANINGS: Mapping[tuple[bool, int], tuple[str, Basis | None]] = {
-    (False, 2): ("fastrtps-latency-0.5.1", "rtt"),
-    (True, 2): ("fastrtps-latency-1.1", None),
-    (True, 3): ("fastrtps-latency-1.9.4", "rtt/2"),
-}
 
 
-class LatencyTable:
-    """A table that is open: its form, and the samples that were asked for."""
+class LatencyTable(Table):
+    """A table that is open: its forms, by the decimals they have, and the samples that were asked for."""
 
-    def __init__(self, form: LatencyForm, samples: int | None) -> None:
+    def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
         """Open a table below its header."""
-        self._form = form
+        self._forms = forms
         self._samples = samples
 
-    def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks too. All cells have the same decimals, so a cut one shows.
-
-        Where the log ends within the row, the statistics whose cells are closed stand by themselves.
-        """
-        texts = LATENCIES.match(line.text) if line.whole else None
-        if texts is not None and [*texts] == ["bytes", *self._form.columns]:
-            return self._record(texts)
-        kept = len(self._form.columns)
-        if not line.whole and not any(pattern.fullmatch(squeezed) for pattern in self._form.rows.values()):
-            closed = closed_cells(line._replace(text=squeezed))
-            kept = len(closed) - 1
-            if not {*self._form.columns[: max(kept, 0)]} >= _BY_THEMSELVES:
-                return Broken("the log ends within this line")
-            squeezed = ",".join(closed + closed[-1:] * (len(self._form.columns) - kept))  # For the pattern; what is filled in is not read.
-        for pattern in self._form.rows.values():
-            if found := pattern.fullmatch(squeezed):
-                return self._record(dict(zip(("bytes", *self._form.columns[:kept]), found.groups(), strict=False)))
-        return Broken("a row of this table is cut short or garbled")
-
-    def _record(self, texts: Mapping[str, str]) -> Record | Broken:
-        summary = "jitter_mean" in self._form.columns
-        rule = _SUMMARIES if summary else LATENCIES
+    def row(self, line: Line) -> Record | Broken:
+        """The record of a row. Where the log ends within it, the statistics whose cells are closed stand by themselves."""
+        form, texts = next(((form, texts) for form in self._forms if (texts := form.texts(line))), (None, None))
+        if form is None or texts is None:
+            return Broken("a row of this table is cut short or garbled" if line.whole else "the log ends within this line")
+        rule = _SUMMARIES if "jitter_mean" in form.columns else LATENCIES
         cells = rule.cells(texts)
         record = rule.record(cells)
         if isinstance(record, Broken):
             return record
-        definition, basis = _MEANINGS["samples" in cells, max(cells.decimals.values()) or min(self._form.rows)]
-        conditions = Conditions(basis=basis, load_mode="closed", definition="fastrtps-latency-summary" if summary else definition)
+        conditions = Conditions(basis=form.basis, load_mode="closed", definition=form.definition)
         return msgspec.structs.replace(record, samples=cells.get("samples", self._samples), conditions=conditions)
 
 
 def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
     """Whether the statistics are in order, with the mean between minimum and maximum."""
-    known = [cells[name] for name in ORDERED if name in cells]
-    if "mean" not in cells or not known:
-        return ascending(known)
-    return ascending(known) & (known[0] <= cells["mean"]) & (cells["mean"] <= (known[-1] if "max" in cells else float("inf")))
+    least, most = cells.get("min", float("-inf")), cells.get("max", float("inf"))
+    mean = cells.get("mean", least)
+    return is_in_order(cells) & (least <= mean) & (mean <= most)
 
 
 def _field(name: str) -> Field:
@@ -150,10 +118,10 @@ LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
-class DecimalCommas:
+class DecimalCommas(Table):
     """A spreadsheet that was saved with decimal commas between commas."""
 
-    def row(self, _: Line, __: str) -> Broken:
+    def row(self, _: Line) -> Broken:
         """No row of it can be read."""
         return Broken(_COMMAS)
 
@@ -163,12 +131,12 @@ _OF_ONE_SIZE = re.compile(r'"Minimum of ([0-9]{1,12}) samples \((reliable|bestef
 _OF_ALL_SIZES = re.compile(r'"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"(?:,"[0-9]{1,12} samples of [0-9]{1,12} bytes \(us\)"){0,99},?')
 _OF_DEMANDS = re.compile(r'"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"(?:,"[0-9]{1,12} bytes; demand [0-9]{1,12} \(\S{1,20}\)"){0,999},?')
 _DEMAND = re.compile(r'"([0-9]{1,12}) bytes; demand ([0-9]{1,12}) \((\S{1,20})\)"')
-_PAIR = re.compile(rf'"({_VALUE})","({_VALUE})"')
+_PAIR = re.compile(rf'"(?P<min>{_VALUE})","(?P<mean>{_VALUE})"')
 _VALUES = re.compile(rf'"{_VALUE}"(?:,"{_VALUE}"){{0,999}},?')
 _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort": "best-effort"}
 
 
-class QuotedFile:
+class QuotedFile(Table):
     """The CSV files of old: a line of quoted headings, a line of quoted values."""
 
     def __init__(self, heading: str) -> None:
@@ -181,7 +149,11 @@ class QuotedFile:
         """Whether the text is such a heading."""
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
-    def values(self, line: Line) -> Iterator[Found]:
+    def knows(self, squeezed: str) -> bool:
+        """Whether a line is one of quoted values."""
+        return squeezed.startswith(('"', ","))
+
+    def take(self, line: Line) -> Iterator[Found]:
         """The records of the line of values: a closing quote says that it is whole."""
         if self._read:
             yield Found(line, Broken("a second line of values below one heading"))
@@ -195,7 +167,7 @@ class QuotedFile:
             yield from self._goodputs(line)
 
     def _goodputs(self, line: Line) -> Iterator[Found]:
-        values = [value.strip('"') for value in line.text.rstrip(",").split(",")]
+        values = [Cell(value[1], value.start(1)) for value in re.finditer(r'"([^"]*)"', line.text)]
         demands = _DEMAND.findall(self._heading)
         if not _VALUES.fullmatch(line.text) or len(values) != len(demands):
             yield Found(line, Broken("there are not as many values as headings, or one is garbled"))
@@ -205,20 +177,20 @@ class QuotedFile:
             return
         for (size, demand, words), value in zip(demands, values, strict=True):
             conditions = Conditions(demand=int(demand), reliability=_RELIABILITY.get(words), definition="fastrtps-demand-csv")
-            goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6)
+            goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6, cell=value)
             yield Found(line, Record(test="demand", payload_bytes=int(size), numbers=(goodput,), side="subscriber", conditions=conditions))
 
 
 def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:
     values = _PAIR.fullmatch(text)
-    if values is None or float(values[1]) > float(values[2]):
+    if values is None or float(values["min"]) > float(values["mean"]):
         return Broken("a line of a minimum and an average that is cut short or garbled")
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(
-            printed("latency", name, round(float(value) * MICROSECOND, 6), unit_of_last_place(float(value)) * MICROSECOND)
-            for name, value in zip(("min", "mean"), values.groups(), strict=True)
+            printed("latency", name, round(float(value) * MICROSECOND, 6), unit_of_last_place(float(value)) * MICROSECOND, cell=value)
+            for name, value in Cell.named(values).items()
         ),
         samples=int(heading[1]),
         side="publisher",

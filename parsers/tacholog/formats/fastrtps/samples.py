@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tacholog.formats.fastrtps.rows import Table
 from tacholog.formats.kit import (
     Broken,
     Bulk,
@@ -32,7 +33,7 @@ _NS_PER_UNIT = 1e-3
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
-class RawFile:
+class RawFile(Table):
     """The samples of a file: numbered throughout, payload after payload."""
 
     def __init__(self) -> None:
@@ -42,6 +43,10 @@ class RawFile:
         self._seen = Distribution()
         self._last: Line | None = None
         self._damaged = False
+
+    def knows(self, squeezed: str) -> bool:
+        """Whether a line begins like a sample."""
+        return squeezed[:1].isdigit()
 
     def take(self, line: Line) -> Iterator[Found]:
         """Count a sample; where the payload changes, that before it is complete. A missing or garbled sample costs its payload's record."""
@@ -64,6 +69,8 @@ class RawFile:
         """Count samples of the present payload, as far as none is missing."""
         import numpy as np
 
+        if lines.bulk is not SAMPLES:
+            return Taken()
         number, payload_bytes, latency = lines.cells.T
         valid = (number == np.arange(self._number + 1, self._number + 1 + lines.count)) & (payload_bytes == self._payload_bytes)
         count = first_false(valid)

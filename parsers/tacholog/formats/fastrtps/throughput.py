@@ -5,13 +5,12 @@ Source: the printers of ThroughputTest in Fast RTPS 0.4 to Fast DDS 3, see tacho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tacholog.formats.fastrtps.rows import Form, Table
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -29,7 +28,6 @@ from tacholog.formats.kit import (
     Records,
     Taken,
     at_least,
-    closed_cells,
     every,
     first_false,
     unit_of_last_place,
@@ -48,28 +46,15 @@ _MOST_KINDS = 1000  # Of demands and recovery times in one run. More than that a
 _WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
 
 
-class DemandForm(NamedTuple):
-    """A generation of the table: its columns in order, the text of a whole row, and what its numbers mean.
+def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
+    """A form from its columns: rates have three decimals, all others are whole numbers.
 
-    ``fixed`` is whether the last cell always has three decimals, so that a cut one shows. ``closed`` are the texts of rows that the log ends in, by
-    how many of their cells are closed. Fewer do not stand by themselves: without the receiver's count, losses and time there is neither a rate nor a
-    way to tell the generations apart. The tables of 2014 have none: their last cell is the demand, or the time that alone vouches for their rate.
+    Of a row that the log ends in, fewer cells do not stand by themselves: without the receiver's count, losses and time there is neither a rate nor
+    a way to tell the generations apart.
     """
-
-    columns: Sequence[str]
-    row: re.Pattern[str]
-    definition: str
-    fixed: bool = True
-    closed: Mapping[int, re.Pattern[str]] = MappingProxyType({})
-
-
-def _form(columns: str, definition: str, time: str = _COUNT) -> DemandForm:
-    """A form from its columns: rates have three decimals, all others are whole numbers."""
     names = columns.split()
-    cells = [_THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names]
-    row = [f"({cell})" for cell in cells]
-    closed = {kept: re.compile(",".join(row[:kept])) for kept in range(names.index("received_time") + 1, len(names))}
-    return DemandForm(names, re.compile(",".join(row) + _ROW_ENDS), definition, closed=closed)
+    cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
+    return Form.of(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
 
 
 _T1 = "bytes demand sent sent_time sent_mbit received lost received_time received_mbit"
@@ -80,43 +65,44 @@ _SIDES = _PUBLISHER + _SUBSCRIBER
 _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
-def _early(columns: str) -> DemandForm:
-    """A form of 2014, with rates and times as a C++ stream prints them."""
-    cells = (_LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split())
-    return DemandForm(columns.split(), re.compile(",".join(f"({cell})" for cell in cells)), "fastrtps-demand-0.4", fixed=False)
+def _early(columns: str) -> Form:
+    """A form of 2014, with rates and times as a C++ stream prints them. Its last cell is the demand, or the time that alone vouches for its rate."""
+    cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
+    return Form.of(cells, "fastrtps-demand-0.4", is_fixed=False)
 
 
-FORMS: Mapping[str, DemandForm] = {
+_FORMS: Mapping[str, Form] = {
     "size,nsamples,Mbit/s,time,demand": _early("bytes sent sent_mbit sent_time demand"),
     "size,nsamples,Mbit/s,demand,time": _early("bytes sent sent_mbit demand sent_time"),
     "[Bytes,Demand]" + _SIDES.format("", ""): _form(_T1, "fastrtps-demand-0.5.1"),
     "[Bytes,Demand]" + _SIDES.format("Packs/sec,", "Packs/sec,"): _form(_T2, "fastrtps-demand-1.7"),
     "[Bytes,Demand,RecoveryTime]" + _SIDES.format("Packs/sec,", "Packs/sec,"): _form(_T3, "fastrtps-demand-1.9.4"),
 }
-CSV_HEADER = (
+_CSV_HEADER = (
     "payload[bytes],demand[sample/burst],recoverytime[ms],sent[samples],publicationtime[us],publicationsamplerate[sample/s],"
     "publicationthroughput[mb/s],received[samples],lost[samples],subscriptiontime[us],subscriptionsamplerate[sample/s],subscriptionthroughput[mb/s]"
 )
-CSV_FORM = _form(_T3, "fastrtps-demand-1.9.4", time=rf"(?:{_COUNT}|{_THREE})")
+_CSV_FORM = _form(_T3, "fastrtps-demand-1.9.4", time=rf"(?:{_COUNT}|{_THREE})")
 
 
-def csv_header(squeezed: str) -> str:
-    """A header of a CSV file in the tool's own words: eProsima's derived files name the same columns a little differently."""
-    return squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
+def form_of(squeezed: str) -> Form | None:
+    """Return the form of the table below a header. eProsima's derived CSV files name the same columns a little differently."""
+    as_csv = squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
+    return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
 
-class DemandTable:
+class DemandTable(Table):
     """A table that is open: its form, and the recovery time that a banner before it gave."""
 
-    def __init__(self, form: DemandForm, recovery_ms: int | None = None) -> None:
+    def __init__(self, form: Form, recovery_ms: int | None) -> None:
         """Open a table below its header."""
         self.form = form
         self._recovery_ms = recovery_ms
         self._last: Cells | None = None  # The row before, if one was whole.
 
-    def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of a row, given without its blanks and tabs too. Where the log ends within it, what its closed cells say."""
-        texts = self._texts(line, squeezed)
+    def row(self, line: Line) -> Record | Broken:
+        """The record of a row. Where the log ends within it, what its closed cells say."""
+        texts = self.form.texts(line)
         if texts is None:
             return Broken("a row of this table is cut short or garbled")
         cells = DEMANDS.cells(texts)
@@ -126,22 +112,11 @@ class DemandTable:
         self._last = cells
         return self._completed(record, cells)
 
-    def _texts(self, line: Line, squeezed: str) -> Mapping[str, str | None] | None:
-        """The cells of a row by the names of their columns."""
-        texts = DEMANDS.match(line.text) if line.whole else None
-        if texts is not None and texts.keys() == {*self.form.columns}:
-            return texts
-        found = self.form.row.fullmatch(squeezed) if self.form.fixed or line.whole else None
-        if found is None and not line.whole:
-            closed = closed_cells(line._replace(text=squeezed))
-            found = self.form.closed[len(closed)].fullmatch(",".join(closed)) if len(closed) in self.form.closed else None
-        return None if found is None else dict(zip(self.form.columns, found.groups(), strict=False))
-
     def take_many(self, lines: Lines) -> Taken:
         """Read rows as far as they are in order. Each demand and recovery time has its own conditions."""
         import numpy as np
 
-        cells = DEMANDS.cells_of(lines)
+        cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
         if cells is None or cells.keys() != {*self.form.columns}:
             return Taken()
         count = first_false(DEMANDS.valid(cells, self._last))

@@ -6,12 +6,11 @@ Source: test/performance/video of Fast DDS 2 and 3; no real log was read.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tacholog.formats.fastrtps.statistics import STATISTICS, is_ascending
-from tacholog.formats.kit import Broken, Conditions, Line, Number, Record, impossible, printed, unit_of_last_place
+from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, is_in_order
+from tacholog.formats.kit import Broken, Cells, Check, Conditions, Field, Line, LineRule, Record, unit_of_last_place
 
 DEFINITION = "fastrtps-video"
 _RATE, _LOST = "message_rate", "messages_lost"
@@ -19,63 +18,64 @@ _COUNT, _CELL = r"[1-9][0-9]{0,9}", r"-?[0-9]{1,12}\.[0-9][0-9]|-?nan"
 _LOOSE_CELL = r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?|-?nan"
 
 
-class VideoForm(NamedTuple):
-    """A table: what its columns behind the count are of, how wide all are (`()`: as wide as their text), and a whole row without blanks."""
-
-    metrics: Sequence[str]
-    widths: Sequence[int]
-    row: re.Pattern[str]
-
-
-def _form(metrics: Sequence[str], widths: Sequence[int]) -> VideoForm:
-    cells = [f"({_CELL if widths else _LOOSE_CELL})"] * (len(metrics) * len(STATISTICS))
-    return VideoForm(metrics, widths, re.compile(",".join((f"({_COUNT})", *cells)) + ("" if widths else ",")))
+def _form(*metrics: str) -> Form:
+    is_file = len(metrics) > 1
+    cells = {f"{metric}_{name}": _LOOSE_CELL if is_file else _CELL for metric in metrics for name in STATISTICS}
+    return Form.of({"samples": _COUNT, **cells}, DEFINITION, end="," if is_file else "", is_fixed=False)
 
 
 def _header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-FORMS: Mapping[str, VideoForm] = {
-    "Samples," + _header(["Avg"], "%"): _form((_RATE,), (11, 11, 11, 11, 11, 11, 11, 13, 11)),
-    "Samples," + _header(["FameDrop"], "%"): _form((_LOST,), (11, 15, 14, 13, 14, 14, 14, 16, 14)),
-    "Samples," + _header(["Avg", "Drop"], "%%"): _form((_RATE, _LOST), ()),
+# Each form, and how wide its columns are; those of the file are as wide as their text.
+FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
+    "Samples," + _header(["Avg"], "%"): (_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
+    "Samples," + _header(["FameDrop"], "%"): (_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),
+    "Samples," + _header(["Avg", "Drop"], "%%"): (_form(_RATE, _LOST), []),
 }
 
 
-class VideoTable:
+def _field(metric: str, name: str) -> Field:
+    """A statistic, with two decimals in the tables and as a C++ stream prints it in the file."""
+    key = f"{metric}_{name}"
+
+    def resolution(cells: Cells) -> float:
+        is_file = all(any(other.startswith(metric) for other in cells) for metric in (_RATE, _LOST))
+        return unit_of_last_place(cells[key]) if is_file else 0.01
+
+    return Field(metric, name.replace("_", "."), key, resolution=resolution, unknown=lambda cells: not cells[key] >= 0)
+
+
+def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
+    return is_in_order(cells, f"{_RATE}_") and is_in_order(cells, f"{_LOST}_")
+
+
+_VIDEO = LineRule(
+    fields=[_field(metric, name) for metric in (_RATE, _LOST) for name in STATISTICS],
+    record=Record(test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition=DEFINITION)),
+    checks=(Check("minimum, percentiles and maximum of this row are not in order", _is_possible),),
+    size=None,
+    samples="samples",
+)
+
+
+class VideoTable(Table):
     """A table that is open: it has one row."""
 
-    def __init__(self, form: VideoForm) -> None:
+    def __init__(self, form: Form, widths: Sequence[int]) -> None:
         """Open a table below its header."""
-        self._form: VideoForm | None = form
+        self._form: Form | None = form
+        self._widths = widths
 
-    def row(self, line: Line, squeezed: str) -> Record | Broken:
-        """The record of its row, given also without its blanks."""
+    def row(self, line: Line) -> Record | Broken:
+        """The record of its row."""
         form, self._form = self._form, None
         if form is None:
             return Broken("a second row: this table has one")
-        if "\t" in line.text and form.widths:
+        if self._widths and "\t" in line.text:
             return Broken("tabs stand in this row, which is told by the widths of its columns: restore the blanks, or copy the log anew")
-        found = form.row.fullmatch(squeezed)
-        widths = tuple(map(len, line.text.rstrip(" ").split(",")))
-        if found is None or not line.whole or (form.widths and widths != tuple(form.widths)):
+        texts = form.texts(line)
+        if texts is None or (self._widths and [*map(len, line.text.rstrip(" ").split(","))] != self._widths):
             return Broken("a row of this table is cut short, garbled or of another one")
-        count, *cells = found.groups()
-        tables = [dict(zip(STATISTICS, cells[at : at + len(STATISTICS)], strict=True)) for at in range(0, len(cells), len(STATISTICS))]
-        if not all(map(is_ascending, tables)):
-            return Broken("minimum, percentiles and maximum of this row are not in order")
-        numbers = [number for metric, table in zip(form.metrics, tables, strict=True) for number in _numbers(metric, table, loose=not form.widths)]
-        conditions = Conditions(definition=DEFINITION)
-        return Record(test="throughput", payload_bytes=None, numbers=tuple(numbers), samples=int(count), side="subscriber", conditions=conditions)
-
-
-def _numbers(metric: str, cells: Mapping[str, str], *, loose: bool) -> Iterator[Number]:
-    for name, cell in cells.items():
-        statistic, value = name.replace("_", "."), float(cell)
-        if cell.endswith("nan") or value < 0:
-            yield impossible(metric, statistic)
-        elif loose:
-            yield printed(metric, statistic, value, unit_of_last_place(value))
-        else:
-            yield printed(metric, statistic, value, 0.01)
+        return _VIDEO.record(_VIDEO.cells(texts))

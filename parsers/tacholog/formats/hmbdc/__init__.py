@@ -19,13 +19,16 @@ Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+
+import msgspec
 
 from tacholog.formats.hmbdc.sample import TITLE, SamplePage
 from tacholog.formats.kit import (
     Bound,
     Broken,
+    Cell,
     Conditions,
     DataPath,
     Detected,
@@ -37,6 +40,7 @@ from tacholog.formats.kit import (
     Number,
     Record,
     States,
+    counted,
     impossible,
 )
 
@@ -180,13 +184,11 @@ def _round_trip(first: Line, line: Line) -> Record | Broken:
         return Broken("a round trip that is cut short or garbled")
     if pings and (int(pings["size"]) == 0 or int(pings["rate"]) == 0):
         return Broken("a message size or rate that cannot be")
-    numbers = _numbers(found)
+    cells = Cell.named(found)
+    numbers = _numbers(line, cells)
     if numbers is None or int(found["received"]) != int(found["samples"] or 0):
         return Broken("the result contradicts itself")
-    numbers += [
-        Number(metric="messages_received", statistic="total", value=float(found["received"])),
-        Number(metric="messages_sent", statistic="total", value=float(found["sent"])),
-    ]
+    numbers += [counted(f"messages_{name}", int(cells[name]), line=line.number, cell=cells[name]) for name in ("received", "sent")]
     return Record(
         test="latency",
         payload_bytes=int(pings["size"]) if pings else None,
@@ -207,7 +209,7 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
     found = _ONE_WAY_RESULT.fullmatch(line.text)
     if first.text != _ONE_WAY or found is None or not line.whole:
         return Broken("a one-way latency that is cut short or garbled")
-    numbers = _numbers(found)
+    numbers = _numbers(line, Cell.named(found))
     if numbers is None:
         return Broken("the result contradicts itself")
     return Record(
@@ -220,15 +222,18 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
     )
 
 
-def _numbers(found: re.Match[str]) -> list[Number] | None:
+def _numbers(line: Line, cells: Mapping[str, Cell]) -> list[Number] | None:
     """The four statistics, none for a result without samples, ``None`` where no samples could give them."""
-    if found["samples"] is None:
+    if "samples" not in cells:
         return []
-    mean, least, most = (Decimal(found[name]) for name in ("mean", "min", "max"))
-    spread = Decimal(0) if "nan" in found["std"] else Decimal(found["std"])
-    if not least <= mean <= most or spread > most - least + Decimal("1e-8") or int(found["samples"]) == 0:
+    mean, least, most = (Decimal(cells[name]) for name in ("mean", "min", "max"))
+    spread = Decimal(0) if "nan" in cells["std"] else Decimal(cells["std"])
+    if not least <= mean <= most or spread > most - least + Decimal("1e-8") or int(cells["samples"]) == 0:
         return None
-    return [_seconds("mean", mean), _deviation(found["std"]), _seconds("min", least), _seconds("max", most)]
+    found = {"mean": _seconds("mean", mean), "std": _deviation(cells["std"]), "min": _seconds("min", least), "max": _seconds("max", most)}
+    return [
+        msgspec.structs.replace(number, line=line.number, value_start=cells[name].start, value_end=cells[name].end) for name, number in found.items()
+    ]
 
 
 def _seconds(statistic: str, value: Decimal) -> Number:

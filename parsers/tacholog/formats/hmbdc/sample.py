@@ -173,9 +173,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Found]:
     stated = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None).over(
         Conditions(basis="rtt/2", definition="hmbdc-sample-reference") if reference else own
     )
-    found = [
-        Found(line, _result(line.text[_RESULT:], transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)
-    ]
+    found = [Found(line, _result(line.text, transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)]
     if notes and found[-1].what is None:
         found[-1] = Found(block[-1], Facts(environment={f"notes {name}": notes}))
     return found
@@ -183,26 +181,26 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Found]:
 
 def _result(text: str, transport: _Transport, at: int, stated: Conditions) -> Record | Broken:
     """A result cell: rows are numbered within their transport, one a line from its first; only prose has no number."""
-    row = _ROW.fullmatch(text)
-    if row is None and _PROSE.fullmatch(text) and transport.block is None:
+    row = _ROW.fullmatch(text, _RESULT)
+    if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, stated)
     if row is None or (int(row["block"]), int(row["row"])) != (transport.block, at):
         return Broken("a result that is garbled or has another transport's number")
-    cell = row["text"].rstrip()
-    if found := _RANGE.fullmatch(cell):
-        low, high = _nanoseconds(found, "low"), _nanoseconds(found, "high")
-        numbers = (_number("range-low", "range-low", low, found["low_unit"]), _number("range-high", "range-high", high, found["high_unit"]))
-        return _record(found, numbers, transport, stated) if low < high else Broken("a range that ends below its start")
-    if found := _BOUND.fullmatch(cell):
-        bound: Bound = "~" if found["bound"] == "~" else "<"
-        return _record(found, (_number("typical", bound, _nanoseconds(found, "value"), found["value_unit"]),), transport, stated)
-    if found := _HUNDREDS.fullmatch(cell):
-        numbers = (_number("range-low", "range-low", 100, "ns", 100), _number("range-high", "range-high", 1000, "ns", 100))
-        return _record(found, numbers, transport, stated)
+    end = len(text.rstrip())
+    if found := _RANGE.fullmatch(text, row.start("text"), end):
+        numbers = (_number("range-low", "range-low", found, "low"), _number("range-high", "range-high", found, "high"))
+        in_order = (numbers[0].value or 0) < (numbers[1].value or 0)
+        return _record(found, numbers, transport, stated) if in_order else Broken("a range that ends below its start")
+    if found := _BOUND.fullmatch(text, row.start("text"), end):
+        return _record(found, (_number("typical", "~" if found["bound"] == "~" else "<", found, "value"),), transport, stated)
+    if found := _HUNDREDS.fullmatch(text, row.start("text"), end):
+        bounds: Mapping[Bound, float] = {"range-low": 100.0, "range-high": 1000.0}
+        hundreds = [Number(metric="latency", statistic=name, value=value, resolution=100.0, bound=name) for name, value in bounds.items()]
+        return _record(found, hundreds, transport, stated)
     return Broken("a result that is cut short or garbled")
 
 
-def _record(found: re.Match[str] | None, numbers: tuple[Number, ...], transport: _Transport, stated: Conditions) -> Record:
+def _record(found: re.Match[str] | None, numbers: Sequence[Number], transport: _Transport, stated: Conditions) -> Record:
     groups = found.groupdict() if found else {}
     kind, note = groups.get("kind") or "", groups.get("note") or ""
     sized = groups.get("size") is not None
@@ -214,14 +212,20 @@ def _record(found: re.Match[str] | None, numbers: tuple[Number, ...], transport:
         test="latency",
         payload_bytes=int(groups["size"]) * _UNITS[groups["size_unit"]] if sized else None,
         payload_bytes_high=int(groups["size_high"]) * _UNITS[groups["size_high_unit"]] if sized else None,
-        numbers=numbers,
+        numbers=tuple(numbers),
         conditions=conditions.over(stated),
     )
 
 
-def _nanoseconds(found: re.Match[str], name: str) -> int:
-    return int(found[name]) * _UNITS[found[f"{name}_unit"]]
-
-
-def _number(statistic: str, bound: Bound, value_ns: int, unit: str, digits: int = 1) -> Number:
-    return Number(metric="latency", statistic=statistic, value=float(value_ns), resolution=float(_UNITS[unit] * digits), bound=bound)
+def _number(statistic: str, bound: Bound, found: re.Match[str], name: str) -> Number:
+    start, end = found.span(name)
+    unit = _UNITS[found[f"{name}_unit"]]
+    return Number(
+        metric="latency",
+        statistic=statistic,
+        value=float(int(found[name]) * unit),
+        resolution=float(unit),
+        bound=bound,
+        value_start=start,
+        value_end=end,
+    )

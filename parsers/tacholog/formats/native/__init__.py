@@ -17,47 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import get_args
 
 import msgspec
 
-from tacholog.formats.kit import (
-    Basis,
-    Bins,
-    Broken,
-    Conditions,
-    Detected,
-    Dialect,
-    Facts,
-    Field,
-    Found,
-    Histogram,
-    Line,
-    LineRule,
-    Number,
-    Order,
-    Reach,
-    Record,
-    Side,
-    States,
-    Test,
-    settings_text,
-)
-from tacholog.formats.native import of_tools
-from tacholog.formats.native.line import (
-    LATENCY_STATISTICS,
-    Fields,
-    count,
-    decimal,
-    lacks,
-    number,
-    one_of,
-    pairs_of,
-    payload_bytes,
-    unknown_kind_of_result,
-)
-from tacholog.formats.native.search import sustain, trial
+from tacholog.formats.kit import Bins, Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Reach, Record, States, settings_text
+from tacholog.formats.native.line import Fields, basis_of, count, decimal, pairs_of, payload_bytes, stated
+from tacholog.formats.native.results import BULK, RESULTS, RESULTS_OF_TOOLS, unknown_kind_of_result
 
+__all__ = ["BULK"]
 SYSTEM = "Tacholog perftest"
 TOOL = "perftest"
 DIALECTS = (
@@ -88,7 +55,10 @@ DEFINITIONS = {
     "perftest-sustain": "The highest rate of an open loop of round trips whose trials keep a goal of latency and loss, as a search by the procedure "
     "of RFC 9971 (MLRsearch) found it: the relevant lower bound, confirmed by trials of full length. Lost is every message of the schedule "
     "without an answer, also one that was never sent. The relevant upper bound, at which the goal was missed, is at most the goal width above it.",
-    **of_tools.DEFINITIONS,
+    "sustain-of-tool": "The highest rate that a tool was told to send at and whose trials kept a goal of latency and loss, as a search by the "
+    "procedure of RFC 9971 (MLRsearch) found it: the relevant lower bound, confirmed by trials of full length. Latency and loss are what the tool "
+    "itself prints, by the definition that the goal names. A trial also fails if the tool says that it sent less than 99.9 % of the rate.",
+    "trial-of-tool": "What a tool printed of one trial of such a search, by its own definition of latency and loss.",
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start (without peak_memory_from: at most that).",
 }
@@ -120,12 +90,8 @@ COMPUTED = {
     ("loss", "total"): ("lost / (received + lost)",),
 }
 
-_Read = Record | Facts | Histogram | Broken | None
+_What = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
-_COUNTS = ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped")
-_BASES: tuple[Basis, ...] = get_args(Basis)
-_TESTS: tuple[Test, ...] = get_args(Test)
-_SIDES: Mapping[str, Side] = {"pub": "publisher", "sub": "subscriber"}
 _MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
 # Versions whose log has no `reach` had these transports.
@@ -138,33 +104,6 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
 _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group matches wrongly before Python 3.11.4.
-_FACT_KINDS = ("host", "clock", "load", "affinity", "socket", "companion", "path", "way", "note")
-
-
-# Intervals are what a long run prints most of; the others stand once a size. Their numbers, each under its key:
-_OF_INTERVALS = (
-    *(("latency", name, f"{name}_ns") for name in ("p50", "p99", "max")),
-    ("messages_received", "total", "messages"),
-    ("messages_received", "total", "received"),
-    ("messages_lost", "total", "lost"),
-    ("duration", "total", "duration_ns"),
-)
-
-
-def _intervals(test: Test, counted: str, *keys: str) -> LineRule:
-    """Interval lines of one size. Behind its warm-up another size may have other conditions."""
-    said = ("payload_bytes", "index", "duration_ns", counted, *keys)
-    return LineRule(
-        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in said),
-        fields=[Field(*number, is_exact=True) for number in _OF_INTERVALS],
-        record=Record(test=test, payload_bytes=None, numbers=(), scope="interval"),
-        order=(Order("another size has begun", lambda now, before: now["payload_bytes"] == before["payload_bytes"]),),
-        size="payload_bytes",
-        samples=counted,
-    )
-
-
-BULK = (*_intervals("throughput", "received", "lost").bulk, *_intervals("latency", "messages", "p50_ns", "p99_ns", "max_ns").bulk)
 
 
 def detect(head: str) -> Detected:
@@ -176,71 +115,77 @@ def detect(head: str) -> Detected:
 def parse(lines: Iterable[Line]) -> Iterator[Found]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
     run = _Run()
-    search = _TrialsInOrder()
-    kinds = _KINDS
-    ended = False
+    ended = of_tool = False
     for line in lines:
-        kind = _KIND.match(line.text)
-        if line.text.startswith("search "):
-            kinds = _KINDS_OF_TOOLS
-        read = kinds.get(kind[0]) if kind else None
-        if kind is None or read is None:
+        of_tool = of_tool or line.text.startswith("search ")
+        kind = found[0] if (found := _KIND.match(line.text)) else ""
+        result = (RESULTS_OF_TOOLS if of_tool else RESULTS).get(kind)
+        read = result.record if result else (_KINDS_OF_TOOLS if of_tool else _KINDS).get(kind)
+        if read is None:
             if not line.text.strip():
                 yield Found(line, None)
             continue
-        run.met(kind[0])
-        fields = pairs_of(line.text, kind.end())
-        if fields is None or not line.whole or lacks(kind[0], fields):
-            yield Found(line, Broken(f"{kind[0]} line is cut short or garbled"))
+        run.met(kind)
+        fields = pairs_of(line.text, len(kind))
+        if fields is None or not line.whole or (result and result.lacks(fields)):
+            yield Found(line, Broken(f"{kind} line is cut short or garbled"))
             continue
-        ended = ended or kind[0] == "end"
-        found = search.check(kind[0], fields, _read(read, fields, kind[0]))
-        yield Found(line, run.said_of(found, fields, kind[0]))
+        ended = ended or kind == "end"
+        yield Found(line, run.said_of(_read(read, fields, kind), fields, kind))
     if not ended:
         yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
 
 
 class _Run:
-    """What the lines of a run say of each other."""
+    """What the lines of a run say of each other. Sizes are measured one after another, and only the last one's warm-up is kept."""
 
     def __init__(self) -> None:
-        self._phase = _Phase()
         self._is_open = self._is_one_of_several = self._has_companion = False
+        self._last_trial = -1
+        self._begin_size(None)
+
+    def _begin_size(self, size: str | None, outcome: str = "", warmed: int | None = None) -> None:
+        self._size, self._outcome = size, outcome
+        self._warmed = warmed  # How many messages the warm-up had,
+        self._measured: int | None = None  # and how many round trips were measured behind it.
 
     def met(self, kind: str) -> None:
         """A line of this kind stands here, which may be broken."""
         if kind == "perftest":
             # The run before was killed, or two wrote at the same time. Then nobody knows which lines belong together.
-            self._is_one_of_several = self._is_open
-            self._phase, self._is_open, self._has_companion = _Phase(), True, self._is_open and self._has_companion
+            self._is_one_of_several, self._has_companion = self._is_open, self._is_open and self._has_companion
+            self._is_open = True
+            self._begin_size(None)
         elif kind == "end":
             self._is_open = False
         elif kind == "companion":
             self._has_companion = True
+        elif kind == "sustain":
+            self._last_trial = -1
 
-    def said_of(self, found: _Read, fields: Fields, kind: str) -> _Read:
+    def said_of(self, found: _What, fields: Fields, kind: str) -> _What:
         """Return a finding with what other lines of the run say of it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
-        return found if self._is_one_of_several else self._phase.said_of(found, fields, kind)
+        if kind == "trial" and isinstance(found, Record):
+            found = self._in_order(found, fields)
+        return found if self._is_one_of_several else self._warmed_up(found, fields, kind)
 
+    def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
+        """Trials are counted: one that stands twice was not carried out twice."""
+        try:
+            index = count(fields, "index")
+        except (KeyError, ValueError) as error:
+            return Broken(f"trial line: {error}")
+        last, self._last_trial = self._last_trial, max(self._last_trial, index)
+        return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
-class _Phase:
-    """The size that is measured: what its warm-up says of its results. Sizes are run one after another, and only the last is kept."""
-
-    def __init__(self) -> None:
-        self._size: str | None = None
-        self._outcome = ""
-        self._warmed: int | None = None  # How many messages the warm-up had,
-        self._measured: int | None = None  # and how many round trips were measured behind it.
-
-    def said_of(self, found: _Read, fields: Fields, kind: str) -> _Read:
+    def _warmed_up(self, found: _What, fields: Fields, kind: str) -> _What:
         """Return a finding with the outcome of its size's warm-up, and the use of resources with the number of round trips that it was for."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
-            outcome = fields.get("outcome", "")
-            self._size, self._outcome, self._measured = size, outcome if outcome in _OUTCOMES else "", None
-            self._warmed = int(messages[0]) if (messages := _MESSAGES.fullmatch(fields.get("messages", ""))) else None
+            outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
+            self._begin_size(size, outcome if outcome in _OUTCOMES else "", int(messages[0]) if messages else None)
         if not isinstance(found, Record) or size != self._size:
             return found
         if kind == "latency":
@@ -252,25 +197,6 @@ class _Phase:
         return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=self._outcome))
 
 
-class _TrialsInOrder:
-    """The trials of a search are counted: one that stands twice was not carried out twice."""
-
-    def __init__(self) -> None:
-        self._last = -1
-
-    def check(self, kind: str, fields: Fields, found: _Read) -> _Read:
-        if kind == "sustain":
-            self._last = -1
-        if kind != "trial" or isinstance(found, Broken):
-            return found
-        try:
-            index = count(fields, "index")
-        except (KeyError, ValueError) as error:
-            return Broken(f"trial line: {error}")
-        last, self._last = self._last, max(self._last, index)
-        return found if index > last else Broken(f"trial {index} stands after trial {last}")
-
-
 def read_in_any_log(line: Line) -> Found | None:
     """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
@@ -279,212 +205,15 @@ def read_in_any_log(line: Line) -> Found | None:
     return Found(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
 
 
-def _read(read: Reader, fields: Fields, kind: str) -> _Read:
+def _read(read: _Reader, fields: Fields, kind: str) -> _What:
     try:
         what = read(fields)
-        unknown = unknown_kind_of_result(kind, fields)
-        return what if unknown is None else Broken(f"{kind} line is of something this version does not know: {unknown}={fields[unknown]}")
     except KeyError as missing:
         return Broken(f"{kind} line without {missing.args[0]}")
     except ValueError as error:
         return Broken(f"{kind} line: {error}")
-
-
-def _basis(fields: Fields) -> Basis:
-    return one_of(_BASES, fields, "basis")
-
-
-def _latency(fields: Fields) -> Record:
-    numbers = [n for name in LATENCY_STATISTICS for n in number("latency", name, fields, f"{name}_ns")]
-    for name in _COUNTS:
-        numbers += number(f"messages_{name}", "total", fields, name)
-    numbers += number("messages_late", "total", fields, "late")
-    numbers += _instances(fields, "total")
-    numbers += number("histogram_overflow", "total", fields, "overflow")
-    numbers += number("duration", "total", fields, "duration_ns")
-    return Record(
-        test="latency",
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        samples=count(fields, "samples"),
-        side="subscriber" if fields["basis"] == "one-way" else "publisher",
-        conditions=Conditions(basis=_basis(fields), definition=_definition(fields)),
-    )
-
-
-def _definition(fields: Fields) -> str:
-    if "probe_every" in fields:
-        return "perftest-rtt-probe"
-    if "from" not in fields:
-        return "perftest-rtt"
-    one_of(("schedule",), fields, "from")
-    return "perftest-one-way" if fields.get("basis") == "one-way" else "perftest-rtt-open"
-
-
-def _sending(fields: Fields) -> Record:
-    numbers = [n for name in LATENCY_STATISTICS for n in number("latency", name, fields, f"from_send_{name}_ns")]
-    numbers += [n for name in LATENCY_STATISTICS for n in number("send_lateness", name, fields, f"lateness_{name}_ns")]
-    numbers += number("messages_sent", "total", fields, "sent")
-    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
-    return Record(
-        test="latency",
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        samples=count(fields, "sent"),
-        side="publisher",
-        conditions=Conditions(basis=_basis(fields), definition="perftest-sending", offered_rate_per_s=decimal(fields, "target_rate_per_s")),
-    )
-
-
-def _counts(fields: Fields) -> list[Number]:
-    """What became of messages."""
-    received, lost = count(fields, "received"), count(fields, "lost")
-    numbers = [n for name in _COUNTS for n in number(f"messages_{name}", "total", fields, name)]
-    if received + lost:
-        numbers.append(Number(metric="loss", statistic="total", value=lost / (received + lost)))
-    return numbers
-
-
-def _instances(fields: Fields, statistic: str) -> list[Number]:
-    """Of keyed data, of how many instances something came."""
-    if "instances_heard" not in fields:
-        return []
-    heard, instances = count(fields, "instances_heard"), count(fields, "instances")
-    if heard > instances:
-        raise ValueError(f"{heard} of {instances} instances were heard")
-    return [Number(metric="instances_heard", statistic=statistic, value=heard)]
-
-
-def _throughput(fields: Fields) -> Record:
-    numbers = _counts(fields) + _instances(fields, "total")
-    numbers += number("message_rate", "mean", fields, "rate_per_s")
-    numbers += number("goodput", "mean", fields, "goodput_bit_per_s")
-    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
-    numbers += number("duration", "total", fields, "duration_ns")
-    return Record(
-        test="throughput",
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        samples=count(fields, "received"),
-        side="subscriber",
-        participant=fields.get("participant"),
-        conditions=Conditions(definition="perftest-throughput", batch_bytes=_alone(fields)),
-    )
-
-
-def _alone(fields: Fields) -> int | None:
-    """No bytes to a batch where each message of this size went alone, whatever the run was told; else what it was told."""
-    return 0 if "batch_messages" in fields and count(fields, "batch_messages") == 1 else None
-
-
-def _demand(fields: Fields) -> Record:
-    numbers = _counts(fields) + _instances(fields, "total")
-    numbers += number("send_duration", "total", fields, "send_duration_ns")
-    numbers += number("duration", "total", fields, "receive_duration_ns")
-    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
-    numbers += number("offered_goodput", "mean", fields, "offered_goodput_bit_per_s")
-    numbers += number("message_rate", "mean", fields, "rate_per_s")
-    numbers += number("goodput", "mean", fields, "goodput_bit_per_s")
-    return Record(
-        test="demand",
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        samples=count(fields, "received"),
-        side="both" if "send_duration_ns" in fields else "subscriber",
-        participant=fields.get("participant"),
-        conditions=msgspec.structs.replace(_bursts(fields), batch_bytes=_alone(fields)),
-    )
-
-
-def _aggregate(fields: Fields) -> Record:
-    numbers = _counts(fields) + _instances(fields, "min")
-    for statistic in ("min", "sum"):
-        numbers += number("message_rate", statistic, fields, f"rate_{statistic}_per_s")
-        numbers += number("goodput", statistic, fields, f"goodput_{statistic}_bit_per_s")
-    numbers += number("offered_rate", "mean", fields, "offered_rate_per_s")
-    conditions = _bursts(fields) if "demand" in fields else Conditions()
-    return Record(
-        test=one_of(_TESTS, fields, "test"),
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        samples=count(fields, "received"),
-        side="subscriber",
-        participant="all",
-        conditions=msgspec.structs.replace(
-            conditions,
-            definition="perftest-aggregate",
-            publishers=count(fields, "publishers") if "publishers" in fields else None,
-            subscribers=count(fields, "subscribers"),
-            batch_bytes=_alone(fields),
-        ),
-    )
-
-
-def _resources(fields: Fields) -> Record:
-    numbers = [n for name in ("user", "system") for n in number("cpu_time", name, fields, f"{name}_ns")]
-    numbers += [n for name in ("voluntary", "involuntary") for n in number("context_switches", name, fields, f"{name}_switches")]
-    # Without a word on where it was read it is getrusage's, which is at least what the program had that started this one: Python, of a campaign.
-    own = "peak_memory_from" in fields
-    numbers += [peak if own else msgspec.structs.replace(peak, bound="<") for peak in number("peak_memory", "max", fields, "peak_memory_bytes")]
-    numbers += number("duration", "total", fields, "duration_ns")
-    conditions = _bursts(fields) if "demand" in fields else Conditions()
-    return Record(
-        test=one_of(_TESTS, fields, "test"),
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(numbers),
-        side=_SIDES[one_of(tuple(_SIDES), fields, "role")],
-        participant=fields.get("participant"),
-        scope="resources",
-        conditions=msgspec.structs.replace(conditions, definition="perftest-resources"),
-    )
-
-
-def _cost(fields: Fields) -> Record:
-    """The processor time of the sides and of the broker for each message that arrived. It belongs to the row of the throughput."""
-    messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
-    if messages == 0:
-        raise ValueError("the cost of no messages")
-    conditions = _bursts(fields) if "demand" in fields else Conditions(definition="perftest-throughput")
-    return Record(
-        test=one_of(_TESTS, fields, "test"),
-        payload_bytes=payload_bytes(fields),
-        numbers=(Number(metric="cpu_per_message", statistic="mean", value=used_ns / messages),),
-        samples=messages,
-        side="both" if "demand" in fields else "subscriber",
-        conditions=conditions,
-    )
-
-
-def _bursts(fields: Fields) -> Conditions:
-    """What a line of the demand test says of its bursts."""
-    demand = count(fields, "demand")
-    if demand == 0:
-        raise ValueError("bursts of no messages")
-    return Conditions(demand=demand, recovery_time_ns=count(fields, "recovery_time_ns"), definition="perftest-demand")
-
-
-def _interval(fields: Fields) -> Record:
-    if "demand" in fields:
-        return msgspec.structs.replace(_interval_of(fields), test="demand", conditions=_bursts(fields))
-    return _interval_of(fields)
-
-
-def _interval_of(fields: Fields) -> Record:
-    is_latency = "messages" in fields
-    return Record(
-        test="latency" if is_latency else "throughput",
-        payload_bytes=payload_bytes(fields),
-        numbers=tuple(found for metric, statistic, key in _OF_INTERVALS for found in number(metric, statistic, fields, key)),
-        samples=count(fields, "messages" if is_latency else "received"),
-        scope="interval",
-        participant=fields.get("participant"),
-        conditions=_of_latency(fields) if is_latency else Conditions(definition="perftest-throughput"),
-    )
-
-
-def _of_latency(fields: Fields) -> Conditions:
-    """Interval lines of round trips do not name their basis."""
-    return Conditions(basis=_basis(fields) if "basis" in fields else "rtt", definition=_definition(fields))
+    unknown = unknown_kind_of_result(fields) if isinstance(what, Record) else None
+    return what if unknown is None else Broken(f"{kind} line is of something this version does not know: {unknown}={fields[unknown]}")
 
 
 def _histogram(fields: Fields) -> Histogram:
@@ -492,7 +221,7 @@ def _histogram(fields: Fields) -> Histogram:
     if _BINS.fullmatch(text) is None:
         wrong = next((text for text in text.split(",") if _BIN.fullmatch(text) is None), "")
         raise ValueError(f"bin {wrong[:40]!r} is not lower:upper:count")
-    return Histogram(payload_bytes=payload_bytes(fields), basis=_basis(fields), bins=_bins(text.replace(":", ",")))
+    return Histogram(payload_bytes=payload_bytes(fields), basis=basis_of(fields), bins=_bins(text.replace(":", ",")))
 
 
 def _bins(numbers: str) -> Bins:
@@ -513,30 +242,28 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    wanted = {
-        "transport": fields.get("transport"),
-        "reach": fields.get("reach", _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))),
-        "data_path": fields.get("data_path"),
-        "payload_touched": fields.get("touch"),
-        "reliability": fields.get("reliability"),
-        "load_mode": fields.get("load_mode"),
-        "waiting": fields.get("waiting"),
-        "tuning": fields.get("tuning", "none"),  # A version that does not say it cannot ask for it.
-        "warmup": fields.get("warmup"),
-        "publishers": count(fields, "publishers") if "publishers" in fields else None,
-        "subscribers": count(fields, "subscribers") if "subscribers" in fields else None,
-        "keyed": True if "instances" in fields else None,
-        "instances": count(fields, "instances") if "instances" in fields else None,
-        "offered_rate_per_s": decimal(fields, "rate_per_s") if "rate_per_s" in fields else None,
-        "planned_duration_s": decimal(fields, "duration_s") if "duration_s" in fields else None,
-        "batch_bytes": count(fields, "batch_bytes") if "batch_bytes" in fields else 0,  # A version that does not say it cannot do it.
-    }
+    """What was asked for. What a version does not say it cannot do, or did in one way."""
+    found = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
+    found |= stated(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
+    found |= stated(fields, "rate_per_s duration_s batch_bytes")
+    found |= {"keyed": True} if "instances" in fields else {}
     try:
-        conditions = msgspec.convert({name: value for name, value in wanted.items() if value is not None}, Conditions)
+        conditions = msgspec.convert(found, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     return Facts(
         conditions=conditions, environment={f"perftest_{key}": fields[key] for key in ("command", "slow_subscriber", "probe_every") if key in fields}
+    )
+
+
+def _search(fields: Fields) -> Facts:
+    """The head of a search with another tool. The measured system is what the command names, unless a manifest says otherwise."""
+    planned_s = decimal(fields, "duration_s")
+    return Facts(
+        tool_version=fields["version"],
+        system=fields["program"],
+        environment={"search_command": fields["command"]},
+        conditions=Conditions(load_mode="open", planned_duration_s=planned_s or None),
     )
 
 
@@ -547,8 +274,8 @@ def _settings(fields: Fields) -> Facts:
 
 def _transport(fields: Fields) -> Facts:
     """What a transport states of itself. The library of a middleware is what was measured."""
-    stated = _facts_of("transport")(fields)
-    return msgspec.structs.replace(stated, system=fields.get("library"), system_version=fields.get("library_version"))
+    facts = _facts_of("transport")(fields)
+    return msgspec.structs.replace(facts, system=fields.get("library"), system_version=fields.get("library_version"))
 
 
 def _start(fields: Fields) -> Facts:
@@ -566,13 +293,6 @@ def _end(fields: Fields) -> Facts:
     return Facts(status="failed" if fields["status"] == "failed" else "ok")
 
 
-def _nothing(_: Fields) -> None:
-    """Lines that the tool is known to print and that state nothing about the results."""
-
-
-Reader = Callable[[Fields], Record | Facts | Histogram | None]
-
-
 def _facts_of(kind: str) -> Callable[[Fields], Facts]:
     def facts(fields: Fields) -> Facts:
         scope = fields.get("participant") or fields.get("role") or fields.get("at")
@@ -582,27 +302,17 @@ def _facts_of(kind: str) -> Callable[[Fields], Facts]:
     return facts
 
 
-_KINDS: Mapping[str, Reader] = {
+_Reader = Callable[[Fields], Record | Facts | Histogram | None]
+_ANYWHERE: Mapping[str, _Reader] = {"note": _facts_of("note"), "error": _error, "end": _end}
+_KINDS: Mapping[str, _Reader] = {
+    **{kind: _facts_of(kind) for kind in ("host", "clock", "load", "affinity", "socket", "companion", "path", "way")},
     "perftest": _opening,
     "config": _config,
     "settings": _settings,
     "transport": _transport,
     "start": _start,
-    "warmup": _nothing,
-    "interval": _interval,
-    "latency": _latency,
     "histogram": _histogram,
-    "throughput": _throughput,
-    "demand": _demand,
-    "aggregate": _aggregate,
-    "trial": trial,
-    "sustain": sustain,
-    "resources": _resources,
-    "cost": _cost,
-    "sending": _sending,
-    "error": _error,
-    "end": _end,
-    **{kind: _facts_of(kind) for kind in _FACT_KINDS},
+    "warmup": lambda _: None,  # Its outcome is a condition of the results behind it.
+    **_ANYWHERE,
 }
-
-_KINDS_OF_TOOLS: Mapping[str, Reader] = {**of_tools.KINDS, "note": _facts_of("note"), "error": _error, "end": _end}
+_KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

@@ -1,49 +1,26 @@
-"""The lines of the native log: a kind, pairs, and the values in them. Lines that are cut or garbled are recognised.
+"""The lines of the native log: a kind, pairs, and the values in them.
 
 Source: docs/native-log.md of this project.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, get_args
 
-from tacholog.formats.kit import COUNT_LIMIT, Number
+from tacholog.formats.kit import COUNT_LIMIT, Basis, Bound, Number
 
-Fields = Mapping[str, str]
 Word = TypeVar("Word", bound=str)
-
-LATENCY_STATISTICS = ("mean", "std", "min", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999", "max")
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\.")
 # All others stay as they are: \xHH is a byte that may not be shown, such as that of a control character, and must get no farther than the log.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
-# By kind of line: what is there when (always; if anything was counted; with a key), and what must follow.
-_BEHIND: Mapping[str, Sequence[tuple[str, str]]] = {
-    "latency": (("always", "duration_ns"), ("counted", "max_ns")),
-    "sending": (("always", "target_rate_per_s"), ("lateness_mean_ns", "lateness_max_ns"), ("from_send_mean_ns", "from_send_max_ns")),
-    "throughput": (("always", "duration_ns"), ("rate_per_s", "goodput_bit_per_s")),
-    "demand": (
-        *(("always", "receive_duration_ns"), ("sent", "send_duration_ns")),
-        *(("offered_rate_per_s", "offered_goodput_bit_per_s"), ("rate_per_s", "goodput_bit_per_s")),
-    ),
-    "aggregate": (("always", "duplicated"), ("rate_min_per_s", "goodput_min_bit_per_s"), ("rate_sum_per_s", "goodput_sum_bit_per_s")),
-    "interval": (("counted", "max_ns"), ("received", "lost")),
-    "resources": (("always", "peak_memory_bytes"),),
-    "cost": (("always", "sides_ns"),),
-    "trial": (("always", "passed"),),
-    "sustain": (("always", "duration_ns"),),
-}
-# What stands before the first number of a result says what it is of, and how it was measured.
-_OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
-_OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
-_FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
+_BASES: tuple[Basis, ...] = get_args(Basis)
 
 
-class Pairs(dict[str, str]):
+class Fields(dict[str, str]):
     """The pairs of a line, and where on it each value begins that is not quoted."""
 
     def __init__(self) -> None:
@@ -52,9 +29,9 @@ class Pairs(dict[str, str]):
         self.starts: dict[str, int] = {}
 
 
-def pairs_of(text: str, at: int) -> Pairs | None:
+def pairs_of(text: str, at: int) -> Fields | None:
     """The pairs of a line from this place on, or ``None`` if anything is left over between or behind them."""
-    fields = Pairs()
+    fields = Fields()
     while (pair := _PAIR.match(text, at)) and pair[1] not in fields:
         if pair[2] is None:
             fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
@@ -62,21 +39,6 @@ def pairs_of(text: str, at: int) -> Pairs | None:
             fields[pair[1]] = _ESCAPE.sub(lambda found: _ESCAPED.get(found[0], found[0]), pair[2])
         at = pair.end()
     return fields if at == len(text) else None
-
-
-def lacks(kind: str, fields: Fields) -> bool:
-    """Whether a result lacks a key that always comes behind one it has: the line was cut off behind a whole pair."""
-    counted = fields.get("samples", fields.get("messages", "0")) != "0"
-    return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in _BEHIND.get(kind, ()))
-
-
-def unknown_kind_of_result(kind: str, fields: Fields) -> str | None:
-    """The first key before a result's numbers that this reader does not know.
-
-    A key among the numbers adds one and may be skipped. One before them makes the result another than it would be without: of probes, of a schedule.
-    """
-    before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
-    return next((key for key in before if key not in _OF), None) if kind in _BEHIND else None
 
 
 def count(fields: Fields, key: str) -> int:
@@ -102,12 +64,12 @@ def decimal(fields: Fields, key: str) -> float:
     return value
 
 
-def number(metric: str, statistic: str, fields: Fields, key: str) -> Iterator[Number]:
+def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound = "=") -> Iterator[Number]:
     """Yield the number under a key, if there is one."""
     if key in fields:
-        start = fields.starts.get(key) if isinstance(fields, Pairs) else None
+        start = fields.starts.get(key)
         end = None if start is None else start + len(fields[key])
-        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key), value_start=start, value_end=end)
+        yield Number(metric=metric, statistic=statistic, value=decimal(fields, key), bound=bound, value_start=start, value_end=end)
 
 
 def payload_bytes(fields: Fields) -> int:
@@ -124,3 +86,31 @@ def one_of(known: tuple[Word, ...], fields: Fields, key: str) -> Word:
         if fields[key] == word:
             return word
     raise ValueError(f"{key}={fields[key]} is not known")
+
+
+def basis_of(fields: Fields, key: str = "basis") -> Basis:
+    """What the latencies of a line span; it raises what `one_of` does."""
+    return one_of(_BASES, fields, key)
+
+
+def _burst(fields: Fields, key: str) -> int:
+    if not (messages := count(fields, key)):
+        raise ValueError("bursts of no messages")
+    return messages
+
+
+_CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
+    **{key: (key, dict.__getitem__) for key in ("transport", "reach", "data_path", "reliability", "load_mode", "waiting", "tuning", "warmup")},
+    **{key: (key, count) for key in ("publishers", "subscribers", "instances", "batch_bytes", "recovery_time_ns")},
+    "touch": ("payload_touched", dict.__getitem__),
+    "demand": ("demand", _burst),
+    "basis": ("basis", basis_of),
+    "rate_per_s": ("offered_rate_per_s", decimal),
+    "duration_s": ("planned_duration_s", decimal),
+}
+
+
+def stated(fields: Fields, keys: str) -> dict[str, Any]:
+    """The conditions under these keys, which are separated by blanks, as far as the line has them; it raises what `one_of` does."""
+    known = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
+    return {condition: read(fields, key) for key, condition, read in known}

@@ -8,10 +8,11 @@ and publisher_stats.hpp (1.3 to 2.x) divide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil, inf, sqrt
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +32,16 @@ _MOST_COLUMNS = 200
 _HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
 _ALL_CORES = 101.0  # Percent, and what clocks of different steps make of it.
 _ROUNDING = 0.0051
+# Where the numbers of a record stand.
+_PRINTED = {
+    **{("latency", name): f"latency_{name} (ms)" for name in ("min", "max", "mean")},
+    ("message_rate", "mean"): "received",
+    ("offered_rate", "mean"): "sent",
+    ("goodput", "mean"): "data_received",
+    ("duration", "total"): "T_loop",
+    ("cpu_of_machine", "mean"): "cpu_usage (%)",
+    ("peak_memory", "max"): "ru_maxrss",
+}
 _DIGITS = 4
 
 
@@ -40,7 +51,7 @@ class ExperimentRow(NamedTuple):
     ``digits`` are those that are printed of a latency, ``None`` if all are; ``place_ns`` is the place that latencies are printed to, where it is the
     same for all. ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived``
     says that the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a
-    rate, and not that of a process that has no such side.
+    rate, and not that of a process that has no such side. ``places`` are where cells stand on their line.
     """
 
     time: float
@@ -50,13 +61,14 @@ class ExperimentRow(NamedTuple):
     derived: bool = False
     flowing: frozenset[str] = frozenset()
     place_ns: float | None = None
+    places: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
         counts = Record(
             test="throughput",
             payload_bytes=None,  # No line states it. Bytes through messages is no size: both are rates without their fractions.
-            numbers=tuple(self._counts()),
+            numbers=tuple(self._placed(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
         )
@@ -71,11 +83,16 @@ class ExperimentRow(NamedTuple):
         return Record(
             test="latency",
             payload_bytes=None,
-            numbers=tuple(self._latencies()),
+            numbers=tuple(self._placed(self._latencies())),
             samples=samples,
             scope="interval",
             conditions=meaning.over(conditions),
         )
+
+    def _placed(self, numbers: Iterable[Number]) -> Iterator[Number]:
+        for number in numbers:
+            start, end = self.places.get(_PRINTED.get((number.metric, number.statistic), ""), (None, None))
+            yield number if start is None else msgspec.structs.replace(number, value_start=start, value_end=end)
 
     @property
     def samples(self) -> int:
@@ -171,7 +188,9 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
-    cells = [cell.strip() for cell in closed_cells(line)]
+    pieces = closed_cells(line)
+    cells = [piece.strip() for piece in pieces]
+    ends = [end + at - len(piece) + len(piece.rstrip()) for at, (piece, end) in enumerate(zip(pieces, accumulate(map(len, pieces)), strict=True))]
     if line.whole and cells and not cells[-1]:
         cells.pop()  # Some versions print a separator behind the last cell.
     if not columns:
@@ -184,7 +203,8 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
         return Broken("row is cut short, garbled or of another table")
     if not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
-    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False))))
+    places = {name: (end - len(cell), end) for name, cell, end in zip(columns, cells, ends, strict=False)}
+    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False)), places=places))
 
 
 def checked(row: ExperimentRow) -> ExperimentRow:

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import MICROSECOND, Broken, Found, Line, Record, found_on
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Found, Line, Record, found_on
 from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
 
 SIGN = r"[ \t]*\| T_experiment +\| "
@@ -47,6 +47,7 @@ _VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37.
 _TO_SAMPLES = 6  # Lines from that of the time to that of the samples, without blank ones.
+_CELL = re.compile(r"[^|\s](?:[^|]*[^|\s])?")
 _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
@@ -73,13 +74,13 @@ class Screens:
         """Begin before the first."""
         self._begin: Line | None = None  # The line of the time of a screen whose samples are still to come.
         self._since = 0  # Lines of boxes after it.
-        self._times: tuple[str, ...] = ()
-        self._head: tuple[str, ...] = ()
+        self._times: tuple[Cell, ...] = ()
+        self._head: tuple[Cell, ...] = ()
         self._tangled = False  # Whose samples the next ones are cannot be told.
 
     def take(self, line: Line) -> Iterator[Found | Screen]:
         """Use a line that `is_of_screen`."""
-        cells = tuple(cell.strip() for cell in line.text.strip().strip("|").split("|") if cell.strip()) if "|" in line.text else ()
+        cells = tuple(Cell(found[0], found.start()) for found in _CELL.finditer(line.text)) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):
             yield from self._begun(line, cells)
@@ -108,7 +109,7 @@ class Screens:
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
 
-    def _begun(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
+    def _begun(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Found | Screen]:
         self._tangled = self._begin is not None
         yield from self.close()
         good = line.whole and len(cells) == 4 and cells[2] == "T_loop" and all(_SECONDS.fullmatch(cell) for cell in cells[1::2])  # noqa: PLR2004
@@ -117,7 +118,7 @@ class Screens:
             return
         self._begin, self._since, self._times = line, 0, cells[1::2]
 
-    def _valued(self, line: Line, cells: tuple[str, ...]) -> Iterator[Found | Screen]:
+    def _valued(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Found | Screen]:
         head, self._head = self._head, ()
         good = line.whole and len(cells) == len(head) and all(_VALUE.fullmatch(cell) for cell in cells)
         if not good:
@@ -132,12 +133,13 @@ class Screens:
             yield Screen((begin, line), _row(self._times, cells))
 
 
-def _row(times: tuple[str, ...], cells: tuple[str, ...]) -> ExperimentRow:
+def _row(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
     """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
-    shown = dict(zip(("T_experiment", "T_loop"), times, strict=True)) | dict(zip(_COUNTS, cells, strict=False))
-    seconds = dict(zip(("min", "max", "mean"), cells[len(_COUNTS) :], strict=False))
-    shown |= {f"latency_{name} (ms)": str(Decimal(cell) * 1000) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
-    return checked(ExperimentRow(float(times[0]), shown, place_ns=MICROSECOND))
+    shown = dict(zip(("T_experiment", "T_loop", *_COUNTS), (*times, *cells), strict=False))
+    latencies = {f"latency_{name} (ms)": cell for name, cell in zip(_LATENCY[:3], cells[len(_COUNTS) :], strict=False) if _SECONDS.fullmatch(cell)}
+    places = {name: (cell.start, cell.end) for name, cell in (shown | latencies).items()}
+    milliseconds = {name: str(Decimal(cell) * 1000) for name, cell in latencies.items()}
+    return checked(ExperimentRow(float(times[0]), {**shown, **milliseconds}, place_ns=MICROSECOND, places=places))
 
 
 def found_of(screen: Screen, found: Found) -> Found:

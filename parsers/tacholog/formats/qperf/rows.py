@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from tacholog.formats.kit import Line
+from tacholog.formats.kit import Cell, Line
 
 _UNITS: Mapping[str, tuple[str, int]] = {
     **{unit: ("time", factor) for unit, factor in (("ns", 1), ("us", 10**3), ("ms", 10**6), ("sec", 10**9))},
@@ -90,7 +90,7 @@ class FigureRow(NamedTuple):
     """A row: what is left of its ``=``, and behind it a number with its unit, or only a text.
 
     ``equals`` is how far behind the start of the name the sign stands, and ``digits`` where the number ends; both are -1 in rows with tabs, which
-    have no columns.
+    have no columns. ``cell`` is what is printed of the number.
     """
 
     line: Line
@@ -102,6 +102,7 @@ class FigureRow(NamedTuple):
     quantity: str = ""
     factor: int = 1
     exact: int | None = None
+    cell: Cell = Cell("", 0)
 
     @property
     def value(self) -> float:
@@ -136,7 +137,9 @@ def read_row(line: Line) -> FigureRow | None:
         return None
     if exact is not None and exact != number * factor:
         return None
-    return row._replace(number=number, digits=value.end("number") if is_aligned else -1, quantity=quantity, factor=factor, exact=exact)
+    cell = Cell(value["number"], found.start("value") + value.start("number"))
+    digits = value.end("number") if is_aligned else -1
+    return row._replace(number=number, digits=digits, quantity=quantity, factor=factor, exact=exact, cell=cell)
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:

@@ -26,9 +26,12 @@ tests/formats/sockperf/.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from tacholog.formats.kit import (
+    Conditions,
     Detected,
     Dialect,
     Facts,
@@ -37,14 +40,12 @@ from tacholog.formats.kit import (
     Line,
     Lines,
     LineStart,
-    Record,
     States,
-    Taken,
     read_in_bulk,
     settings_text,
 )
-from tacholog.formats.sockperf.blocks import STATISTICS, THROUGHPUT, StepReader, TestParameters, read_statistics, read_throughput
-from tacholog.formats.sockperf.full import PACKETS, Packets
+from tacholog.formats.sockperf.blocks import BlockReader, TestParameters
+from tacholog.formats.sockperf.packets import PACKETS, Packets
 
 SYSTEM = "Sockets"
 TOOL = "sockperf"
@@ -72,7 +73,6 @@ STATES = {
     "throughput": States(always="transport load_mode definition payload_bytes tool_version"),
 }
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}m")
 _VERSION = re.compile(r"== version #(?P<version>\S{0,64}) == ?")
 _SOCKET = re.compile(r"\[ ?[0-9]{1,4}\] IP = \S{1,64} +PORT = +[0-9]{1,5} # (?P<transport>UDP|TCP)")
 _PARAMETERS = re.compile(r"test was performed using the following parameters: (?P<all>--.{1,2000})")
@@ -95,7 +95,7 @@ _CHATTER = re.compile(
     r"RunTime Estimate=.{1,100}|\[Histogram\] Display .{1,100}| *bins +frequency| *-?[0-9]{1,9}-[0-9]{1,9} *#*(?: \(outliers\))?|"
     r"histogram was built using the following parameters: .{1,200}|bin \(usec\) +frequency"
 )
-_HEAD = LineStart(r"(?:sockperf: (?:\x1b\[[0-9;]{0,12}m)?(?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)")
+_HEAD = LineStart(r"(?:sockperf: (?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIENT\] |test was performed using the)")
 
 BULK = (PACKETS,)
 
@@ -108,27 +108,23 @@ def detect(head: str) -> Detected:
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield a record a server or throughput test, and the distribution of a full log."""
     client = _Client()
-    yield from read_in_bulk(lines, client.take, client.take_many)
+    yield from read_in_bulk(lines, client.take, client.packets.take_many)
     yield from client.close()
 
 
 def _context_of(parameters: str) -> TestParameters:
-    """What a full log's parameters say. Only under load do replies come to some messages and not to others; else the mode is not told."""
+    """What a full log's parameters say. Only under load do replies come to some messages and not to others; else the mode is not told.
+
+    Those that are no condition with a name of their own are settings. Without its value, one is a switch.
+    """
     said = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = said.get("reply-every", 1) > 1
-    return TestParameters(
-        payload_bytes=said.get("msg-size") or None,
-        planned_duration_s=float(said.get("time", 0)) or None,
-        load_mode="open" if under_load else None,
-        offered_rate_per_s=float(said.get("mps", 0)) or None if under_load else None,
-        settings=_settings(parameters, {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}),
-    )
-
-
-def _settings(parameters: str, conditions: Collection[str]) -> str | None:
-    """The parameters that are no condition with a name of its own. Without its value, one is a switch."""
-    found = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
-    return settings_text(found)
+    conditions = {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}
+    others = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
+    stated = Conditions(planned_duration_s=float(said.get("time", 0)) or None, settings=settings_text(others))
+    if under_load:
+        stated = msgspec.structs.replace(stated, load_mode="open", offered_rate_per_s=float(said.get("mps", 0)) or None)
+    return TestParameters(said.get("msg-size") or None, stated)
 
 
 class _Client:
@@ -136,61 +132,39 @@ class _Client:
 
     def __init__(self) -> None:
         self._context = TestParameters()
-        self._statistics = StepReader(STATISTICS, read_statistics)
-        self._throughput = StepReader(THROUGHPUT, read_throughput)
-        self._packets = Packets()
+        self._block = BlockReader()
+        self.packets = Packets()
 
     def take(self, line: Line) -> Iterator[Found]:
         """Use one line."""
-        if self._packets.is_open and line.text[:1].isdigit() and (rows := self._packets.take(line, line.text)) is not None:
-            yield from rows  # Most lines of a full log are rows, by far.
-            return
-        plain = _COLOUR.sub("", line.text)
-        text = plain.removeprefix("sockperf: ")
-        if _INTERRUPTED.fullmatch(text):
+        text = line.text.removeprefix("sockperf: ")
+        if (row := self.packets.take(line, text)) is not None:
+            yield from (*self._block.close(), row)
+        elif _INTERRUPTED.fullmatch(text):
             yield Found(line, None)
-            return
-        for block, other in ((self._statistics, self._throughput), (self._throughput, self._statistics)):
-            found = block.take(line, text, self._context)
-            if found is not None:
-                yield from (*other.close(), *self._end_packets())
-                yield from self._recorded(found)
-                return
-        if not text and (self._throughput.is_open or self._statistics.is_open):
+        elif (found := self._block.take(line, text, self._context)) is not None:
+            yield from self.packets.close()
+            self.packets.behind(found)
+            yield from found
+        elif not text and self._block.is_open:
             yield Found(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
-            return
-        about = list(self._other(line, text))
-        if about or plain.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
-            yield from (*self._statistics.close(), *self._throughput.close())
-        yield from about
-
-    def take_many(self, lines: Lines) -> Taken:
-        """Use rows of a full log."""
-        return self._packets.take_many(lines)
+        else:
+            about = list(self._other(line, text))
+            if about or line.text.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
+                yield from self._block.close()
+            yield from about
 
     def close(self) -> Iterator[Found]:
         """The log has ended."""
-        yield from (*self._statistics.close(), *self._throughput.close(), *self._end_packets())
-
-    def _recorded(self, found: list[Found]) -> Iterator[Found]:
-        for one in found:
-            if isinstance(one.what, Record):
-                self._packets.behind(one.what)
-            yield one
-
-    def _end_packets(self) -> list[Found]:
-        return self._packets.close(None) if self._packets.is_open else []
+        yield from (*self._block.close(), *self.packets.close())
 
     def _other(self, line: Line, text: str) -> Iterator[Found]:
-        rows = self._packets.take(line, text)
-        if rows is not None:
-            yield from rows
-        elif text == _RULER:
-            yield from self._packets.close(line) if self._packets.is_open else [Found(line, None)]
-        elif text or not self._packets.is_open:
+        if text == _RULER:
+            yield from self.packets.close(line) or [Found(line, None)]
+        elif text or not self.packets.is_open:
             known = list(self._about_the_run(line, text))
             if known:
-                yield from self._end_packets()
+                yield from self.packets.close()
             yield from known
 
     def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
@@ -198,8 +172,8 @@ class _Client:
             self._context = TestParameters()
             yield Found(line, Facts(tool_version=version["version"] or None))
         elif socket := _SOCKET.fullmatch(text):
-            same = self._context.transport in {None, socket["transport"]}
-            self._context = TestParameters(transport=socket["transport"] if same else None)
+            known = self._context.conditions.transport
+            self._context = TestParameters(conditions=Conditions(transport=socket["transport"] if known in {None, socket["transport"]} else None))
             yield Found(line, None)
         elif parameters := _PARAMETERS.fullmatch(text):
             self._context = _context_of(parameters["all"])

@@ -1,0 +1,92 @@
+"""What the tables of Fast RTPS's tools have in common: a header that names the columns, and rows of numbers between commas.
+
+Source: the printers of ThroughputTest, LatencyTest and VideoTest, see tacholog.formats.fastrtps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+from tacholog.formats.kit import Basis, Broken, Cell, Cells, Found, Line, Lines, Record, Taken, ascending
+
+STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99_99", "max")
+"""The statistics in the order in which they stand there. A group of a pattern is called so too: it has no dots."""
+
+_ORDERED = ("min", "p50", "p90", "p99", "p99_99", "max")
+_ROW = re.compile(r"[0-9]{1,20},(?:[^,]*+,){3}")
+
+
+class Form(NamedTuple):
+    """A generation of a table.
+
+    Attributes:
+        columns: what each cell must be, its number in a group, by the name of its column.
+        definition: what the numbers mean.
+        basis: what latencies span.
+        least: so many cells of a row that the log ends in stand by themselves, if they are closed.
+        is_fixed: whether the last cell has always as many decimals, so that a cut one shows.
+    """
+
+    columns: Mapping[str, re.Pattern[str]]
+    definition: str
+    basis: Basis | None = None
+    least: int | None = None
+    is_fixed: bool = True
+
+    @classmethod
+    def of(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
+        """Make a form from the patterns of its cells. ``end`` is what may follow the last of them."""
+        *_, last = cells
+        return cls({name: re.compile(f"({cell}){end if name == last else ''}") for name, cell in cells.items()}, *more, **others)
+
+    def texts(self, line: Line) -> dict[str, str] | None:
+        """Return what is printed in the cells of a row, without blanks; ``None`` if they are not those of this table."""
+        pieces = line.text.split(",", len(self.columns) - 1)
+        found = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
+        if found is None and not line.whole and self.least is not None:
+            closed = line.text.split(",")[:-1]
+            found = self._cells(closed) if self.least <= len(closed) < len(self.columns) else None
+        return found
+
+    def _cells(self, pieces: list[str]) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        start = 0
+        for (name, pattern), piece in zip(self.columns.items(), pieces, strict=False):
+            cell = pattern.fullmatch("".join(piece.split()))
+            if cell is None:
+                return None
+            at = piece.find(cell[1])  # It is not found where blanks stand within.
+            found[name] = Cell(cell[1], start + at) if at >= 0 else cell[1]
+            start += len(piece) + 1
+        return found
+
+
+class Table:
+    """A table or a file that is open."""
+
+    def knows(self, squeezed: str) -> bool:
+        """Whether a line, given without its blanks, is one of its rows."""
+        return _ROW.match(squeezed) is not None
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Yield what is found on a row."""
+        yield Found(line, self.row(line))
+
+    def row(self, line: Line) -> Record | Broken:
+        """Return the record of a row."""
+        raise NotImplementedError
+
+    def take_many(self, _: Lines) -> Taken:
+        """Read many rows at once, as far as they can be."""
+        return Taken()
+
+    def close(self) -> Iterator[Found]:
+        """Yield what is known at the end of the table."""
+        yield from ()
+
+
+def is_in_order(cells: Cells, prefix: str = "") -> Any:  # noqa: ANN401 - a truth value, or an array of them
+    """Whether minimum, percentiles and maximum are in order, and the mean between them where it is checked."""
+    return ascending([cells[prefix + name] for name in _ORDERED if prefix + name in cells])

@@ -1,0 +1,42 @@
+"""The numbers of the samples stand where their formats say, and only those stand nowhere that a tool does not print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tacholog.formats.reading import Scan
+from tacholog.formats.source import LogText
+from tacholog.schema.records import Record
+
+HERE = Path(__file__).parent
+FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
+#: What is not printed, or not as a number, though it is not marked as derived.
+NOT_PRINTED = {
+    "ecal": {"messages_lost"},  # "Packages lost after message 12 -> stop.": that is one.
+    "hmbdc": {"latency"},  # "hundreds of nano seconds"
+    "native": {"loss", "cpu_per_message", "trials_passed"},
+}
+SAMPLES = [path for name in FORMATS for path in sorted((HERE / name).iterdir()) if path.name != "README.md"]
+
+
+def is_one_line_of_json(path: Path) -> bool:
+    """Whether no place is known in this log: all of it is parsed at once."""
+    return path.parent.name == "performance_test" and path.suffix == ".json"
+
+
+@pytest.mark.parametrize("path", [path for path in SAMPLES if not is_one_line_of_json(path)], ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_each_number_that_is_printed_says_where(path: Path) -> None:
+    name = path.parent.name
+    with path.open("rb") as file:
+        lines = {line.number: line.shown for line in LogText(file).lines()}
+    with path.open("rb") as file:
+        found = [(event.line, number) for event in Scan(LogText(file), name) if isinstance(event.what, Record) for number in event.what.numbers]
+
+    printed = [(lines[number.line or line], number) for line, number in found if number.value_start is not None]
+    nowhere = {number.metric for _, number in found if number.value_start is None and "derived" not in number.marks}
+    assert nowhere <= NOT_PRINTED.get(name, set())
+    for line, number in printed:
+        assert re.fullmatch(r"-?[0-9][0-9.,]*(?:e[-+][0-9]+)?|-?nan|-?inf", line[number.value_start : number.value_end]), (line, number)
