@@ -170,7 +170,7 @@ class CsvTable:
         head = self._head
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if whole else CUT
-        cells = Cell.split(text, ",", line.text.find(text))
+        cells = Cell.between(text, ",", line.text.find(text))
         decimals = head.row.decimals
         if head.row in _OF_LATENCY and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(decimals)]):
             decimals = _fine(decimals)
