@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from tacholog.commands.export import export
 from tacholog.render.inline import number_anchor
 from tacholog.render.tables.tables import Links
 from tacholog.render.targets import Targets
@@ -63,6 +66,12 @@ def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(da
     of_line = table[first == LINE]
     assert dict(zip(of_line["id"], of_line["value"], strict=True)) == OF_LINE
     assert of_line["participant"].tolist() == ["Win10 AMD64"] * 2 + ["Ubuntu22 AMD64"] * 2
+
+
+def test_an_export_has_the_same_ids(folder: Path, data: Dataset) -> None:
+    done = CliRunner().invoke(export, [str(folder), "--format", "json"], catch_exceptions=False)
+
+    assert sorted(json.loads(row)["id"] for row in done.stdout.splitlines()) == sorted(results_table(data)["id"])
 
 
 def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:
