@@ -124,6 +124,7 @@ def test_what_a_terminal_would_act_on_is_not_printed(tmp_path: Path) -> None:
     ("arguments", "why"),
     [
         (("--as", "nonsense"), "no format is called 'nonsense'; there are: ddsperf, ecal,"),
+        (("--as", "perftest"), "no format is called 'perftest' (is native meant?); there are: ddsperf, ecal,"),
         (("--explain", "--format", "csv"), "--explain prints lines, not records"),
     ],
 )

@@ -42,6 +42,17 @@ def test_the_job_that_runs_code_of_strangers_cannot_write_and_the_one_that_write
     assert "github.event.pull_request.head.repo.full_name == github.repository" in jobs["comment"]["if"]
 
 
+def test_the_code_of_strangers_gets_no_secret_and_no_word_of_theirs_becomes_a_part_of_a_command(text: str, jobs: dict[str, Any]) -> None:
+    (checkout,) = [step for step in jobs["measure"]["steps"] if "checkout" in step.get("uses", "")]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+
+    assert [*yaml.safe_load(text)[True]] == ["pull_request"]  # "on" in YAML 1.1. pull_request_target has the rights of the repository.
+    assert "secrets." not in text
+    assert "github.token" not in str(jobs["measure"])
+    assert checkout["with"]["persist-credentials"] is False
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+
+
 GH = """#!/bin/sh
 # Stands for the program of GitHub: it lists the comments of COMMENTS, filters them as it is asked to, and notes what is written.
 case "$*" in

@@ -104,7 +104,8 @@ Who runs where
   --port N                   TCP port of the publisher's control channel
                              (default: any free one for both, 7420 for pub and sub). Who reaches it
                              and knows the options can be the subscriber, unless the environment
-                             variable TACHOLOG_SECRET holds a text, the same on both sides
+                             variable TACHOLOG_SECRET holds a text, the same on both sides. It travels in
+                             clear: it keeps strangers out, not who can listen to the network
   --any-endpoint             send to whatever address the other side names. Without it, messages go
                              only to the address that its end of the control channel has. Needed if
                              the other side receives at another address than the one it connects

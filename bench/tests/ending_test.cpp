@@ -122,7 +122,8 @@ TEST(MemoryOfThisProcess, IsTheLeastThatItsGroupOrOneAboveLeaves) {
 TEST(MemoryOfThisProcess, IsReadFromGroupsOfVersion1) {
     const FilesOfTheKernel files;
     files.write("/proc/meminfo", "MemAvailable:       4 kB\n");
-    files.write("/proc/self/cgroup", "12:cpu,cpuacct:/docker/1f\n5:memory:/docker/1f\n0::/system.slice/docker.service\n");
+    files.write("/proc/self/cgroup",
+                "12:cpu,cpuacct:/docker/1f\n5:memory:/docker/1f\n0::/system.slice/docker.service\n");
     files.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     files.write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "700\n");
     EXPECT_EQ(available_memory_bytes(files.root()), 4096U) << "so much is no limit";

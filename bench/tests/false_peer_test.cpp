@@ -321,8 +321,7 @@ TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     subscriber->reset();
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, DatagramsBeforeAPublisher, testing::Values("udp-reliable", "udp-wan"),
-                         words_of);
+INSTANTIATE_TEST_SUITE_P(Each, DatagramsBeforeAPublisher, testing::Values("udp-reliable", "udp-wan"), words_of);
 
 // ---- streams that never bring a whole message ----
 

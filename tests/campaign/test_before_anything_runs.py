@@ -82,17 +82,28 @@ def test_a_name_that_no_file_can_have_is_refused_in_the_plan(tmp_path: Path, pla
     assert not (tmp_path / "build" / "runs").exists() or not list((tmp_path / "build" / "runs").rglob("run.toml"))
 
 
-def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(tmp_path: Path) -> None:
+STAND_IN = """#!/bin/sh
+case $1 in
+  ab) mkdir -p build/runs/pairs && : > build/runs/pairs/ab.toml && echo diff; exit 4 ;;
+  require) shift; echo "$@"; exit 3 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("has_requirements", [True, False])
+def test_the_recipe_for_ci_runs_under_bash_e_to_its_comment_and_fails_behind_it(tmp_path: Path, *, has_requirements: bool) -> None:
     docs = (Path(__file__).parent.parent.parent / "docs" / "ci.md").read_text()
     recipe = docs.partition("```sh\n")[2].partition("```")[0]
-    stand_in = "#!/bin/sh\ncase $1 in ab) echo diff; exit 4;; require) echo required > requirements.md; exit 3;; esac\n"
-    written(tmp_path, "tacholog", stand_in).chmod(0o755)
+    written(tmp_path, "tacholog", STAND_IN).chmod(0o755)
+    if has_requirements:
+        written(tmp_path, "requirements.toml", "")
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "BASE": "a", "HEAD": "b"}
 
     done = subprocess.run(["bash", "-e", "-c", recipe], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
-    assert (tmp_path / "comment.md").read_text() == "required\ndiff\n", done.stderr
-    assert done.returncode == 3
+    said = "build/runs/pairs/new --than build/runs/pairs/old --fail-on failed --format markdown\n" if has_requirements else ""
+    assert (tmp_path / "comment.md").read_text() == f"{said}diff\n", done.stderr
+    assert done.returncode == (3 if has_requirements else 0)
 
 
 @pytest.mark.parametrize("more", ["repetitions = 1000000000", "expected_s = nan", "expected_s = inf", "vary = { a = %s, b = %s, c = %s }"])

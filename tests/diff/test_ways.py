@@ -78,6 +78,8 @@ def test_a_change_just_outside_the_lower_end_of_the_band_is_outside_what_the_row
 def test_options_and_other_changes_are_called_by_words_with_their_units() -> None:
     assert words("options", '{"warmup_s": 0.2, "mode": "a"}') == "warm-up 0.2 s, mode a"
     assert changed_words(Difference("planned_duration_s", "0.4, 0.5", "0.1")) == "planned duration: 0.4, 0.5 -> 0.1 s"
+    assert changed_words(Difference("planned_duration_s", "0.4", None)) == "planned duration: 0.4 s -> not stated"
+    assert changed_words(Difference("planned_duration_s", None, "0.1")) == "planned duration: not stated -> 0.1 s"
 
 
 def test_where_no_row_compares_there_is_no_table_of_zeros(side: Side, noise: NDArray[np.float64], other_host: Host) -> None:

@@ -394,10 +394,7 @@ def test_what_comparisons_will_miss_is_named_with_what_to_type(cluster: Path) ->
     stated = import_logs(cluster, "--dry-run", "--map", PATTERN, "--set", "host=lab", "--set", "load_mode=max-rate", "--set", "batch_bytes=0")
 
     assert "machine by 8 logs of latency and throughput: --set host=NAME" in said
-    assert (
-        "  load mode by 4 logs of throughput: --set load_mode=closed (or open, paced, max-rate) (other logs of these runs state load_mode = max-rate)"
-        in said
-    )
+    assert "  load mode by 4 logs of throughput: --set load_mode=max-rate (or paced) (other logs of these runs state load_mode = max-rate)" in said
     assert "  batching by 4 logs of throughput: --set batch_bytes=0 if batching was off (other logs of these runs state batch_bytes = 0)" in said
     assert "4 repeated runs state no start time" in said
     assert "not stated, although" not in stated
@@ -509,3 +506,16 @@ def test_a_log_that_names_no_system_needs_one_stated(tree: MakeTree, tmp_path: P
     import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/summary.csv", "--set", "system=Cyclone DDS")
     (run,) = manifests(tmp_path / "data").values()
     assert run.system == "Cyclone DDS"
+
+
+def test_what_to_state_of_the_load_fits_the_test_and_several_logs_are_several(tree: MakeTree) -> None:
+    latency = (FORMATS / "sockperf/under-load.log").read_text()
+    throughput = log_of("sub")
+
+    of_latency = import_logs(tree({"1/a.log": latency, "2/a.log": f"{latency}\n"}, "latency"), "--dry-run", "--map", "{repetition}/a.log")
+    of_both = import_logs(tree({"1/a.log": latency, "1/b.log": throughput}, "both"), "--dry-run", "--map", "{repetition}/{label.x}.log")
+
+    assert "2 logs  sockperf" in of_latency
+    assert "by 2 logs of latency: --set load_mode=closed (or open)\n" in of_latency
+    assert "message size by 2 logs of latency: {payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same\n" in of_latency
+    assert "by 2 logs of latency and throughput: --set load_mode=closed (or open) for latency, max-rate (or paced) for the others" in of_both

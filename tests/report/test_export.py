@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
 from pyarrow import parquet
+from tests.report.conftest import FIRST, SECOND, add_run, rti
 
 from tacholog.commands.export import export
+from tacholog.commands.require import require
 from tacholog.schema.tables import OFFERED
 from tacholog.store.export import as_file, results_table
 from tacholog.store.load import load
@@ -157,3 +159,17 @@ def test_every_column_of_the_tables_is_explained(data: Path) -> None:
     kinds = {"Int64": "integer", "Float64": "number", "boolean": "true or false", "string": "text"}
     wrong = {name: str(results[name].dtype) for name, column in OFFERED.items() if kinds.get(str(results[name].dtype), "text") != column.kind}
     assert wrong == {}
+
+
+@pytest.mark.parametrize("has_time", [False, True])
+def test_a_release_that_is_the_newest_by_its_name_alone_is_named(tmp_path: Path, *, has_time: bool) -> None:
+    for release, log in (("r9", FIRST), ("r10", SECOND)):
+        start = f"2026-01-{release[1:]:0>2}T12:00:00Z" if has_time or release == "r9" else None
+        add_run(tmp_path / "data", release, log, msgspec.structs.replace(rti(published=False), release=release, start_time=start))
+    (tmp_path / "requirements.toml").write_text('[[require]]\nname = "fast"\nmetric = "message_rate"\nstatistic = "mean"\nunit = "msg/s"\nmin = 1\n')
+
+    exported = CliRunner().invoke(export, [str(tmp_path / "data"), "--format", "bencher"], catch_exceptions=False)
+    judged = CliRunner().invoke(require, [str(tmp_path / "data"), "--requirements", str(tmp_path / "requirements.toml")], catch_exceptions=False)
+
+    said = "r10 counts as the newest release of RTI Connext DDS by its name, because no run of r10 has a start time: start_time = "
+    assert (said in exported.stderr, said in judged.stderr) == (not has_time, not has_time), judged.output

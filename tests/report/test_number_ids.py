@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,12 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from tacholog.commands.export import export
+from tacholog.render.inline import number_anchor
+from tacholog.render.tables.tables import Links
+from tacholog.render.targets import Targets
 from tacholog.site.build import build_site
 from tacholog.site.downloads import ALL
 from tacholog.site.verification.site import verify_site
@@ -62,6 +68,12 @@ def test_no_two_numbers_share_an_id_and_only_those_that_would_have_an_ordinal(da
     assert of_line["participant"].tolist() == ["Win10 AMD64"] * 2 + ["Ubuntu22 AMD64"] * 2
 
 
+def test_an_export_has_the_same_ids(folder: Path, data: Dataset) -> None:
+    done = CliRunner().invoke(export, [str(folder), "--format", "json"], catch_exceptions=False)
+
+    assert sorted(json.loads(row)["id"] for row in done.stdout.splitlines()) == sorted(results_table(data)["id"])
+
+
 def test_numbers_in_any_order_of_runs_keep_their_ids(data: Dataset) -> None:
     whole = dict(zip(data.results.index, results_table(data)["id"], strict=True))
     turned = data.results.sort_values("run", ascending=False, kind="stable")
@@ -77,6 +89,18 @@ def test_pages_know_a_number_by_the_id_that_it_has_in_downloads(data: Dataset) -
 
     assert sorted(rows) == sorted(ids)
     assert max(rows) > 1
+
+
+def test_where_a_script_writes_the_link_it_is_given_the_end_of_the_anchor_too(data: Dataset) -> None:
+    targets = Targets()
+    results = [result for results in view_of(data).by_run.values() for result in results if result.line]
+    places = [targets.place(Links("logs"), result) for result in results]
+
+    ends = [str(end[0]) if end else "" for _, _, *end in places]
+    assert [f"L{result.line}:{result.metric}.{result.statistic}{end}" for result, end in zip(results, ends, strict=True)] == [
+        number_anchor(result) for result in results
+    ]
+    assert {*ends} >= {"", "~2", "~3", "~4"}
 
 
 @pytest.mark.site

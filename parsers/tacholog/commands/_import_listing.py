@@ -22,6 +22,7 @@ from tacholog.runs.stated import attributed, stated
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
 
+_SIDELESS = "log"
 _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
 _VARIANTS_SHOWN = 60
 _REASONS_SHOWN = 20
@@ -33,7 +34,7 @@ _WAYS_OUT: Mapping[str, str] = {
     "batching": "--set batch_bytes=0 if batching was off",
     "qos": "--set reliability=reliable (or best-effort)",
     "basis": "--set basis=rtt (or rtt/2, one-way)",
-    "load_mode": "--set load_mode=closed (or open, paced, max-rate)",
+    "load_mode": "--set load_mode=max-rate (or paced)",
     "payload_touched": "--set payload_touched=none (or write, write+read)",
     "offered_rate": "--set offered_rate_per_s=NUMBER",
     "recovery_time": "--set recovery_time_ns=NUMBER",
@@ -42,7 +43,7 @@ _WAYS_OUT: Mapping[str, str] = {
     "data_path": "--set data_path=copy (or zero-copy, pointer, flat-data)",
     "transport": "--set transport=NAME",
     "metric_def": "the format does not define it",
-    "message size": "--set payload_bytes=NUMBER, or {payload_bytes} in the pattern",
+    "message size": "{payload_bytes} in the pattern, or --set payload_bytes=NUMBER if all have the same",
     "machine": "--set host=NAME, or {host} in the pattern; describe it in hosts/NAME.toml (tacholog host prints that of this machine)",
 }
 #: The condition of each code.
@@ -105,13 +106,13 @@ def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
 
 def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, ...]:
     logs = [(log, entry) for run in runs for log, entry in zip(run.logs, run.manifest.logs, strict=True)]
-    sides = Counter(entry.side or "log" for _, entry in logs)
+    sides = Counter(entry.side or _SIDELESS for _, entry in logs)
     formats = dict.fromkeys(log.survey.format or "not read" for log, _ in logs)
     return (
         folder,
         _numbers([run.repetition for run in runs]),
         str(sum(run_folder(run) in new for run in runs)),
-        ", ".join(f"{count} {side}" for side, count in sorted(sides.items())),
+        ", ".join(counted(count, side) if side == _SIDELESS else f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
         _measured((kind, stated(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
     )
@@ -210,6 +211,8 @@ def _show_missing(runs: Sequence[ImportedRun]) -> None:
         known = [str(value) for value in elsewhere[code] - {None}]
         hint = f" (other logs of these runs state {FIELDS[code]} = {' and '.join(sorted(known))})" if known else ""
         way_out = _WAYS_OUT.get(code, f"--set {FIELDS.get(code, code)}=VALUE")
+        if code == "load_mode" and "latency" in tests:  # A message of it mostly waits for the answer to the one before.
+            way_out = f"--set load_mode=closed (or open){'' if tests == ['latency'] else ' for latency, max-rate (or paced) for the others'}"
         terminal.line(f"  {title_of(code)} by {counted(count, 'log')} of {' and '.join(tests)}: {way_out}{hint}")
     _show_undated(runs)
 

@@ -26,6 +26,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.order import mention_order
 from tacholog.commands.shared.paths import text_output, whole_file, write_output
 from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, work_of
@@ -113,7 +114,9 @@ def _export_row_values(store: Store, complained: Complaints, kind: str, path: Pa
     from tacholog.render.exports import bencher, github_action_benchmark
     from tacholog.view.requirements import newest
 
-    values = row_values(newest(store.dataset()))
+    data = store.dataset()
+    mention_order(data.runs)
+    values = row_values(newest(data))
     files = {"": bencher(values)} if kind == "bencher" else github_action_benchmark(values)
     exit_code = tell([complained])
     for name, content in files.items():

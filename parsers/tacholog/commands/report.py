@@ -21,6 +21,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.order import mention_order
 from tacholog.commands.shared.paths import Folder, home
 from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, tally_words, work_of
@@ -51,6 +52,7 @@ def report(
     from tacholog.site.settings import read_settings
     from tacholog.site.stamp import STAMP, former_site_named, large_of
     from tacholog.store.complaints import saved_complaints
+    from tacholog.store.saved import saved_runs
 
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
@@ -70,6 +72,7 @@ def report(
                 terminal.line(f"tacholog: {site} is not finished: run the same command again", err=True)
             raise
     exit_code = tell([saved_complaints(work)])
+    mention_order(saved_runs(work / "dataset"))
     if settings:
         _tell_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
@@ -138,11 +141,12 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
     import difflib
 
     from tacholog.runs.labels import is_label, label_fields
-    from tacholog.store.saved import saved_runs
 
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return
+    from tacholog.store.saved import saved_runs
+
     there = label_fields(saved_runs(dataset)["labels"].dropna())
     for field in (field for field in asked if field not in there):
         near = difflib.get_close_matches(field, there, 1)

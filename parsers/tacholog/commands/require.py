@@ -29,6 +29,7 @@ import click
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, known_roots, mention_releases
 from tacholog.commands.shared.complaints import tell
+from tacholog.commands.shared.order import mention_order
 from tacholog.commands.shared.paths import Folder, write_output
 from tacholog.compare.requirements.result import VERDICTS
 from tacholog.errors import UnreadableInput
@@ -85,6 +86,8 @@ def require(
     lost = tell([complaints(with_copies(everything))], bare=is_bare(runs))
     bases = {name for name in (than, *(one.requirement.than for one in requirements.requirements)) if name}
     judged = of_release(everything, release) if release else newest(everything, bases)
+    if not release:
+        mention_order(everything.runs)
     _mention_unlabelled(everything, judged)
     report = judge(judged, requirements, _base(everything, places), than)
     text = rendered(output, report, fail_on)

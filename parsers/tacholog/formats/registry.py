@@ -183,8 +183,8 @@ def format_named(name: str) -> Format:
 
 
 def _near(name: str) -> str:
-    """Name the formats that were probably meant."""
-    near = difflib.get_close_matches(name, formats(), 2)
+    """Name the formats that were probably meant: those of a tool of that name, else those with a name like it."""
+    near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
 

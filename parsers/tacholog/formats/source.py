@@ -102,11 +102,11 @@ class LogText:
     @property
     def note(self) -> str | None:
         """What users are told of the prefix or the encoding of the lines; ``None`` if there is nothing to say."""
-        if _JOINED_LINE.search(lines := self._whole_lines()) and not _PLAIN_EQUALS.search(lines):
+        if _JOINED_LINE.search(text := self._whole_lines()) and not _PLAIN_EQUALS.search(text):
             return _QUOTED_PRINTABLE
         if self.prefix:
             return f"each line begins with {self.prefix.said}, which was taken off"
-        lacking = lacking_prefix(lines, _JUDGES)
+        lacking = lacking_prefix(text, _JUDGES)
         if lacking is None:
             return None
         found, count, lines = lacking

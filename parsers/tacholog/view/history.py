@@ -64,8 +64,24 @@ def releases_of(runs: Iterable[RunRow]) -> dict[str, list[str]]:
     return in_order_of_time((run.system, run.release, run.start_time) for run in runs)
 
 
+def newest_by_name(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, tuple[str, str]]:
+    """Return the newest release of each system with several whose order is that of their names, and one of them without a start.
+
+    Args:
+        runs: of each the system, the release and the start.
+    """
+    times = _first_starts(runs)
+    undated = {system: [release for release, when in of_system.items() if when is None] for system, of_system in times.items()}
+    return {system: (_ordered(times[system])[-1], names[0]) for system, names in undated.items() if names and len(times[system]) > 1}
+
+
 def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, list[str]]:
     """The same of runs of which the system, the release and the start are given: a page may call a run without a release by its version."""
+    return {system: _ordered(times) for system, times in sorted(_first_starts(runs).items())}
+
+
+def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> dict[str, dict[str, float | None]]:
+    """Return the first start of each release of each system; nothing of a release of which no run has a time."""
     first: dict[tuple[str, str], float | None] = {}
     for system, release, time in runs:  # a build asks a hundred times, of all runs
         if system and release:
@@ -76,7 +92,7 @@ def in_order_of_time(runs: Iterable[tuple[str | None, str | None, str | None]]) 
     found: dict[str, dict[str, float | None]] = {}
     for (system, release), when in first.items():
         found.setdefault(system, {})[release] = when
-    return {system: _ordered(times) for system, times in sorted(found.items())}
+    return found
 
 
 def _ordered(times: Mapping[str, float | None]) -> list[str]:

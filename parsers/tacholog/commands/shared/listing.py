@@ -365,7 +365,9 @@ class Totals:
         self._rows.append((log, format_name, str(account.records), *map(str, counts), ending))
 
     def print(self, each: bool) -> None:
-        """Print the account, by log if ``each``; to standard error if it stands beside other output."""
+        """Print the account, by log if ``each``; to standard error if it stands beside other output. Of no log there is none."""
+        if not self._rows:
+            return
         header = ("log", "format", "records", "record lines", "chatter", "broken", "unknown", "lines", "run")
         rows = [header, *self._rows] if each else []
         widths = [max(len(row[column]) for row in rows) for column in range(len(header))] if rows else []

@@ -137,7 +137,9 @@ def host_words(report: Report) -> list[str]:
 def changed_words(found: Difference) -> str:
     """What else is not the same on both sides, as pages call it: ``warm-up: 0.2 -> 0.1 s``."""
     words, unit = option_title(found.field)
-    return f"{words}: {found.old or NOT_STATED} -> {found.new or NOT_STATED}{unit}"
+    if not (found.old and found.new):  # The unit stands behind the last value.
+        return f"{words}: {f'{found.old}{unit}' if found.old else NOT_STATED} -> {f'{found.new}{unit}' if found.new else NOT_STATED}"
+    return f"{words}: {found.old} -> {found.new}{unit}"
 
 
 def _not_judged(controls: Controls) -> str:
