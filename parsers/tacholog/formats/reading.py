@@ -15,7 +15,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
+from tacholog.formats.bulk import RUN_LINES, RunCutter, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
@@ -330,7 +330,7 @@ class Scan:
     def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
         if defect := defect_of_records(records, lines.count):
             raise self._distrust(defect)
-        block = block_of(lines, records)
+        block = RecordBlock.on(lines, records)
         if not self._waiting.claim_places(lines, block.lines - lines.number):
             raise self._distrust("finds records on lines that it had claimed before, or was not given last")
         self.account.lines["record"] += len(block)
@@ -424,8 +424,8 @@ def _as_seen(line: Line, expand: bool) -> Line:
 
 
 def _events_of(block: RecordBlock, run: int) -> Iterator[Event]:
-    for first, last, record in block.records():
-        yield Event(first, last, tuple(range(first, last + 1)), block.text_of(first), "record", record, run)
+    for line, record in block.records():
+        yield Event(line, line, (line,), block.run.line(line - block.run.number).text, "record", record, run)
 
 
 def _detected(text: LogText) -> str:
