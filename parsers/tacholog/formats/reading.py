@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -445,23 +445,21 @@ def _common(runs: Sequence[Facts]) -> Facts:
     first, *others = runs
     if not others:
         return first
-    conditions = {name: value for name, value in msgspec.structs.asdict(first.conditions).items() if all(_says(run, name, value) for run in others)}
     worst = max(runs, key=lambda run: SEVERITY[run.status])
+    told = ("tool_version", "system", "system_version", "build")
     return Facts(
-        conditions=Conditions(**conditions),
-        tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
-        system=first.system if all(run.system == first.system for run in others) else None,
-        system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
-        build=first.build if all(run.build == first.build for run in others) else None,
+        conditions=Conditions(**_shared([msgspec.structs.asdict(run.conditions) for run in runs])),
+        **_shared([{name: getattr(run, name) for name in told} for run in runs]),
+        environment=_shared([run.environment for run in runs]),
         start_time=first.start_time,
-        environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
         status=worst.status,
         reason=worst.reason,
     )
 
 
-def _says(run: Facts, name: str, value: object) -> bool:
-    return bool(getattr(run.conditions, name) == value)
+def _shared(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what all of these say alike."""
+    return {name: value for name, value in each[0].items() if all(other.get(name) == value for other in each)}
 
 
 def _kind(found: Found) -> LineClass:

@@ -70,11 +70,6 @@ class Results:
             self._roles.add(_ROLES[place])
             self._is_client = _ROLES[place] if len(self._roles) == 1 else None
 
-    @property
-    def is_described(self) -> bool:
-        """Whether ``start/test_start`` has been read."""
-        return self.test != IperfTest()
-
     def waits_for_its_pair(self, place: str) -> bool:
         """Whether this is what was received, and what was sent has not been read."""
         return "received" in place and place.replace("received", "sent") not in self._seen
