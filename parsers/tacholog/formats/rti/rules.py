@@ -170,11 +170,13 @@ _COST_FOLLOWS = Check("the total of serialisation contradicts its parts", _cost_
 _CONTRADICTORY = "the statistics contradict each other"
 
 
-def _subscriber(definition: str, scope: Scope = "summary") -> Record:
+def subscriber(definition: str, scope: Scope = "summary") -> Record:
+    """What all records of a subscriber's rates have in common."""
     return Record(test="throughput", payload_bytes=None, numbers=(), scope=scope, side="subscriber", conditions=Conditions(definition=definition))
 
 
-def _publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
+def publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
+    """What all records of a publisher's latencies have in common."""
     conditions = Conditions(basis=basis, definition=definition)
     return Record(test="latency", payload_bytes=None, numbers=(), scope=scope, side="publisher", conditions=conditions)
 
@@ -224,7 +226,7 @@ SUMMARY = LineRule(
     *_text(_SUMMARY_TEXT),
     *_row(_SUMMARY_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_LOSSES, _cpu("mean")),
-    record=_subscriber("rti-throughput"),
+    record=subscriber("rti-throughput"),
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
@@ -232,7 +234,7 @@ RUNNING_THROUGHPUT = LineRule(
     *_text(_RUNNING_TEXT),
     *_row(_RUNNING_THROUGHPUT_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
-    record=_subscriber("rti-throughput-running", "interval"),
+    record=subscriber("rti-throughput-running", "interval"),
     # A mean of truncated rates is rounded once more.
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
@@ -240,11 +242,11 @@ RUNNING_THROUGHPUT = LineRule(
 LATENCY = LineRule(
     *_row(_LATENCY_ROW),
     fields=(*map(_latency, (*LATENCIES[:7], "p99_9", *LATENCIES[7:])), *_COSTS, _cpu("mean")),
-    record=_publisher("rti-one-way"),
+    record=publisher("rti-one-way"),
     checks=(_COST_FOLLOWS, _PLACED, Check(_CONTRADICTORY, _is_ordered)),
 )
 _RUNNING_FIELDS = (*map(_latency, RUNNING), _cpu("last"))
-_RUNNING_RECORD = _publisher("rti-one-way-running", "interval")
+_RUNNING_RECORD = publisher("rti-one-way-running", "interval")
 _RUNNING_CHECKS = (_PLACED, Check(_CONTRADICTORY, _is_between))
 RUNNING_LATENCY = LineRule(*_row(_RUNNING_LATENCY_ROW), fields=_RUNNING_FIELDS, record=_RUNNING_RECORD, checks=_RUNNING_CHECKS)
 ANSWER = LineRule(
@@ -256,8 +258,8 @@ ANSWER = LineRule(
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
 # The banner may name the size, though not always this run's banner where logs run into one another.
-LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=_publisher("rti-low-resolution"), size=None)
-SERIALIZATION = LineRule(fields=_COSTS, record=_publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
+LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=publisher("rti-low-resolution"), size=None)
+SERIALIZATION = LineRule(fields=_COSTS, record=publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
 
 

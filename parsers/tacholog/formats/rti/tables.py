@@ -14,14 +14,11 @@ import msgspec
 
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Field, Found, Line, LineRule, Record, ascending
 from tacholog.formats.rti import rules
-from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, SUMMARY
+from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, SUMMARY, subscriber
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
 PERCENT_CELL = re.compile(r"[0-9]{1,3}\.[0-9][0-9]")
 _SPREAD = ("min", "p50", "p90", "max")
-_OVER_SUBSCRIBERS = Record(
-    test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="rti-over-subscribers")
-)
 
 
 def _goodput(group: str, statistic: str) -> Field:
@@ -39,7 +36,7 @@ def _is_of_many(cells: Cells) -> bool:
 
 SPREAD = LineRule(
     fields=[_goodput(name, name) for name in _SPREAD],
-    record=_OVER_SUBSCRIBERS,
+    record=subscriber("rti-over-subscribers"),
     checks=(
         Check(OUT_OF_PLACE.reason, _is_spread),
         Check("the statistics contradict each other", lambda cells: ascending([cells[name] for name in _SPREAD])),
@@ -48,7 +45,7 @@ SPREAD = LineRule(
 )
 TO_MANY = LineRule(
     fields=(_goodput("mbit", "mean"), Field("loss", "total", "percent", unit=0.01, places=6)),
-    record=_OVER_SUBSCRIBERS,
+    record=subscriber("rti-over-subscribers"),
     checks=(Check(OUT_OF_PLACE.reason, _is_of_many),),
 )
 
