@@ -65,7 +65,7 @@ class Cell(str):
         return {name: cls(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
 
     @classmethod
-    def split(cls, text: str, separator: str | None, shift: int = 0) -> list[Cell]:
+    def between(cls, text: str, separator: str | None, shift: int = 0) -> list[Cell]:
         """Return the texts between separators, or between blanks, without the blanks around them."""
         pieces = re.finditer(r"\S+" if separator is None else rf"(?:^|(?<={re.escape(separator)}))[^{re.escape(separator)}]*", text)
         return [cls(piece[0].strip(), shift + piece.start() + len(piece[0]) - len(piece[0].lstrip())) for piece in pieces]

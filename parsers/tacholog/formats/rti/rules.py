@@ -288,6 +288,8 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> 
     printed = {name: text for name, text in texts.items() if text is not None}
     if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
         return trouble
+    if any(text.startswith("-") for name, text in printed.items() if name not in {*COSTS, "cpu"}):
+        return OUT_OF_PLACE
     cells = rule.cells(printed, **known)
     if {"lost", "percent"} <= cells.keys():
         share, slack = _share_lost(cells), _share_slack(cells)

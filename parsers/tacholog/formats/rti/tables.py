@@ -166,7 +166,7 @@ class LineTable:
 
     def _record(self, line: Line, text: str, table: TableForm) -> Record | Broken:
         inner = text.strip("|")
-        cells = Cell.split(inner, "|" if self._has_bars else None, line.text.find(inner))
+        cells = Cell.between(inner, "|" if self._has_bars else None, line.text.find(inner))
         if not line.whole or len(cells) != len(table.headings) or not all(_CELL.fullmatch(cell) for cell in cells):
             return Broken("a row that does not fit the table's columns")
         places = [at for at, cell in enumerate(cells) if "." in cell]
