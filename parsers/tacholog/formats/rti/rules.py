@@ -41,6 +41,8 @@ UNIT = "us|ns|[\u03bc\u00b5]s"
 RUNNING = ("last", "mean", "std", "min", "max")
 LATENCIES = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99_99", "p99_9999")
 COSTS = ("serialize", "deserialize", "total")
+RATES = ("size", "received", "rate", "mbit", "lost", "percent")
+RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
 _MOST_DIGITS = 18
 _FINE = 3  # Decimals that builds of high resolution print.
@@ -205,8 +207,9 @@ def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
 
 
 # The cells of a row of CSV, and how many decimals each has.
-_SUMMARY_ROW = {"size": 0, "received": 0, "rate": 0, "mbit": 1, "lost": 0, "percent": 2}
-_RUNNING_THROUGHPUT_ROW = {"size": 0, "received": 0, "last_rate": 0, "rate": 0, "last_mbit": 1, "mbit": 1, "lost": 0, "percent": 2}
+_DECIMALS_OF_RATES = {"mbit": 1, "last_mbit": 1, "percent": 2}
+_SUMMARY_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RATES}
+_RUNNING_THROUGHPUT_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RUNNING_RATES}
 _LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in LATENCIES}
 _RUNNING_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in RUNNING}
 _LOST = rf"Lost: ++{_whole('lost')} \({_real('percent', 2, 3)}%\)"
