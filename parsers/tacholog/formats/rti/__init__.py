@@ -124,7 +124,10 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
             run = _Run()
         yield from run.take(line)
 
-    yield from read_in_bulk(lines, one, lambda many: run.take_many(many))
+    def many(rows: Lines) -> Taken:
+        return run.take_many(rows)
+
+    yield from read_in_bulk(lines, one, many)
     yield from run.close()
 
 
