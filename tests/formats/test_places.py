@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 from tests.long_logs import LONG_LOGS, LongLog
 
-from tacholog.formats.reading import Scan, read_text
+from tacholog.formats.reading import Scan, read, read_text
 from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
 
 SUMMARY = "Length:    32  Packets: 77849677  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)"
 PLACED = [name for name in LONG_LOGS if name.startswith(("RTI ", "Fast RTPS", "perftest", "iperf3")) and "samples" not in name]
+HERE = Path(__file__).parent
+SAMPLES = [
+    path for name in ("rti", "iperf3", "resources") for path in sorted((HERE / name).iterdir()) if path.suffix in {".log", ".csv", ".json", ".txt"}
+]
+UNITS = (1, 1e3, 1e6, 1e9, 1e-2, *(bits * 1024**power for bits in (1, 8) for power in range(5)), *(1000**power for power in range(5)))
+ON_ONE_LINE = {"tcp-one-line.json", "tcp-stream.json", "udp-two-streams-reverse-stream.json"}  # Their JSON is read as a whole.
 
 
 def texts(line: str, record: Record | None) -> dict[tuple[str, str], str | None]:
@@ -63,3 +70,19 @@ def test_numbers_of_many_lines_stand_where_those_of_one_line_do(log: LongLog) ->
     assert at_once == one_by_one
     assert {metric for _, metric, _, start, _ in at_once if start is None} <= {"loss", "duration"}  # Those are computed from others.
     assert all(re.fullmatch(r"[0-9]+(\.[0-9]+)?", lines[line - 1][start:end]) for line, _, _, start, end in at_once if start is not None)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=[f"{path.parent.name}/{path.name}" for path in SAMPLES])
+def test_a_number_of_a_sample_stands_where_its_line_prints_it(path: Path) -> None:
+    lines = path.read_text(errors="replace").split("\n")
+    numbers = [(number, number.line or event.line) for event in read(path).events if isinstance(event.what, Record) for number in event.what.numbers]
+
+    for number, line in numbers:
+        if number.value_start is None:
+            assert number.metric in {"loss", "duration"} or number.marks or path.name in ON_ONE_LINE
+            continue
+        text = lines[line - 1][number.value_start : number.value_end]
+        assert re.fullmatch(r"-?[0-9.,e+-]+", text)
+        if number.bound == "=" and number.value:
+            printed = float(text.replace(",", "" if "." in text else "."))  # A comma stands for the point, or between thousands.
+            assert any(number.value == pytest.approx(printed * unit, rel=1e-6) for unit in UNITS)

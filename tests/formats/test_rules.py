@@ -70,7 +70,7 @@ def test_many_lines_say_what_each_of_them_says() -> None:
     block = rows_of(run, like)
 
     assert block is not None
-    records = [record for _, _, record in block.records()]
+    records = [record for _, record in block.records()]
     assert records == [COUNTS.read(line) for line in text.splitlines()[1:-1]]
     assert [n.value_start for n in records[20].numbers] == [n.value_start for n in COUNTS.read(run.line(21).text).numbers]  # type: ignore[union-attr]
 

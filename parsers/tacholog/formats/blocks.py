@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit.bulk import NumberColumn, RecordColumns
+from tacholog.formats.kit.bulk import Lines, NumberColumn, RecordColumns
+from tacholog.formats.kit.found import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
@@ -20,39 +21,42 @@ if TYPE_CHECKING:
 
 
 class RecordBlock(NamedTuple):
-    """Records that are alike but for size, samples and numbers.
+    """Records that are alike but for size, samples and numbers, one on each of some lines.
 
     Attributes:
         like: one of these records: its scope, test, side, participant, conditions and upper end of the size are those of all. Its size, samples and
             numbers are not used, except for samples if the columns have none.
-        lines: the first line of each record, shape (n,).
         columns: sizes, samples and numbers, n of each.
-        text_of: returns the text of a line of the block, by its number.
-        last_lines: the last line of each record, shape (n,); ``None``: each record has one line.
-        spans: returns where the numbers stand on the lines, shape (n, numbers of a line, 2); ``None``: that is not known.
+        run: lines among which the records stand.
+        lines: the line of each record, shape (n,).
     """
 
     like: Record
-    lines: NDArray[np.int64]
     columns: RecordColumns
-    text_of: Callable[[int], str]
-    last_lines: NDArray[np.int64] | None = None
-    spans: Callable[[], NDArray[np.int64]] | None = None
+    run: Lines
+    lines: NDArray[np.int64]
+
+    @classmethod
+    def on(cls, run: Lines, records: Records) -> RecordBlock:
+        """Return the records that were found on these lines."""
+        import numpy as np
+
+        places = np.arange(run.count) if records.places is None else records.places
+        return cls(records.like, records.columns, run, run.number + places)
 
     def __len__(self) -> int:
         """How many records these are."""
         return len(self.columns.payload_bytes)
 
-    def records(self) -> Iterator[tuple[int, int, Record]]:
-        """Yield the records one by one, each with its first and last line."""
+    def records(self) -> Iterator[tuple[int, Record]]:
+        """Yield the records one by one, each with its line."""
         sizes = self.columns.payload_bytes.tolist()
         samples = self.columns.samples.tolist() if self.columns.samples is not None else [self.like.samples] * len(sizes)
-        spans = self.spans() if self.spans and any(column.cell is not None for column in self.columns.numbers) else None
+        is_placed = any(column.cell is not None for column in self.columns.numbers)
+        spans = self.run.spans[self.lines - self.run.number] if is_placed else None
         numbers = zip(*(_numbers(column, spans) for column in self.columns.numbers), strict=True)
-        lines = self.lines.tolist()
-        last_lines = self.last_lines.tolist() if self.last_lines is not None else lines
-        for line, last_line, size, count, cells in zip(lines, last_lines, sizes, samples, numbers, strict=True):
-            yield line, last_line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
+        for line, size, count, cells in zip(self.lines.tolist(), sizes, samples, numbers, strict=True):
+            yield line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
 
 
 def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[Number]:

@@ -68,15 +68,4 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
     end = first_false(columns.possible()[1:])  # of those behind the first; the last before the doubt is the format's
-    return block_of(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None
-
-
-def block_of(lines: Lines, records: Records) -> RecordBlock:
-    """The records that were found on these lines."""
-    import numpy as np
-
-    places = np.arange(lines.count) if records.places is None else records.places
-    first = lines.number
-    return RecordBlock(
-        records.like, first + places, records.columns, lambda number: lines.line(number - first).text, spans=lambda: lines.spans[places]
-    )
+    return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import io
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -15,11 +14,13 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.formats.account import Account, LineClass
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
+from tacholog.formats.bulk import RUN_LINES, RunCutter, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
+from tacholog.formats.places import placed
 from tacholog.formats.registry import (
     TABS,
     Format,
@@ -35,12 +36,9 @@ from tacholog.formats.registry import (
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
-from tacholog.schema.conditions import Conditions
-from tacholog.schema.records import SEVERITY, Facts, Histogram, Number, Record, Status
+from tacholog.schema.records import Facts, Histogram, Record
 
-LineClass = Literal["record", "chatter", "broken", "unknown"]
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
-_TAB = 8  # Columns.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # What `next` returns when the format has finished.
@@ -77,48 +75,6 @@ class ChatterEvent(Event):
             yield Event(number, number, (number,), self.of.line(number - self.line).text, "chatter", None, self.run)
 
 
-class Account(msgspec.Struct):
-    """How many lines of each class a log has, and how its run ended.
-
-    ``runs`` are the facts of each run in the log. ``facts`` are those of the present run while the log is read, and at its end what all runs have in
-    common.
-    """
-
-    records: int = 0
-    lines: Counter[LineClass] = msgspec.field(default_factory=Counter)
-    facts: Facts = msgspec.field(default_factory=Facts)
-    runs: list[Facts] = msgspec.field(default_factory=list)
-    size_bytes: int = 0
-    sha256: str = ""
-    text_sha256: str = ""  # Of what a compressed log holds.
-
-    @property
-    def total(self) -> int:
-        """All lines: each is in exactly one class."""
-        return self.lines.total()
-
-    @property
-    def status(self) -> Status | None:
-        """How the run ended: as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are some.
-
-        Many tools print nothing at their end: the log of a run that was stopped then looks like the log of a shorter one.
-        """
-        return self.facts.status or (None if self.records else "empty")
-
-    @property
-    def reason(self) -> str | None:
-        """Why the status is what it is."""
-        return self.facts.reason or (None if self.records else "no result in the log")
-
-    def facts_of(self, run: int) -> Facts:
-        """Return what the log states of one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
-        return self.runs[run] if run < len(self.runs) else self.facts
-
-    def conditions(self, run: int) -> Conditions:
-        """Return the conditions that the log states for one of its runs, as `facts_of`."""
-        return self.facts_of(run).conditions
-
-
 class Scan:
     """One pass over a log. Iterate over it for the events, roughly in the order of their lines; after that, ``account`` is complete."""
 
@@ -142,8 +98,6 @@ class Scan:
         self._found_blocks: list[RecordBlock] = []
         self._latest: Found | None = None
         self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
-        self._records_before = 0  # In the log, where the present run began.
-        self._began: str | None = None  # The time before the first line of the present run.
 
     @cached_property
     def system(self) -> str | None:
@@ -206,11 +160,10 @@ class Scan:
             yield from self._expired()
         yield from self._blocks()
         if self._text.trouble:
-            self._learn(Facts(status="truncated", reason=self._text.trouble))
+            self.account.learn(Facts(status="truncated", reason=self._text.trouble))
         self._waiting.expire()
         yield from self._expired()
-        self._close_run()
-        self.account.facts = _common(self.account.runs)
+        self.account.close()
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
@@ -295,7 +248,7 @@ class Scan:
         if found is None:
             return self._event((line,), "unknown", None, (line.number,))
         if isinstance(found.what, Facts):
-            self._learn(found.what)
+            self.account.learn(found.what)
         return self._event((line,), _kind(found), found.what, (line.number,))
 
     def _claimed(self, found: Found) -> Event:
@@ -305,7 +258,7 @@ class Scan:
             found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
         self._latest = found
         if isinstance(found.what, Facts):
-            self._learn(found.what)
+            self.account.learn(found.what)
         lines: tuple[Line, ...] = (found.line,) if found.line else ()
         if found.also:
             if any(isinstance(line, Lines) for line in found.also):
@@ -316,7 +269,7 @@ class Scan:
             lines = given  # The text of a line is that of the log, even if the format changed it.
         self._lines_claimed = given or self._lines_claimed
         if isinstance(found.what, Record):
-            found = found._replace(what=_placed(found.what, found, self._lines_claimed))
+            found = found._replace(what=placed(found.what, found, self._lines_claimed))
         if self._text.prefix:
             found = self._of_prefixed(found, given)
         event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
@@ -327,7 +280,7 @@ class Scan:
 
     def _of_prefixed(self, found: Found, given: Sequence[Line]) -> Found:
         """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
-        self._began = self._began or next((time for line in given if (time := line.time)), None)
+        self.account.first_time = self.account.first_time or next((time for line in given if (time := line.time)), None)
         prefix = self._text.prefix
         if prefix and isinstance(found.what, Record | Histogram) and not all(isinstance(line, PrefixedLine) for line in given if line.text.strip()):
             self._latest = found = found._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
@@ -347,7 +300,7 @@ class Scan:
     def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
         if defect := defect_of_records(records, lines.count):
             raise self._distrust(defect)
-        block = block_of(lines, records)
+        block = RecordBlock.on(lines, records)
         if not self._waiting.claim_places(lines, block.lines - lines.number):
             raise self._distrust("finds records on lines that it had claimed before, or was not given last")
         self.account.lines["record"] += len(block)
@@ -370,63 +323,6 @@ class Scan:
             return Event(0, 0, (), "", kind, what, run)
         return Event(lines[0].number, lines[-1].number, claimed, lines[0].shown, kind, what, run)
 
-    def _close_run(self) -> None:
-        """Keep the facts of the present run. Where the log does not say when it began, it is the time before its first line."""
-        facts, began, self._began = self.account.facts, self._began, None
-        self.account.runs.append(msgspec.structs.replace(facts, start_time=began) if began and not facts.start_time else facts)
-
-    def _learn(self, facts: Facts) -> None:
-        """Put newer facts over older ones. A second version after results means that the tool was run again."""
-        if facts.tool_version and self.account.facts.tool_version and self.account.records > self._records_before:
-            self._close_run()
-            self.account.facts, self._records_before = Facts(), self.account.records
-        old = self.account.facts
-        known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
-        if facts.status == "ok" and old.status:
-            known.pop("status")  # A bad ending stays, even if the tool closes as usual.
-        known["conditions"] = facts.conditions.over(old.conditions)
-        known["environment"] = old.environment | facts.environment
-        self.account.facts = msgspec.structs.replace(old, **known)
-
-
-def _placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
-    """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
-    if all(number.value_start is None for number in record.numbers):
-        return record
-    in_log = {line.number: line for line in lines}
-    seen = {line.number: line for line in (found.line, *found.also) if isinstance(line, Line)}
-    first = next(iter(seen))
-    pairs = ((number, seen.get(number.line or first)) for number in record.numbers)
-    return msgspec.structs.replace(
-        record, numbers=tuple(_moved(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
-    )
-
-
-def _moved(number: Number, seen: Line | None, line: Line | None) -> Number:
-    """Return a number with its place on a line of the log, of which its format has seen this."""
-    start, end = number.value_start, number.value_end
-    if start is None or end is None or (seen is line and line and line.shown is line.text):
-        return number
-    place = _place(start, seen.text, line) if seen and line else None
-    return number if place == start else msgspec.structs.replace(number, value_start=place, value_end=None if place is None else place + end - start)
-
-
-def _place(at: int, seen: str, line: Line) -> int | None:
-    """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
-    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
-    if line.text.startswith(seen):
-        return before + at
-    if text.endswith(seen):
-        return before + len(text) - len(seen) + at
-    if text.expandtabs() != seen:
-        return None
-    for piece in text.split("\t"):
-        if at < len(piece):
-            break
-        before += len(piece) + 1
-        at -= len(piece) // _TAB * _TAB + _TAB
-    return before + at
-
 
 def _has_tabs_for_blanks(text: str) -> bool:
     """Whether tabs stand between the words of a line that is no JSON, which may have any blanks."""
@@ -441,8 +337,8 @@ def _as_seen(line: Line, expand: bool) -> Line:
 
 
 def _events_of(block: RecordBlock, run: int) -> Iterator[Event]:
-    for first, last, record in block.records():
-        yield Event(first, last, tuple(range(first, last + 1)), block.text_of(first), "record", record, run)
+    for line, record in block.records():
+        yield Event(line, line, (line,), block.run.line(line - block.run.number).text, "record", record, run)
 
 
 def _detected(text: LogText) -> str:
@@ -455,30 +351,6 @@ def _detected(text: LogText) -> str:
             raise
         left = f"; in what came before, {error}" if text.head else ""
         raise UnreadableInput(f"{text.trouble}{left}") from None
-
-
-def _common(runs: Sequence[Facts]) -> Facts:
-    """Return the facts that all runs of a log have in common, and the worst ending."""
-    first, *others = runs
-    if not others:
-        return first
-    conditions = {name: value for name, value in msgspec.structs.asdict(first.conditions).items() if all(_says(run, name, value) for run in others)}
-    worst = max(runs, key=lambda run: SEVERITY[run.status])
-    return Facts(
-        conditions=Conditions(**conditions),
-        tool_version=first.tool_version if all(run.tool_version == first.tool_version for run in others) else None,
-        system=first.system if all(run.system == first.system for run in others) else None,
-        system_version=first.system_version if all(run.system_version == first.system_version for run in others) else None,
-        build=first.build if all(run.build == first.build for run in others) else None,
-        start_time=first.start_time,
-        environment={name: value for name, value in first.environment.items() if all(run.environment.get(name) == value for run in others)},
-        status=worst.status,
-        reason=worst.reason,
-    )
-
-
-def _says(run: Facts, name: str, value: object) -> bool:
-    return bool(getattr(run.conditions, name) == value)
 
 
 def _kind(found: Found) -> LineClass:

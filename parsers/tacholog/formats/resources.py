@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, Side, Test, is_size, printed
+from tacholog.formats.kit import Bound, Broken, Cell, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, Side, Test, is_size, printed
 
 SYSTEM = "Processes of a campaign"
 TOOL = "tacholog bench"
@@ -79,7 +79,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
 
 def _record(line: Line) -> Record | Broken | None:
     """Read one process. A line that names no test belongs to a run without results, so its numbers have nothing to stand beside."""
-    pairs = _PAIR.findall(line.text)
+    pairs = [(pair[1], Cell(pair[2], pair.start(2))) for pair in _PAIR.finditer(line.text)]
     fields = dict(pairs)
     if line.text != "used" + "".join(f" {name}={value}" for name, value in pairs) + " ." or len(fields) < len(pairs):
         return Broken("the line of a process is cut short or garbled")
@@ -96,23 +96,24 @@ def _record(line: Line) -> Record | Broken | None:
     return _result(fields) if "test" in fields else None
 
 
-def _result(fields: Mapping[str, str]) -> Record:
+def _result(fields: Mapping[str, Cell]) -> Record:
     tests: Mapping[str, Test] = {test: test for test in get_args(Test)}
     sides: Mapping[str, Side] = {side: side for side in get_args(Side)}
     resolution = fields.get("cpu_resolution_ns")
     return Record(
         test=tests[fields["test"]],
         payload_bytes=int(fields["payload_bytes"]) if "payload_bytes" in fields else None,
-        numbers=tuple(_number(name, int(text), float(resolution or _CPU_RESOLUTION_NS)) for name, text in fields.items() if name in _NUMBERS),
+        numbers=tuple(_number(name, text, float(resolution or _CPU_RESOLUTION_NS)) for name, text in fields.items() if name in _NUMBERS),
         scope="resources",
         side=sides.get(fields.get("side", "")),
-        participant=fields["process"],
+        participant=str(fields["process"]),
         conditions=Conditions(definition="process-resources" if resolution is None else "process-resources-by-shell"),
     )
 
 
-def _number(name: str, count: int, cpu_resolution_ns: float) -> Number:
+def _number(name: str, text: Cell, cpu_resolution_ns: float) -> Number:
     metric, statistic = _NUMBERS[name]
     if metric == "cpu_time":
-        return printed(metric, statistic, count, cpu_resolution_ns)
-    return Number(metric=metric, statistic=statistic, value=float(count), bound="<" if "below" in name else ">" if "above" in name else "=")
+        return printed(metric, statistic, int(text), cpu_resolution_ns, cell=text)
+    bound: Bound = "<" if "below" in name else ">" if "above" in name else "="
+    return Number(metric=metric, statistic=statistic, value=float(text), bound=bound, value_start=text.start, value_end=text.end)

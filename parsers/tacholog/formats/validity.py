@@ -6,9 +6,10 @@ of a wrong type (`defect_of`) is the format's fault and costs the whole log: a f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -18,16 +19,15 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
 from tacholog.schema.conditions import Basis, Conditions
 from tacholog.schema.marks import FORMAT_MARKS
-from tacholog.schema.records import Bins, Facts, Histogram, Number, Record, Scope, Side, Test
+from tacholog.schema.records import Bins, Facts, Histogram, Number, Record
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _LONGEST_TEXT = 4096
-_TESTS, _SCOPES, _SIDES, _BASES = (frozenset(get_args(kind)) for kind in (Test, Scope, Side, Basis))
-_NONE = type(None)
-_PLAIN = (Record, Broken, Facts, Histogram, _NONE)
+_BASES = frozenset(get_args(Basis))
+_PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
@@ -90,23 +90,11 @@ def defect_of(found: Found | FoundMany, reached: int) -> str | None:
     if type(found) is not Found:
         return f"yields {type(found).__name__}, not Found"
     line, what, also = found
+    if type(also) is not tuple:
+        return f"names other lines as {type(also).__name__}, not as a tuple"
     if line is not None and (defect := _defect_of_line(line, reached)):
         return defect
-    if also and (defect := _defect_of_others(also, reached)):
-        return defect
-    if type(what) not in _PLAIN:
-        return f"finds {type(what).__name__}, which is none of Record, Facts, Histogram, Broken and None"
-    return _defect_of_what(what)
-
-
-def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    if isinstance(what, Record):
-        return _defect_of_record(what)
-    if isinstance(what, Facts):
-        return _defect_of_facts(what)
-    if isinstance(what, Histogram):
-        return _defect_of_histogram(what)
-    return _defect_of_text("the reason of a Broken", what.reason) if what else None
+    return next((defect for lines in also if (defect := _defect_of_lines(lines, reached))), None) or _defect_of_what(what)
 
 
 def _defect_of_line(line: object, reached: int) -> str | None:
@@ -143,29 +131,39 @@ def defect_of_records(records: Records, count: int) -> str | None:
         return f"finds Records with columns that are none: {error}"
     if not columns.possible().all():
         return "finds Records with sizes or numbers that cannot be"
-    return _defect_of_record(msgspec.structs.replace(records.like, numbers=tuple(names)))
+    return _defect_of_what(msgspec.structs.replace(records.like, numbers=tuple(names)))
 
 
 def _ascending(places: NDArray[np.int64], count: int) -> bool:
     return bool(places[0] >= 0 and places[-1] < count and (places[1:] > places[:-1]).all())
 
 
-def _defect_of_others(also: tuple[Line | Lines, ...], reached: int) -> str | None:
-    if type(also) is not tuple:
-        return f"names other lines as {type(also).__name__}, not as a tuple"
-    return next((defect for line in also if (defect := _defect_of_lines(line, reached))), None)
+def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | None:
+    kind = type(what)
+    if what is None or kind not in _PLAIN:
+        return None if what is None else f"finds {kind.__name__}, which is none of Record, Facts, Histogram, Broken and None"
+    if isinstance(what, Histogram):
+        return _defect_of_histogram(what)
+    try:
+        plain = msgspec.to_builtins(what)
+        msgspec.convert(plain, kind)  # Judges each field by the type that the schema declares for it.
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
+        return f"has a {kind.__name__} that is none: {error}"
+    if isinstance(what, Record | Facts):
+        if type(what.conditions) is not Conditions:
+            return f"has {type(what.conditions).__name__} for Conditions"
+        if fault := _impossible_condition(what.conditions):
+            return f"says that {fault}"
+    if isinstance(what, Record) and (defect := _defect_of_record(what)):
+        return defect
+    return next((defect for text in _texts(plain) if (defect := _defect_of_text(text))), None)
 
 
 def _defect_of_record(record: Record) -> str | None:
-    if record.test not in _TESTS or record.scope not in _SCOPES or not (record.side is None or record.side in _SIDES):
-        return f"has a record of test {record.test!r}, scope {record.scope!r} and side {record.side!r}, of which one is unheard of"
+    """Say what is wrong with a record beyond the types of its fields."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
-        if size is not None and (type(size) is not int or not least <= size < COUNT_LIMIT):
+        if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is none"
-    if record.participant is not None and (defect := _defect_of_text("a participant", record.participant)):
-        return defect
-    if defect := _defect_of_conditions(record.conditions):
-        return defect
     if type(record.numbers) is not tuple:
         return f"has numbers in a {type(record.numbers).__name__}, not in a tuple"
     return next((defect for number in record.numbers if (defect := _defect_of_number(number))), None)
@@ -174,65 +172,34 @@ def _defect_of_record(record: Record) -> str | None:
 def _defect_of_number(number: Number) -> str | None:
     if type(number) is not Number:
         return f"has {type(number).__name__} among its numbers"
-    kind = type(number.value)
-    if kind is not float and kind is not _NONE and kind is not int:
-        return f"has a value of {number.value!r:.40} for {number.metric} {number.statistic}"
-    step = number.resolution
-    if step is not None and not (type(step) in (float, int) and 0 < step <= VALUE_LIMIT):
-        return f"has a resolution of {step!r:.40} for {number.metric} {number.statistic}"
-    if number.marks and (type(number.marks) is not tuple or not FORMAT_MARKS.issuperset(number.marks)):
+    if number.resolution is not None and not 0 < number.resolution <= VALUE_LIMIT:
+        return f"has a resolution of {number.resolution!r:.40} for {number.metric} {number.statistic}"
+    if type(number.marks) is not tuple or not FORMAT_MARKS.issuperset(number.marks):
         return f"has marks {number.marks!r:.80}, which are not all of {', '.join(sorted(FORMAT_MARKS))}"
-    if number.line is not None and (type(number.line) is not int or not 0 < number.line < COUNT_LIMIT):
+    if number.line is not None and not 0 < number.line < COUNT_LIMIT:
         return f"has a number on line {number.line!r:.40}"
     return None
 
 
-def _defect_of_conditions(conditions: Conditions) -> str | None:
-    if type(conditions) is not Conditions:
-        return f"has {type(conditions).__name__} for Conditions"
-    try:
-        return _defect_of_known(conditions)
-    except TypeError:
-        return "has conditions that are not of the types of tacholog.schema.conditions.Conditions"
+def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
+    """Yield the texts of a finding but for those of its numbers, which are words of the schema."""
+    if isinstance(plain, str):
+        yield plain
+    elif isinstance(plain, dict):
+        for name, value in plain.items():
+            if name != "numbers":
+                yield name
+                yield from _texts(value)
 
 
-@lru_cache(maxsize=1024)
-def _defect_of_known(conditions: Conditions) -> str | None:
-    """A log has few different conditions, and each of its records has some."""
-    return _defect_of_fields(conditions, Conditions)
-
-
-def _defect_of_facts(facts: Facts) -> str | None:
-    return _defect_of_conditions(facts.conditions) or _defect_of_fields(facts, Facts)
-
-
-def _defect_of_fields(struct: Conditions | Facts, kind: type[Conditions | Facts]) -> str | None:
-    """Judge each field by the type that the schema declares for it."""
-    try:
-        plain = msgspec.to_builtins(struct)
-        msgspec.convert(plain, kind)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        return f"has {kind.__name__} that are none: {error}"
-    for name in struct.__struct_fields__:
-        value = getattr(struct, name)
-        if isinstance(value, str) and (defect := _defect_of_text(f"a {name}", value)):
-            return defect
-        if type(value) in (float, int) and not abs(value) < COUNT_LIMIT:
-            return f"has a {name} of {value:g}"
-    pairs = struct.environment.items() if isinstance(struct, Facts) else ()
-    return next((defect for pair in pairs for text in pair if (defect := _defect_of_text("an environment", text))), None)
-
-
-def _defect_of_text(what: str, text: object) -> str | None:
+def _defect_of_text(text: str) -> str | None:
     """Texts go into files in UTF-8, which has no halves of characters."""
-    if type(text) is not str:
-        return f"has {what} that is no text"
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            return f"has {what} with half of a character in it"
-    return f"has {what} of {len(text)} characters" if len(text) > _LONGEST_TEXT else None
+            return "has a text with half of a character in it"
+    return f"has a text of {len(text)} characters" if len(text) > _LONGEST_TEXT else None
 
 
 def _defect_of_histogram(histogram: Histogram) -> str | None:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
+from tacholog.formats.account import LineClass
 from tacholog.formats.kit.lines import Line
-from tacholog.formats.reading import LineClass, Scan
+from tacholog.formats.reading import Scan
 from tacholog.formats.registry import computed_of
 from tacholog.formats.source import LogText, open_log_in
 from tacholog.privacy import logs as logtext

@@ -81,7 +81,7 @@ class ColumnBuilder:
         like, found = block.like, block.columns
         records = np.empty((RECORD_WIDTH, len(block)), dtype=np.int64)
         line, last_line, shape, size, high, samples = records
-        line[:], last_line[:] = block.lines, block.lines if block.last_lines is None else block.last_lines
+        line[:], last_line[:] = block.lines, block.lines
         shape[:], size[:] = self._shape_of(like, run), found.payload_bytes
         high[:] = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
         samples[:] = found.samples if found.samples is not None else NOT_STATED if like.samples is None else like.samples

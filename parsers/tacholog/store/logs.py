@@ -10,9 +10,10 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.formats.account import Account, LineClass
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Account, Event, LineClass, Scan, why_unknown
+from tacholog.formats.reading import Event, Scan, why_unknown
 from tacholog.formats.registry import describe_error
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import msgspec
 
 from tacholog import terminal
+from tacholog.formats.account import Account
 from tacholog.formats.kit.lines import Broken
-from tacholog.formats.reading import Account, Event
+from tacholog.formats.reading import Event
 from tacholog.formats.waiting import CLAIM_WINDOW_LINES
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS

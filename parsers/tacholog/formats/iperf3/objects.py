@@ -70,11 +70,6 @@ class Results:
             self._roles.add(_ROLES[place])
             self._is_client = _ROLES[place] if len(self._roles) == 1 else None
 
-    @property
-    def is_described(self) -> bool:
-        """Whether ``start/test_start`` has been read."""
-        return self.test != IperfTest()
-
     def waits_for_its_pair(self, place: str) -> bool:
         """Whether this is what was received, and what was sent has not been read."""
         return "received" in place and place.replace("received", "sent") not in self._seen
@@ -240,18 +235,16 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
     lasted = _lasted(values, end - start, of_one_side=of_one_side, has_all_digits=has_all_digits)
     if lasted is None:
         return None
-    steps = (
-        {}
-        if has_all_digits
-        else {f"{group}_step": _last_digit(value) for group in _ROUNDED if isinstance(value := members.get(_REALS[group]), float)}
-    )
     shown = {
         group: printed[name] for group, name in (_COUNTS | _REALS).items() if name in printed and (group != "seconds" or lasted == values[group])
     }
     values["seconds"] = lasted
     if "share" in values:
         values["share"] /= 100
-    return Cells(values | steps, {}, shown)
+    if not has_all_digits:
+        rounded = ((group, members.get(_REALS[group])) for group in _ROUNDED)
+        values |= {f"{group}_step": _last_digit(figure) for group, figure in rounded if isinstance(figure, float)}
+    return Cells(values, {}, shown)
 
 
 def _last_digit(value: float) -> float:

@@ -27,14 +27,6 @@ class IperfTest(msgspec.Struct, frozen=True):
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
         """Return a record of this test, with these numbers."""
         known = tuple(numbers)
-        stated = Conditions(
-            transport=self.transport,
-            load_mode=self.load_mode,
-            publishers=self.streams,
-            # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
-            basis="one-way" if any(number.metric == "jitter" for number in known) else None,
-            planned_duration_s=self.duration_s,
-        )
         return msgspec.structs.replace(
             record,
             payload_bytes=self.block_bytes,
@@ -42,7 +34,15 @@ class IperfTest(msgspec.Struct, frozen=True):
             samples=samples,
             scope=scope,
             participant=participant,
-            conditions=record.conditions.over(stated),
+            conditions=msgspec.structs.replace(
+                record.conditions,
+                transport=self.transport,
+                load_mode=self.load_mode,
+                publishers=self.streams,
+                # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
+                basis="one-way" if any(number.metric == "jitter" for number in known) else None,
+                planned_duration_s=self.duration_s,
+            ),
         )
 
 

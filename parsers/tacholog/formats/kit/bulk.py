@@ -7,7 +7,6 @@ read one by one, and judged in ``parse``.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _KEPT = b"0123456789."
 _ROUNDED_WELL_BELOW = 2.0**38
-_NUMBER = re.compile(rb"[0-9.]+")
 _WORTH_AN_ARRAY = 1 << 14  # Characters.
 
 
@@ -149,10 +147,6 @@ class Lines:
     def spans(self) -> NDArray[np.int64]:
         """Where the numbers stand on their lines: a row a line, and for each number its beginning and its end."""
         return self._run.spans()[self._start : self._stop]
-
-    def spans_on_first(self) -> list[tuple[int, int]]:
-        """Where the numbers stand on the first line."""
-        return [found.span() for found in _NUMBER.finditer(self.line(0).text.encode().translate(_table(self.bulk.letters)))]
 
     def line(self, place: int) -> Line:
         """Return one of the lines; the first is at place 0, the last at -1."""

@@ -35,6 +35,11 @@ class Distribution:
         self._counts: Counter[int] = Counter()
         self._coarse = False
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether each value is kept as it came."""
+        return not self._coarse
+
     def add(self, value: int) -> None:
         """Count one sample."""
         self._minimum = min(self._minimum, value) if self.count else value

@@ -219,18 +219,18 @@ class JsonReader:
         end = len(text)
         while at < end:
             token = _TOKEN.match(text, at)
-            if token is None or (not line.whole and token.end() == end and token["number"]):
+            kind = token.lastgroup if token else None
+            if token is None or kind is None or (not line.whole and token.end() == end and kind == "number"):
                 raise _DamagedError("no JSON, or cut")
-            at = token.end()
-            mark = token["mark"]
-            if mark is None:
-                self._scalar(token, line)
-            elif mark in ",:":
-                self._separate(mark)
-            elif mark in "{[":
-                self._open(mark)
+            at, shown = token.end(), token[kind]
+            if kind != "mark":
+                self._scalar(kind, Cell(shown, token.start(kind), line.number) if kind == "number" else shown, line)
+            elif shown in ",:":
+                self._separate(shown)
+            elif shown in "{[":
+                self._open(shown)
             else:
-                self._close(mark)
+                self._close(shown)
 
     def _open(self, mark: str) -> None:
         if not self._frames:
@@ -262,18 +262,17 @@ class JsonReader:
             raise _DamagedError("a comma or colon out of its place")
         frame.expects = "value" if mark == ":" or frame.closing == "]" else "key"
 
-    def _scalar(self, token: re.Match[str], line: Line) -> None:
+    def _scalar(self, kind: str, text: str, line: Line) -> None:
         if not self._frames:
             raise _DamagedError("a value outside of the document")
         frame = self._frames[-1]
         if frame.closing == "}" and frame.expects in {"first", "key"}:
-            if token["text"] is None:
+            if kind != "text":
                 raise _DamagedError("a member without a name")
-            frame.key, frame.expects = token["text"][1:-1], "colon"
+            frame.key, frame.expects = text[1:-1], "colon"
             return
         self._expect_value(frame)
-        kind = token.lastgroup or 0
-        member = JsonMember(_value(token), Cell(token[kind], token.start(kind), line.number) if token["number"] else token[kind], line)
+        member = JsonMember(_value(kind, text), text, line)
         if keeper := self._keeper():
             if not (self._shares_lines or keeper.stands_on(line)) and any(line in item.lines for item in self._line.closed):
                 raise _DamagedError("several results on one line: print the JSON with a member a line")
@@ -301,16 +300,15 @@ def _name(frame: _Frame, *, any_element: bool) -> str:
     return frame.key.replace("~", "~0").replace("/", "~1") if "/" in frame.key or "~" in frame.key else frame.key
 
 
-def _value(token: re.Match[str]) -> JsonScalar:
-    if token["number"]:
-        number = token["number"]
-        return int(number) if number.removeprefix("-").isdigit() else float(number)
-    if token["text"]:
-        try:
-            return str(json.loads(token["text"]))
-        except ValueError:
-            raise _DamagedError("a text with an escape that JSON does not know") from None
-    return _WORDS[token["word"]]
+def _value(kind: str, text: str) -> JsonScalar:
+    if kind == "number":
+        return int(text) if text.removeprefix("-").isdigit() else float(text)
+    if kind == "word":
+        return _WORDS[text]
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        raise _DamagedError("a text with an escape that JSON does not know") from None
 
 
 def json_findings(

@@ -273,11 +273,12 @@ class LineRule:
 
     def cells_of(self, lines: Lines) -> Cells | None:
         """Return the numbers of many lines of one of the shapes."""
-        first = self._shapes[lines.bulk.line].fullmatch(lines.line(0).text)
+        text = lines.line(0).text
+        first = self._shapes[lines.bulk.line].fullmatch(text)
         if first is None:
             return None
         texts = {name: text for name, text in first.groupdict().items() if text is not None}
-        numbers = {span: at for at, span in enumerate(lines.spans_on_first())}
+        numbers = {tuple(span): at for at, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
         columns = {name: numbers[first.span(name)] for name in texts}
         decimals = {name: len(text.partition(".")[2]) for name, text in texts.items()}
         return Cells({name: lines.cells[:, at] for name, at in columns.items()}, decimals, columns=columns)

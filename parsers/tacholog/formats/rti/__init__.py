@@ -115,33 +115,20 @@ def _first_row(head: str) -> bool:
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
     """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
-    log = _PerftestOutput()
-    yield from read_in_bulk(lines, log.take, log.take_many)
-    yield from log.close()
+    run = _Run()
 
-
-class _PerftestOutput:
-    """One run after another."""
-
-    def __init__(self) -> None:
-        self._run = _Run()
-
-    def take(self, line: Line) -> Iterator[Found]:
-        """Use one line."""
+    def one(line: Line) -> Iterator[Found]:
+        nonlocal run
         if begins_run(line.text):
-            yield from self._run.close("another run begins within this")
-            yield from self._run.ending()
-            self._run = _Run()
-        yield from self._run.take(line)
+            yield from run.close("another run begins within this")
+            run = _Run()
+        yield from run.take(line)
 
-    def take_many(self, lines: Lines) -> Taken:
-        """Use rows of a file of samples."""
-        return self._run.take_many(lines)
+    def many(rows: Lines) -> Taken:
+        return run.take_many(rows)
 
-    def close(self) -> Iterator[Found]:
-        """The log has ended."""
-        yield from self._run.close()
-        yield from self._run.ending()
+    yield from read_in_bulk(lines, one, many)
+    yield from run.close()
 
 
 class _Run:
@@ -179,13 +166,10 @@ class _Run:
         return taken._replace(found=[self._completed(found) if isinstance(found, Found) else found for found in taken.found])
 
     def close(self, reason: str | None = None) -> Iterator[Found]:
-        """Give up what the readers hold."""
+        """Give up what the readers hold, and say how the run ended if its progress lines do."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
-
-    def ending(self) -> Iterator[Found]:
-        """How it ended, if its progress lines say so."""
         yield from self.banner.close(results=self._results)
 
     def _completed(self, found: Found) -> Found:

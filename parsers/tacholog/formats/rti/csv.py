@@ -11,9 +11,8 @@ decimals.
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Found, Line, Record, closed_cells
@@ -51,49 +50,50 @@ class _Head(NamedTuple):
     cpu: bool
 
 
-def _row(row: CsvRow, decimals: Mapping[str, int], point: str, closed: _Head | None = None) -> re.Pattern[str]:
-    """The pattern of a row; with the head that it stands below, of its closed cells where the log ends within it.
-
-    C# lost a comma between the fifth and sixth cell, and put a percent sign before the second. Where the point is a comma, as Java prints it in many
-    countries, blanks behind the other commas must tell them apart.
-    """
-    comma = r"\s*+,\s*+" if point == r"\." else r",\s++"
-
-    def cell(name: str, places: int, digits: str = "[0-9]{1,40}+") -> str:
-        return rf"(?P<{name}>{digits}{point}[0-9]{{{places}}})" if places else rf"(?P<{name}>{digits})"
-
-    gaps = ["", *([comma] * (len(decimals) - 1))]
-    if row is _LATENCY:
-        gaps[5] = rf"(?:{comma}|\s++)"
-    if row is _SUMMARY:
-        gaps[1] = rf"{comma}%?\s*+" if point == r"\." else r",(?:\s++|\s*+%\s++)"
-    each = [gap + cell(name, places) for gap, (name, places) in zip(gaps, decimals.items(), strict=True)]
-    paid = [comma + cell(name, 3, "-?[0-9]{1,12}+") for name in COSTS]
-    busy = comma + cell("cpu", 2, "[0-9]{1,12}+")
-    if closed:
-        may_lack = [*each[row.least :], *(paid if closed.cost else ()), *([busy] if closed.cpu else ())]
-        return re.compile("".join(each[: row.least]) + "".join(f"(?:{one}" for one in may_lack) + ")?" * len(may_lack))
-    return re.compile("".join(each) + (f"(?:{''.join(paid)})?" if row is _LATENCY else "") + f"(?:{busy})?")
-
-
 def _fine(decimals: Mapping[str, int]) -> Mapping[str, int]:
     """The decimals of a build of high resolution."""
     return {name: 3 if name != "size" else 0 for name in decimals}
 
 
-_FORMS = (*((row, row.decimals) for row in CSV_ROWS), *((row, _fine(row.decimals)) for row in _OF_LATENCY))
-_ROWS = {point: tuple((row, _row(row, decimals, point)) for row, decimals in _FORMS) for point in (r"\.", ",")}
+def _forms(head: _Head) -> Iterator[Mapping[str, int]]:
+    """Yield the cells of the rows below a head, and how many decimals each has."""
+    for decimals in (head.row.decimals, _fine(head.row.decimals)) if head.row in _OF_LATENCY else (head.row.decimals,):
+        yield {**decimals, **dict.fromkeys(COSTS if head.cost else (), 3), **dict.fromkeys(("cpu",) if head.cpu else (), 2)}
 
 
-@functools.cache
-def _closed_rows(head: _Head, point: str) -> tuple[re.Pattern[str], ...]:
-    """The patterns of the closed cells of a row below this head."""
-    return tuple(_row(row, decimals, point, head) for row, decimals in _FORMS if row is head.row)
+_HEADS_KNOWN = [_Head(row, cost, cpu) for row in CSV_ROWS for cost in {False, row is _LATENCY} for cpu in (False, True)]
+#: What a row is, by the decimals of its cells.
+_FORMS = {tuple(form.values()): (head.row, tuple(form)) for head in _HEADS_KNOWN for form in _forms(head)}
+
+
+def _row_of(number: str, comma: str, second: str) -> re.Pattern[str]:
+    """The pattern of a row. C# lost a comma between the fifth and sixth cell, and put a percent sign before the second."""
+    return re.compile(rf"{number}{second}{number}(?:{comma}{number}){{3}}(?:(?:{comma}|\s++){number}(?:{comma}{number})*)?")
+
+
+# Where the point is a comma, as Java prints it in many countries, blanks behind the other commas tell them apart.
+_NUMBERS = {point: re.compile(rf"-?[0-9]{{1,40}}+(?:{re.escape(point)}[0-9]{{1,3}})?") for point in (".", ",")}
+_ROWS = {
+    ".": _row_of(_NUMBERS["."].pattern, r"\s*+,\s*+", r"\s*+,\s*+%?\s*+"),
+    ",": _row_of(_NUMBERS[","].pattern, r",\s++", r",(?:\s++|\s*+%\s++)"),
+}
+
+
+def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
+    """The cells of a row; none if it is no row. Where tabs were taken for blanks, it is not known where on the line they stand."""
+    if not _ROWS[point].fullmatch(text):
+        return ()
+    shift = line.text.find(text) if line else -1
+    return [Cell(found[0], found.start() + shift) if shift >= 0 else found[0] for found in _NUMBERS[point].finditer(text)]
+
+
+def _signature(cells: Sequence[str], point: str) -> tuple[int, ...]:
+    return tuple(len(cell.partition(point)[2]) for cell in cells)
 
 
 def is_row(text: str) -> bool:
     """Whether the text is a row as the tool pads it."""
-    return (",  " in text or ",\t" in text) and any(pattern.fullmatch(text.strip()) for _, pattern in _ROWS[r"\."])
+    return (",  " in text or ",\t" in text) and _signature(_cells(text.strip(), "."), ".") in _FORMS
 
 
 class CsvTable:
@@ -139,23 +139,25 @@ class CsvTable:
             return Broken(self._trouble)
         if not line.whole:
             return self._closed(line)
-        for row, pattern in _ROWS[r"\." if "." in text else ","]:
-            if found := pattern.fullmatch(text):
-                return self._record(row, _named(found, line))
-        return self._saved_anew(line, text)
+        point = "." if "." in text else ","
+        cells = _cells(text, point, line)
+        row, names = _FORMS.get(_signature(cells, point), (None, ()))
+        return self._saved_anew(line, text) if row is None else self._record(row, dict(zip(names, cells, strict=True)))
 
     def _closed(self, line: Line) -> Record | Broken:
         """What the closed cells of a row say that the log ends in. A last cell that has all its decimals has lost nothing either."""
-        if self._head is None or (self._head.row in _OF_LATENCY and " " not in line.text.strip()):
+        head = self._head
+        if head is None or (head.row in _OF_LATENCY and " " not in line.text.strip()):
             return CUT
         # A comma that separates cells has a blank behind it; a decimal comma of Java has none.
-        point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (r"\.", ",")
+        point, separator = (",", ", ") if "." not in line.text and ", " in line.text else (".", ",")
         closed = separator.join(closed_cells(line, separator)).strip()
-        has_decimals = re.search(rf"{point}[0-9]+\s*\Z", line.text)  # Which they are, the patterns say.
+        has_decimals = re.search(rf"{re.escape(point)}[0-9]+\s*\Z", line.text)  # Which they are, the form says.
         for text in (line.text.strip(), closed) if has_decimals else (closed,):
-            for pattern in _closed_rows(self._head, point):
-                if found := pattern.fullmatch(text):
-                    return self._record(self._head.row, _named(found, line))
+            cells = _cells(text, point, line)
+            for form in _forms(head):
+                if len(cells) >= head.row.least and _signature(cells, point) == tuple(form.values())[: len(cells)]:
+                    return self._record(head.row, dict(zip(form, cells, strict=False)))
         return self._saved_anew(line, closed.rstrip(", \t"), whole=False)
 
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
@@ -171,22 +173,14 @@ class CsvTable:
         if head is None or re.search(r"\s", text):
             return OUT_OF_PLACE if whole else CUT
         cells = Cell.between(text, ",", line.text.find(text))
-        decimals = head.row.decimals
-        if head.row in _OF_LATENCY and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(decimals)]):
-            decimals = _fine(decimals)
-        decimals = {**decimals, **dict.fromkeys(COSTS if head.cost else (), 3), **({"cpu": 2} if head.cpu else {})}
+        is_fine = head.row in _OF_LATENCY and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(head.row.decimals)])
+        decimals = list(_forms(head))[is_fine]
         if not whole and len(cells) < head.row.least:
             return CUT
         lacks = len(cells) != len(decimals) if whole else len(cells) > len(decimals)
         if lacks or not all(map(_fits, cells, decimals.values())):
             return OUT_OF_PLACE
         return self._record(head.row, {name: _filled(cell, decimals[name]) for name, cell in zip(decimals, cells, strict=False)})
-
-
-def _named(found: re.Match[str], line: Line) -> Mapping[str, str]:
-    """The cells of a row by the names of their groups. Where tabs were taken for blanks, it is not known where they stand."""
-    shift = line.text.find(found.string)
-    return Cell.named(found, shift) if shift >= 0 else {name: text for name, text in found.groupdict().items() if text is not None}
 
 
 def _fits(cell: str, places: int) -> bool:

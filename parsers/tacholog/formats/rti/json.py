@@ -13,7 +13,7 @@ from math import inf
 from tacholog.formats.kit import Broken, Cell, Found, Line, LineRule, Record, found_on
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
-from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RUNNING, RUNNING_LATENCY, RUNNING_THROUGHPUT, SUMMARY, unit_ns
+from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RATES, RUNNING, RUNNING_LATENCY, RUNNING_RATES, RUNNING_THROUGHPUT, SUMMARY, unit_ns
 
 _LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # No blank: that is in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
@@ -25,17 +25,15 @@ _OPEN_LINES = 400
 _TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
 _PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-_RATES = ("received", "rate", "mbit", "lost", "percent")
-_RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
-# The keys of an object, whether it is a summary, its rule, and the rule's groups. The last one is as the document has it that it was designed in.
-_OBJECTS: tuple[tuple[tuple[str, ...], bool, LineRule, tuple[str, ...]], ...] = (
-    ((*_TIMES, *_PERCENTILES), True, LATENCY, LATENCIES),
-    ((*_TIMES, *_PERCENTILES, *_COSTS), True, LATENCY, (*LATENCIES, *COSTS)),
-    (("latency", *_TIMES), False, RUNNING_LATENCY, RUNNING),
-    (("length", "packets", "packets/s", "packets/s_ave", "mbps", "mbps_ave", "lost", "lost_percent"), False, RUNNING_THROUGHPUT, _RUNNING_RATES),
-    (("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent"), True, SUMMARY, _RATES),
-    (("packets", "packets/s_ave", "mbps_ave", "lost", "lost_percent"), True, SUMMARY, _RATES),
-)
+# The rule of an object by its keys, and the groups that they are. The last one is as the document has it that it was designed in.
+_OBJECTS: Mapping[tuple[str, ...], tuple[LineRule, tuple[str, ...]]] = {
+    (*_TIMES, *_PERCENTILES): (LATENCY, LATENCIES),
+    (*_TIMES, *_PERCENTILES, *_COSTS): (LATENCY, (*LATENCIES, *COSTS)),
+    ("latency", *_TIMES): (RUNNING_LATENCY, RUNNING),
+    ("length", "packets", "packets/s", "packets/s_ave", "mbps", "mbps_ave", "lost", "lost_percent"): (RUNNING_THROUGHPUT, RUNNING_RATES),
+    ("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent"): (SUMMARY, RATES[1:]),
+    ("packets", "packets/s_ave", "mbps_ave", "lost", "lost_percent"): (SUMMARY, RATES[1:]),
+}
 
 
 class JsonOutput:
@@ -160,10 +158,9 @@ def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record |
     keys = tuple(values)
     last = "cpu" if keys[-1:] in {("cpu",), ("CPU",)} else None
     keys = keys[:-1] if last else keys
-    found = next(((rule, groups) for wanted, is_summary, rule, groups in _OBJECTS if wanted == keys and is_summary == summary), None)
-    if found is None:
+    rule, groups = _OBJECTS.get(keys, (None, ()))
+    if rule is None or (rule.like.scope == "summary") != summary:
         return MISSING
-    rule, groups = found
     texts = dict(zip((*groups, "cpu"), values.values(), strict=False))
     if any(text.startswith("-") for name, text in texts.items() if name not in {*COSTS, "cpu"}) or size == "0":
         return Broken("a value of this object cannot be")

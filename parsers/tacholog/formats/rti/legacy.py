@@ -10,20 +10,7 @@ import re
 
 from tacholog.formats.kit import Broken, Cell, Cells, Found, Line, LineRule, Record
 from tacholog.formats.rti import rules
-from tacholog.formats.rti.rules import (
-    ANSWER,
-    CUT,
-    GO_BACK,
-    LATENCIES,
-    LATENCY,
-    LOW_RESOLUTION,
-    RUNNING_THROUGHPUT,
-    SERIALIZATION,
-    SUMMARY,
-    UNIT,
-    too_large,
-    unit_ns,
-)
+from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
 _WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
@@ -96,7 +83,7 @@ class Legacy:
         head = _HEAD.fullmatch(line.text)
         if head is None:
             return None
-        size = head["size"] if line.whole and too_large(size=head["size"]) is None else None
+        size = head["size"] if line.whole and rules.too_large(size=head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
         self._open, self._last, self._shape = size, None, None
         return [Found(line, None if size else Broken("a message size that cannot be"))]
@@ -119,11 +106,11 @@ class Legacy:
         self._costs = self._costs and self._summary is None
         self._open, self._tangled, self._summary = None, False, None
         if found := _THROUGHPUT.fullmatch(line.text):
-            return _record(SUMMARY, found) if line.whole else CUT
+            return _record(rules.SUMMARY, found) if line.whole else CUT
         if found := _LATENCY.fullmatch(line.text):
             if not line.whole:
                 return CUT
-            record = _record(LATENCY, found)
+            record = _record(rules.LATENCY, found)
             self._summary = found["size"] if isinstance(record, Record) else None
             return record
         return _GARBLED
@@ -132,16 +119,16 @@ class Legacy:
         if found := _RUNNING_THROUGHPUT.fullmatch(line.text):
             if not self._alike(found):
                 return _TANGLED
-            return _record(RUNNING_THROUGHPUT, found, size)
+            return _record(rules.RUNNING_THROUGHPUT, found, size)
         found = _RUNNING_LATENCY.fullmatch(line.text)
         if found is None:
             return _GARBLED_INTERVAL
         if not self._alike(found):
             return _TANGLED
-        cells = _figures(ANSWER, found, size)
-        record = cells if isinstance(cells, Broken) else ANSWER.record(cells, self._last)
+        cells = _figures(rules.ANSWER, found, size)
+        record = cells if isinstance(cells, Broken) else rules.ANSWER.record(cells, self._last)
         if isinstance(cells, Broken) or isinstance(record, Broken):
-            self._open = None if record == Broken(GO_BACK) else self._open
+            self._open = None if record == Broken(rules.GO_BACK) else self._open
             return record
         self._last = cells
         return record
@@ -157,7 +144,7 @@ class Legacy:
         found = _AVERAGE.fullmatch(line.text)
         if found is None or not line.whole:
             return CUT if found else _GARBLED
-        return _record(LOW_RESOLUTION, found)
+        return _record(rules.LOW_RESOLUTION, found)
 
 
 def _serialization(line: Line, size: str | None) -> Record | Broken:
@@ -166,7 +153,7 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
         return CUT if found else Broken("serialization line is cut short or garbled")
     if size is None:
         return Broken("no summary of latencies stands before this line")
-    record = _record(SERIALIZATION, found, size)
+    record = _record(rules.SERIALIZATION, found, size)
     return record if isinstance(record, Broken) or record.numbers else Broken("the tool did not compute the cost of serialising")
 
 

@@ -7,13 +7,13 @@ round trips in whole microseconds; builds without a history print 0 for every pe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Facts, Field, Found, Line, LineRule, Record, ascending
 from tacholog.formats.rti import rules
-from tacholog.formats.rti.rules import CUT, OUT_OF_PLACE, too_large
+from tacholog.formats.rti.rules import CUT, OUT_OF_PLACE, publisher, subscriber, too_large
 
 _PERCENTILES = ("p50", "p90", "p99")
 
@@ -38,55 +38,43 @@ def _rates_agree(cells: Cells) -> bool:
     return bool(abs(cells["mbit"] * 1e6 - cells["rate"] * bits) <= 0.06e6 + 0.06 * bits)
 
 
+def _all(cells: Cells) -> int:
+    return int(cells["received"] + cells["lost"])
+
+
 def _latency(statistic: str) -> Field:
     return Field("latency", statistic, statistic, unit=MICROSECOND, where=_are_known if statistic in _PERCENTILES else None)
-
-
-def _rule(definition: str, fields: Sequence[Field], checks: Sequence[Check], samples: str | None = None) -> LineRule:
-    is_latency = "latency" in {field.metric for field in fields}
-    record = Record(
-        test="latency" if is_latency else "throughput",
-        payload_bytes=None,
-        numbers=(),
-        scope="interval" if definition.endswith("running") else "summary",
-        side="publisher" if is_latency else "subscriber",
-        conditions=Conditions(basis="rtt/2" if is_latency else None, definition=definition),
-    )
-    return LineRule(fields=fields, record=record, checks=checks, samples=samples)
 
 
 _ORDERED = Check("the statistics contradict each other", _is_ordered)
 _TIMES = tuple(map(_latency, ("mean", "min", "max")))
 _SENT, _LOST = Field.counted("messages_sent", "sent"), Field.counted("messages_lost", "lost")
 _ELAPSED = Field("duration", "total", "elapsed", unit=MICROSECOND)
-_LATENCIES = _rule(
-    "lite-one-way",
-    (*_TIMES, *map(_latency, _PERCENTILES), _SENT, _ELAPSED),
-    (_ORDERED, Check("no latency was measured", lambda cells: cells["max"] > 0)),
+_RUNNING = publisher("lite-one-way-running", "interval")
+_LATENCIES = LineRule(
+    fields=(*_TIMES, *map(_latency, _PERCENTILES), _SENT, _ELAPSED),
+    record=publisher("lite-one-way"),
+    checks=(_ORDERED, Check("no latency was measured", lambda cells: cells["max"] > 0)),
 )
-_THROUGHPUT = _rule(
-    "lite-throughput",
-    (
-        *(Field.counted("messages_received", "received"), _LOST, Field("goodput", "mean", "mbit", unit=1e6, places=0)),
-        Field(
-            "loss",
-            "total",
-            lambda cells: cells["lost"] / (cells["received"] + cells["lost"]),
-            where=lambda cells: cells["received"] + cells["lost"] > 0,
-            marks=("derived",),
-        ),
+_THROUGHPUT = LineRule(
+    fields=(
+        Field.counted("messages_received", "received"),
+        _LOST,
+        Field("goodput", "mean", "mbit", unit=1e6, places=0),
+        Field("loss", "total", lambda cells: cells["lost"] / _all(cells), where=lambda cells: _all(cells) > 0, marks=("derived",)),
         _ELAPSED,
     ),
-    (Check("size, samples, time and Mbps contradict each other", _rate_follows),),
+    record=subscriber("lite-throughput"),
+    checks=(Check("size, samples, time and Mbps contradict each other", _rate_follows),),
     samples="received",
 )
-_RUNNING_LATENCY = _rule("lite-one-way-running", (*_TIMES, _SENT), (_ORDERED,))
-_RUNNING_THROUGHPUT = _rule(
-    "lite-throughput-running",
-    (Field("message_rate", "last", "rate"), Field("goodput", "last", "mbit", unit=1e6, places=0), _LOST),
-    (Check("rate, size and Mbps contradict each other", _rates_agree),),
+_RUNNING_LATENCY = LineRule(fields=(*_TIMES, _SENT), record=_RUNNING, checks=(_ORDERED,))
+_RUNNING_THROUGHPUT = LineRule(
+    fields=(Field("message_rate", "last", "rate"), Field("goodput", "last", "mbit", unit=1e6, places=0), _LOST),
+    record=subscriber("lite-throughput-running", "interval"),
+    checks=(Check("rate, size and Mbps contradict each other", _rates_agree),),
 )
-_SAMPLE = _rule("lite-one-way-running", (_latency("last"),), ())
+_SAMPLE = LineRule(fields=(_latency("last"),), record=_RUNNING)
 
 
 def _row(text: str, separator: str = " +") -> re.Pattern[str]:

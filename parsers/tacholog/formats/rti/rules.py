@@ -41,6 +41,8 @@ UNIT = "us|ns|[\u03bc\u00b5]s"
 RUNNING = ("last", "mean", "std", "min", "max")
 LATENCIES = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99_99", "p99_9999")
 COSTS = ("serialize", "deserialize", "total")
+RATES = ("size", "received", "rate", "mbit", "lost", "percent")
+RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
 _MOST_DIGITS = 18
 _FINE = 3  # Decimals that builds of high resolution print.
@@ -170,11 +172,13 @@ _COST_FOLLOWS = Check("the total of serialisation contradicts its parts", _cost_
 _CONTRADICTORY = "the statistics contradict each other"
 
 
-def _subscriber(definition: str, scope: Scope = "summary") -> Record:
+def subscriber(definition: str, scope: Scope = "summary") -> Record:
+    """What all records of a subscriber's rates have in common."""
     return Record(test="throughput", payload_bytes=None, numbers=(), scope=scope, side="subscriber", conditions=Conditions(definition=definition))
 
 
-def _publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
+def publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
+    """What all records of a publisher's latencies have in common."""
     conditions = Conditions(basis=basis, definition=definition)
     return Record(test="latency", payload_bytes=None, numbers=(), scope=scope, side="publisher", conditions=conditions)
 
@@ -203,8 +207,9 @@ def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
 
 
 # The cells of a row of CSV, and how many decimals each has.
-_SUMMARY_ROW = {"size": 0, "received": 0, "rate": 0, "mbit": 1, "lost": 0, "percent": 2}
-_RUNNING_THROUGHPUT_ROW = {"size": 0, "received": 0, "last_rate": 0, "rate": 0, "last_mbit": 1, "mbit": 1, "lost": 0, "percent": 2}
+_DECIMALS_OF_RATES = {"mbit": 1, "last_mbit": 1, "percent": 2}
+_SUMMARY_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RATES}
+_RUNNING_THROUGHPUT_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RUNNING_RATES}
 _LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in LATENCIES}
 _RUNNING_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in RUNNING}
 _LOST = rf"Lost: ++{_whole('lost')} \({_real('percent', 2, 3)}%\)"
@@ -224,7 +229,7 @@ SUMMARY = LineRule(
     *_text(_SUMMARY_TEXT),
     *_row(_SUMMARY_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_LOSSES, _cpu("mean")),
-    record=_subscriber("rti-throughput"),
+    record=subscriber("rti-throughput"),
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
@@ -232,7 +237,7 @@ RUNNING_THROUGHPUT = LineRule(
     *_text(_RUNNING_TEXT),
     *_row(_RUNNING_THROUGHPUT_ROW),
     fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
-    record=_subscriber("rti-throughput-running", "interval"),
+    record=subscriber("rti-throughput-running", "interval"),
     # A mean of truncated rates is rounded once more.
     checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
@@ -240,11 +245,11 @@ RUNNING_THROUGHPUT = LineRule(
 LATENCY = LineRule(
     *_row(_LATENCY_ROW),
     fields=(*map(_latency, (*LATENCIES[:7], "p99_9", *LATENCIES[7:])), *_COSTS, _cpu("mean")),
-    record=_publisher("rti-one-way"),
+    record=publisher("rti-one-way"),
     checks=(_COST_FOLLOWS, _PLACED, Check(_CONTRADICTORY, _is_ordered)),
 )
 _RUNNING_FIELDS = (*map(_latency, RUNNING), _cpu("last"))
-_RUNNING_RECORD = _publisher("rti-one-way-running", "interval")
+_RUNNING_RECORD = publisher("rti-one-way-running", "interval")
 _RUNNING_CHECKS = (_PLACED, Check(_CONTRADICTORY, _is_between))
 RUNNING_LATENCY = LineRule(*_row(_RUNNING_LATENCY_ROW), fields=_RUNNING_FIELDS, record=_RUNNING_RECORD, checks=_RUNNING_CHECKS)
 ANSWER = LineRule(
@@ -256,8 +261,8 @@ ANSWER = LineRule(
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
 # The banner may name the size, though not always this run's banner where logs run into one another.
-LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=_publisher("rti-low-resolution"), size=None)
-SERIALIZATION = LineRule(fields=_COSTS, record=_publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
+LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=publisher("rti-low-resolution"), size=None)
+SERIALIZATION = LineRule(fields=_COSTS, record=publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
 
 
@@ -286,6 +291,8 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> 
     printed = {name: text for name, text in texts.items() if text is not None}
     if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
         return trouble
+    if any(text.startswith("-") for name, text in printed.items() if name not in {*COSTS, "cpu"}):
+        return OUT_OF_PLACE
     cells = rule.cells(printed, **known)
     if {"lost", "percent"} <= cells.keys():
         share, slack = _share_lost(cells), _share_slack(cells)

@@ -7,13 +7,25 @@ summary. The file names neither the size of the messages nor the unit of time.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from tacholog.formats.kit import Broken, Bulk, Conditions, Found, Line, Lines, Record, Scope, Taken, first_false, found_on, printed
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Bulk,
+    Conditions,
+    Distribution,
+    Found,
+    Line,
+    Lines,
+    Record,
+    Scope,
+    Taken,
+    first_false,
+    found_on,
+    printed,
+)
 from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
@@ -24,9 +36,8 @@ BATCH = 1000
 SAMPLES = Bulk(rb"\d{1,15}+, *+\d{1,15}+ *+")
 _HEAD = re.compile(r"\s*Sample Number, ?Value\s*")
 _ROW = re.compile(r"\s*(?P<number>[0-9]{1,15}), *(?P<value>[0-9]{1,15})\s*")
-_VALUES = 1 << 16  # Different values that are counted; a run has some thousands of microseconds at the most.
 _MISSING = "samples are missing from these: there can be no statistics of them"
-_PERCENTILES = (("p50", 5000), ("p90", 9000), ("p99", 9900), ("p99.99", 9999))
+_STATISTICS = ("mean", "min", "max", "p50", "p90", "p99", "p99.99")
 
 
 class Samples:
@@ -39,30 +50,28 @@ class Samples:
         self._marks = ("derived", *marks)
         self._lines: list[Line | Lines] = []
         self._count = 0
-        self._interval: Counter[int] = Counter()
-        self._run: Counter[int] = Counter()
+        self._interval, self._run = Distribution(), Distribution()
         self._complete = True
 
     def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Found]:
         """Take many samples."""
-        import numpy as np
-
+        self._run.add_many(microseconds)
         at = 0
         while at < lines.count:
             end = min(at + BATCH - self._count, lines.count)
-            values, counts = np.unique(microseconds[at:end], return_counts=True)
-            self._interval.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-            self._lines.append(lines.part(at, end))
-            self._count += end - at
+            self._interval.add_many(microseconds[at:end])
+            yield from self._hold(lines.part(at, end), end - at)
             at = end
-            if self._count == BATCH:
-                yield from self.flush()
 
     def add(self, line: Line, microseconds: int) -> Iterator[Found]:
         """Take a sample; a thousand of them are an interval."""
-        self._lines.append(line)
-        self._count += 1
-        self._interval[microseconds] += 1
+        self._run.add(microseconds)
+        self._interval.add(microseconds)
+        yield from self._hold(line, 1)
+
+    def _hold(self, lines: Line | Lines, count: int) -> Iterator[Found]:
+        self._lines.append(lines)
+        self._count += count
         if self._count == BATCH:
             yield from self.flush()
 
@@ -77,34 +86,27 @@ class Samples:
         """The interval of the samples so far."""
         if self._lines:
             yield found_on(self._lines, self._record(self._interval, "interval"))
-            if len(self._run) <= _VALUES:
-                self._run += self._interval
-        self._lines, self._count, self._interval = [], 0, Counter()
+        self._lines, self._count, self._interval = [], 0, Distribution()
 
     def drop(self, reason: str) -> Iterator[Found]:
         """Samples that are not all of their interval; the run's summary would lack them too."""
         if self._lines:
             yield found_on(self._lines, Broken(reason))
-        self._lines, self._count, self._interval, self._complete = [], 0, Counter(), False
+        self._lines, self._count, self._interval, self._complete = [], 0, Distribution(), False
 
     def summary(self) -> Record | None:
         """The summary of a run that ended; ``None`` if samples are missing or there are too many different values to count."""
-        whole = self._complete and self._run and len(self._run) <= _VALUES
-        record = self._record(self._run, "summary") if whole else None
-        self._run, self._complete = Counter(), True
+        record = self._record(self._run, "summary") if self._complete and self._run.count and self._run.is_exact else None
+        self._run, self._complete = Distribution(), True
         return record
 
-    def _record(self, counts: Counter[int], scope: Scope) -> Record:
-        total = counts.total()
-        values = sorted(counts)
-        up_to = list(accumulate(counts[value] for value in values))
-        figures = {"mean": sum(value * count for value, count in counts.items()) / total, "min": values[0], "max": values[-1]}
-        figures |= {name: values[bisect_left(up_to, -(-share * total // 10_000))] for name, share in _PERCENTILES}  # Nearest rank, in whole numbers.
+    def _record(self, samples: Distribution, scope: Scope) -> Record:
+        figures = samples.statistics()
         return Record(
             test="latency",
             payload_bytes=self.size,
-            numbers=tuple(printed("latency", name, round(value * 1000, 3), 1000.0, self._marks) for name, value in figures.items()),
-            samples=total,
+            numbers=tuple(printed("latency", name, round(figures[name][0] * MICROSECOND, 3), MICROSECOND, self._marks) for name in _STATISTICS),
+            samples=samples.count,
             scope=scope,
             side="publisher",
             conditions=self._conditions,

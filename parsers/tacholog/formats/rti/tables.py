@@ -14,14 +14,11 @@ import msgspec
 
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Field, Found, Line, LineRule, Record, ascending
 from tacholog.formats.rti import rules
-from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, SUMMARY
+from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, RATES, SUMMARY, subscriber
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
 PERCENT_CELL = re.compile(r"[0-9]{1,3}\.[0-9][0-9]")
 _SPREAD = ("min", "p50", "p90", "max")
-_OVER_SUBSCRIBERS = Record(
-    test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="rti-over-subscribers")
-)
 
 
 def _goodput(group: str, statistic: str) -> Field:
@@ -39,7 +36,7 @@ def _is_of_many(cells: Cells) -> bool:
 
 SPREAD = LineRule(
     fields=[_goodput(name, name) for name in _SPREAD],
-    record=_OVER_SUBSCRIBERS,
+    record=subscriber("rti-over-subscribers"),
     checks=(
         Check(OUT_OF_PLACE.reason, _is_spread),
         Check("the statistics contradict each other", lambda cells: ascending([cells[name] for name in _SPREAD])),
@@ -48,7 +45,7 @@ SPREAD = LineRule(
 )
 TO_MANY = LineRule(
     fields=(_goodput("mbit", "mean"), Field("loss", "total", "percent", unit=0.01, places=6)),
-    record=_OVER_SUBSCRIBERS,
+    record=subscriber("rti-over-subscribers"),
     checks=(Check(OUT_OF_PLACE.reason, _is_of_many),),
 )
 
@@ -86,7 +83,6 @@ _US = r" \([\u03bc\u00b5u]s\)"
 _MAYBE_US = f"(?:{_US})?"
 _MEAN = "A(?:vg|ve)"
 _SIZE = r"Size \(Bytes\)"
-_RATES = ("size", "received", "rate", "mbit", "lost", "percent")
 
 
 def _headings(groups: Sequence[str], *headings: str) -> Mapping[str, str]:
@@ -114,10 +110,10 @@ _TABLES = (
         LATENCY,
         _headings(("size", *LATENCIES[:7], "p99_9"), _SIZE, *(name + _US for name in (_MEAN, "Std", "Min", "Max", "50%", "90%", "99%", r"99\.9%"))),
     ),
-    TableForm(SUMMARY, _headings(_RATES, _SIZE, "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), first_decimal=3),
+    TableForm(SUMMARY, _headings(RATES, _SIZE, "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), first_decimal=3),
     TableForm(
         SUMMARY,
-        _headings(_RATES, "Length", "Total Samples", f"{_MEAN} Samples/s", f"{_MEAN} Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"),
+        _headings(RATES, "Length", "Total Samples", f"{_MEAN} Samples/s", f"{_MEAN} Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"),
         first_decimal=3,
     ),
     TableForm(

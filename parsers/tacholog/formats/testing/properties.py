@@ -77,6 +77,12 @@ class FormatUnderTest:
         _expect_none("is not valid", [defect for event in events if (defect := defect_of(Found(line, event.what), 1))])
         return events
 
+    @contextmanager
+    def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
+        """Read a log that was made of samples by a change, which is named in the message of whatever goes wrong."""
+        with _shown(log, change):
+            yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
+
     def records(self, log: bytes) -> list[Record]:
         """Return the records of a log, read and checked by `events`."""
         return _records(self.events(log))
@@ -102,10 +108,9 @@ class FormatUnderTest:
         log = chance.choice(self.logs)
         whole = self.whole(log)
         cut = log[: chance.randint(0, len(log))]
-        with _shown(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}"):
+        with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
             last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
-            events = self.events(cut)
-            found, changed = _results(events), ChangedLog(cut, events, self.true(log))
+            found = _results(changed.events)
             records = [record for _, record in whole]
             same = [record for event, record in found if event.last_line != last or record in records]
             rest = [record for _, record in found][len(same) :]
@@ -118,11 +123,9 @@ class FormatUnderTest:
         chance = random.Random(seed)  # noqa: S311
         log, other = chance.choice(self.small), chance.choice(self.others)
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
-        with _shown(damaged, f"lines {change}, seed {seed}"):
-            events = self.events(damaged)
-            records, true = _records(events), self.true(log)
-            changed = ChangedLog(damaged, events, true)
-            _expect_none("says what no record of the sample says", invented(records, true, change, self.allow), changed)
+        with self._read(damaged, f"lines {change}, seed {seed}", log) as changed:
+            records = _records(changed.events)
+            _expect_none("says what no record of the sample says", invented(records, changed.true, change, self.allow), changed)
             _expect_none("is beyond all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
@@ -135,13 +138,10 @@ class FormatUnderTest:
             return
         log, other = chance.choice(telling), chance.choice(telling)
         moved = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
-        with _shown(moved, f"lines {change}, seed {seed}"):
-            events = self.events(moved)
-            true = self.true(log) | (self.true(other) if change == "interleaved" else frozenset())
-            found = misplaced(events, true, change, self.allow)
-            changed = ChangedLog(moved, events, true)
+        with self._read(moved, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
+            found = misplaced(changed.events, changed.true, change, self.allow)
             _expect_none("mixes what different records of the sample say", found, changed, lambda: name_distance(changed, change, self.allow))
-            _expect_none("is beyond all its intervals", out_of_range(_records(events)))
+            _expect_none("is beyond all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
         """Check that garbage in some lines leaves the numbers of records on the other lines as they are."""
@@ -149,24 +149,19 @@ class FormatUnderTest:
         log = chance.choice(self.small)
         lines = _lines(log)
         garbled = changes.GARBAGE[change](lines, lines, chance)
-        with _shown(b"".join(garbled), f"{change} in some lines, seed {seed}"):
-            events = self.events(b"".join(garbled))
-            results, true = _results(events), self.true(log)
+        with self._read(b"".join(garbled), f"{change} in some lines, seed {seed}", log) as changed:
             same = {number for number, (old, new) in enumerate(zip(lines, garbled, strict=True), start=1) if old == new}
-            untouched = [record for event, record in results if event.lines and same.issuperset(event.lines)]
-            _expect_none(
-                "has other numbers than its lines", unknown_numbers(untouched, true, self.allow), ChangedLog(b"".join(garbled), events, true)
-            )
+            untouched = [record for event, record in _results(changed.events) if event.lines and same.issuperset(event.lines)]
+            _expect_none("has other numbers than its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
         """Check that digits of other scripts are no numbers: no tool prints them, and the bulk path reads bytes, where they are none."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
-        with _shown(foreign, f"digits of another script in some lines, seed {seed}"):
-            events, true = self.events(foreign), self.true(log)
-            found = unknown_numbers([record for _, record in _results(events)], true, self.allow)
-            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", found, ChangedLog(foreign, events, true))
+        with self._read(foreign, f"digits of another script in some lines, seed {seed}", log) as changed:
+            found = unknown_numbers([record for _, record in _results(changed.events)], changed.true, self.allow)
+            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", found, changed)
 
     def check_flipped(self, seed: int) -> None:
         """Check that bytes that flip outside of numbers invent no record."""
@@ -176,10 +171,9 @@ class FormatUnderTest:
         places = changes.may_flip(bytes(flipped))
         for at in chance.sample(sorted(places), min(chance.randint(1, FLIPPED_BYTES), len(places))):
             flipped[at] = chance.choice(places[at])
-        with _shown(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}"):
-            events, true = self.events(bytes(flipped)), self.true(log)
-            changed = ChangedLog(bytes(flipped), events, true)
-            _expect_none("says what no record of the sample says", invented(_records(events), true, "flipped", self.allow), changed)
+        with self._read(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}", log) as changed:
+            found = invented(_records(changed.events), changed.true, "flipped", self.allow)
+            _expect_none("says what no record of the sample says", found, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
         """Check that bytes that flip anywhere are survived."""

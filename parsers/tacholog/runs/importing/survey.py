@@ -13,8 +13,9 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence
+from tacholog.formats.account import Account
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.reading import Account, Scan
+from tacholog.formats.reading import Scan
 from tacholog.formats.registry import format_named
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import RUN_FILE, FileName

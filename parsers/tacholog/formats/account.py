@@ -1,0 +1,103 @@
+"""The account of a log: how many lines of each class it has, and what it says of the runs that it holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from tacholog.schema.conditions import Conditions
+from tacholog.schema.records import SEVERITY, Facts, Status
+
+LineClass = Literal["record", "chatter", "broken", "unknown"]
+
+
+class Account(msgspec.Struct):
+    """How many lines of each class a log has, and how its run ended.
+
+    ``runs`` are the facts of each run in the log. ``facts`` are those of the present run while the log is read, and at its end what all runs have in
+    common.
+    """
+
+    records: int = 0
+    lines: Counter[LineClass] = msgspec.field(default_factory=Counter)
+    facts: Facts = msgspec.field(default_factory=Facts)
+    runs: list[Facts] = msgspec.field(default_factory=list)
+    size_bytes: int = 0
+    sha256: str = ""
+    text_sha256: str = ""  # Of what a compressed log holds.
+    earlier_records: int = 0  # Those of the runs before the present one.
+    first_time: str | None = None  # The time before the first line of the present run.
+
+    @property
+    def total(self) -> int:
+        """All lines: each is in exactly one class."""
+        return self.lines.total()
+
+    @property
+    def status(self) -> Status | None:
+        """How the run ended: as the log says; otherwise ``empty`` if there is no record, and ``None`` (not stated) if there are some.
+
+        Many tools print nothing at their end: the log of a run that was stopped then looks like the log of a shorter one.
+        """
+        return self.facts.status or (None if self.records else "empty")
+
+    @property
+    def reason(self) -> str | None:
+        """Why the status is what it is."""
+        return self.facts.reason or (None if self.records else "no result in the log")
+
+    def facts_of(self, run: int) -> Facts:
+        """Return what the log states of one of its runs. Complete only at the end of the log: in JSON, metadata may stand last."""
+        return self.runs[run] if run < len(self.runs) else self.facts
+
+    def conditions(self, run: int) -> Conditions:
+        """Return the conditions that the log states for one of its runs, as `facts_of`."""
+        return self.facts_of(run).conditions
+
+    def learn(self, facts: Facts) -> None:
+        """Put newer facts over older ones. A second version after results means that the tool was run again."""
+        if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
+            self.close_run()
+        old = self.facts
+        known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
+        if facts.status == "ok" and old.status:
+            known.pop("status")  # A bad ending stays, even if the tool closes as usual.
+        known["conditions"] = facts.conditions.over(old.conditions)
+        known["environment"] = old.environment | facts.environment
+        self.facts = msgspec.structs.replace(old, **known)
+
+    def close_run(self) -> None:
+        """Keep the facts of the present run. Where the log does not say when it began, it is the time before its first line."""
+        began = self.first_time if not self.facts.start_time else None
+        self.runs.append(msgspec.structs.replace(self.facts, start_time=began) if began else self.facts)
+        self.facts, self.earlier_records, self.first_time = Facts(), self.records, None
+
+    def close(self) -> None:
+        """The log has ended: from now on, the facts are what all its runs have in common."""
+        self.close_run()
+        self.facts = _common(self.runs)
+
+
+def _common(runs: Sequence[Facts]) -> Facts:
+    """Return the facts that all runs of a log have in common, and the worst ending."""
+    first, *others = runs
+    if not others:
+        return first
+    worst = max(runs, key=lambda run: SEVERITY[run.status])
+    told = ("tool_version", "system", "system_version", "build")
+    return Facts(
+        conditions=Conditions(**_shared([msgspec.structs.asdict(run.conditions) for run in runs])),
+        **_shared([{name: getattr(run, name) for name in told} for run in runs]),
+        environment=_shared([run.environment for run in runs]),
+        start_time=first.start_time,
+        status=worst.status,
+        reason=worst.reason,
+    )
+
+
+def _shared(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what all of these say alike."""
+    return {name: value for name, value in each[0].items() if all(other.get(name) == value for other in each)}
