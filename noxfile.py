@@ -222,9 +222,15 @@ def _nightly_core(session: nox.Session) -> None:
 
 def _nightly_sanitizers(session: nox.Session) -> None:
     """All tests of the core under the address and undefined-behaviour sanitizers, and those with several threads under the thread sanitizer."""
+    failed = []
     for preset in GATE_OF_SANITIZER:
         _build(session, preset)
-        _ctest(session, preset, "--label-exclude", "long|memory|thread", env=NIGHTLY)  # bench_tests has what the gate runs, too
+        try:
+            _ctest(session, preset, "--label-exclude", "long|memory|thread", env=NIGHTLY)  # bench_tests has what the gate runs, too
+        except CommandFailed:
+            failed.append(preset)
+    if failed:
+        raise CommandFailed(f"tests failed under {', '.join(failed)}")
 
 
 def _nightly_python(session: nox.Session) -> None:

@@ -151,12 +151,12 @@ def test_the_tables_are_held_to_their_schema(tmp_path: Path) -> None:
 
     assert violations(dataset) == []
     for column, value, complaint in (
-        ("metric", "speed", "results: metric: isin"),
-        ("basis", "round", "results: basis: isin"),
-        ("payload_bytes", 0, "results: payload_bytes: greater_than_or_equal_to(1) does not hold, first for 0 in keyed-reliable/latency-pub.txt:"),
-        ("line", pd.NA, "results: line: not_nullable"),
-        ("resolution", 0.0, "results: resolution: greater_than(0)"),
-        ("statistic", "p05", "results: statistics are known does not hold, first for keyed-reliable/latency-pub.txt:"),
+        ("metric", "speed", "results: metric 'speed' is none of "),
+        ("basis", "round", "results: basis 'round' is none of "),
+        ("payload_bytes", 0, "results: payload_bytes 0 is less than 1, in keyed-reliable/latency-pub.txt:"),
+        ("line", pd.NA, "results: line is missing, in keyed-reliable/latency-pub.txt"),
+        ("resolution", 0.0, "results: resolution 0.0 is not more than 0, in "),
+        ("statistic", "p05", "results: a statistic is not known, first in keyed-reliable/latency-pub.txt:"),
     ):
         assert any(said.startswith(complaint) for said in violations(changed(dataset, column, value))), column
 
@@ -167,7 +167,18 @@ def test_a_value_of_a_manifest_that_cannot_be_is_named_with_its_file(tmp_path: P
 
     done = CliRunner().invoke(check, [str(tmp_path)])
 
-    assert done.output.splitlines()[0] == "runs: repetition: greater_than_or_equal_to(0) does not hold, first for -1 in two/run.toml"
+    assert done.output.splitlines()[0] == "runs: repetition -1 is less than 0, in two/run.toml"
+
+
+def test_where_no_run_can_be_read_nothing_else_is_said(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("repetition = 'one'\n")
+
+    done = CliRunner().invoke(check, [str(tmp_path)])
+
+    assert done.output.splitlines() == [
+        f"{tmp_path}/run.toml: Expected a whole number, got text - at `$.repetition`",
+        "0 runs, 0 lines, 0 numbers, 1 problem",
+    ]
 
 
 def test_bands_of_one_build_need_no_manifest_and_are_read(tmp_path: Path) -> None:

@@ -260,12 +260,24 @@ _HUGE = "1" + "0" * 30
         (f"conditions = {{payload_bytes = {_HUGE}}}", "does not fit into 64 bits"),
         (f"options = {{payload_bytes = {_HUGE}}}", "does not fit into 64 bits"),
         (f"repetition = -{_HUGE}", "does not fit into 64 bits"),
+        (f"repetition = {'9' * 5000}", "run.toml: a whole number does not fit into 64 bits"),
+        (f"repetition = 0x{'f' * 5000}", "run.toml: a whole number does not fit into 64 bits"),
         (_FOLDED, "more than 32 deep"),
         (_FOLDED.replace("[" * 400, "[" * 5000).replace("]" * 400, "]" * 5000), "more than 32 deep"),
         (f"options.{'.'.join('a' * 3000)} = 1", "more than 32 deep"),
         ("options = {b = 1, " + ".".join([r'"a\""'] * 3000) + " = 1}", "run.toml:3: tables and lists are nested more than 32 deep"),
     ],
-    ids=["a size", "an option", "a repetition", "a deep list", "a list too deep for Python", "a deep table", "a deep table in a table"],
+    ids=[
+        "a size",
+        "an option",
+        "a repetition",
+        "more digits than Python reads",
+        "more bits than Python writes",
+        "a deep list",
+        "a list too deep for Python",
+        "a deep table",
+        "a deep table in a table",
+    ],
 )
 def test_a_manifest_that_no_table_can_hold_costs_only_its_run(tmp_path: Path, line: str, said: str) -> None:
     for name, extra in (("good", ""), ("bad", line)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import lzma
@@ -307,3 +308,51 @@ def test_a_format_that_finds_nothing_where_another_fits_is_told_so(tmp_path: Pat
 
     assert f"{log}: no record as qperf; it looks like rti\n" in wrong.stderr
     assert "looks like" not in right.stderr
+
+
+def test_a_log_that_names_no_system_is_of_none() -> None:
+    summary = FORMATS / "fastrtps/latency-summary.csv"
+
+    (first, *_) = tacholog("parse", "--format", "jsonl", summary).stdout.splitlines()
+    table = tacholog("parse", summary).stdout
+    (row, *_) = csv.DictReader(tacholog("parse", "--format", "csv", summary).stdout.splitlines())
+    compared = tacholog("diff", summary, summary).stdout
+
+    assert json.loads(first)["system"] is None
+    assert f"{summary}  system not stated, latency" in table
+    assert row["system"] == ""
+    assert f"{summary}: system not stated; 1 run" in compared
+
+
+# Out of public mails, as they were sent.
+MAILS = (
+    """\
+Connecting to host sawfly, port 5201
+[ ID][Role] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5][TX-C]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec    5   2.79 KByte=
+s
+[  7][RX-C]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec
+[  7][RX-C]   1.00-2.00   sec   512 KBytes  4.20 Mbits/sec
+""",
+    """\
+> sockperf: =3D=3D version #3.10-no.git =3D=3D
+> sockperf[CLIENT] send on:sockperf: using recvfrom() to block on socket(s)
+> sockperf: [Total Run] RunTime=3D119.999 sec; Warm up time=3D400 msec; Sen=
+tMessages=3D2438563; ReceivedMessages=3D2438562
+> sockperf: =3D=3D=3D=3D=3D=3D=3D=3D=3D Printing statistics for Server No: =
+0
+> sockperf: Summary: Latency is 24.571 usec
+""",
+)
+
+
+@pytest.mark.parametrize("mail", MAILS)
+def test_a_mail_that_was_not_decoded_is_named_with_the_way_out(mail: str, tmp_path: Path) -> None:
+    (tmp_path / "mail.txt").write_text(mail)
+
+    said = tacholog("parse", tmp_path / "mail.txt").stderr
+    decoded = subprocess.run([sys.executable, "-m", "quopri", "-d", tmp_path / "mail.txt"], capture_output=True, check=True).stdout
+
+    assert "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='" in said
+    assert "decode it first (python3 -m quopri -d)" in said
+    assert "quoted-printable" not in tacholog("parse", "-", stdin=decoded).stderr

@@ -88,9 +88,10 @@ Result<void> Control::send(const Frame& frame, Patience patience) {
 }
 
 // Nearly all frames are far below the socket's buffer. A long agreement is not, nor what is told at the end of a
-// phase; if nothing of a frame goes for long, the peer has stopped reading.
+// phase. The time is that of the whole frame: a peer that reads a byte a second could make each byte wait anew.
 Result<void> Control::send_all(std::string_view bytes, Patience patience) {
-    constexpr Patience longest_wait{1000};
+    constexpr Patience shortest_limit{1000};
+    const Deadline deadline{std::max(patience, shortest_limit)};
     while (!bytes.empty()) {
         const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return os_error("control channel: send to " + peer_);
@@ -98,9 +99,10 @@ Result<void> Control::send_all(std::string_view bytes, Patience patience) {
             bytes.remove_prefix(static_cast<std::size_t>(sent));
             continue;
         }
-        const Waited waited = wait_for(socket_, POLLOUT, *stop_, std::max(patience, longest_wait));
+        const Waited waited = wait_for(socket_, POLLOUT, *stop_, deadline.left());
         if (waited == Waited::stopped) return Stop::error();
-        if (waited != Waited::ready) return Error{"control channel: " + peer_ + " does not read any more"};
+        if (waited != Waited::ready || deadline.passed())
+            return Error{"control channel: " + peer_ + " does not read what it is sent"};
     }
     return {};
 }
@@ -342,7 +344,7 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
 
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit, std::size_t wish,
                                     std::uint64_t secret) {
-    const auto sent = control.send(HelloFrame{.place = wish, .secret = secret, .agreement = agreement}.frame());
+    const auto sent = control.send(HelloFrame{.place = wish, .secret = secret, .agreement = agreement}.frame(), limit);
     if (!sent) return sent.error();
     const auto answer = control.expect(FrameKind::hello, limit);
     if (!answer) return answer.error();

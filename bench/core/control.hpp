@@ -70,7 +70,8 @@ public:
     const std::string& peer() const { return peer_; }
     void call_peer(std::string name) { peer_ = std::move(name); }
 
-    /// An error if the peer does not read what was sent before within `patience`.
+    /// An error if the peer does not read enough for the frame to go within `patience`, or within a second if that is
+    /// longer.
     Result<void> send(const Frame& frame, Patience patience = Patience{0});
 
     /// The next frame, within `limit`.

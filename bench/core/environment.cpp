@@ -83,6 +83,27 @@ std::optional<std::uint64_t> number_in(const std::string& path, std::string_view
     return std::nullopt;
 }
 
+struct ControlGroup {
+    std::string groups;  ///< where its hierarchy is
+    std::string path;    ///< in there
+};
+
+/// The one that limits this process's memory, from lines of "number:controllers:path". Where version 1 has the
+/// controller of memory, version 2 has not.
+ControlGroup group_of_memory(const std::string& file_name) {
+    ControlGroup found{"/sys/fs/cgroup", ""};
+    std::ifstream file{file_name};
+    for (std::string line; std::getline(file, line);) {
+        const auto begin = std::min(line.find(':'), line.size() - 1) + 1;
+        const auto end = std::min(line.find(':', begin), line.size());
+        const std::string controllers = "," + line.substr(begin, end - begin) + ",";
+        const std::string path = line.substr(std::min(end + 1, line.size()));
+        if (controllers.find(",memory,") != std::string::npos) return {"/sys/fs/cgroup/memory", path};
+        if (line.starts_with("0::")) found.path = path;
+    }
+    return found;
+}
+
 /// A file of the kernel about all processors.
 std::string cpu_file(std::string_view name) {
     std::string path = "/sys/devices/system/cpu/";
@@ -129,23 +150,27 @@ std::string transparent_huge_pages() {
 }  // namespace
 
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder) {
-    const auto most = to_number<std::uint64_t>(first_line(folder + "/memory.max"));
-    const auto used = to_number<std::uint64_t>(first_line(folder + "/memory.current"));
+    const bool is_second = std::ifstream{folder + "/memory.current"}.good();
+    const auto number = [&folder](const char* name) { return to_number<std::uint64_t>(first_line(folder + name)); };
+    const auto most = number(is_second ? "/memory.max" : "/memory.limit_in_bytes");
+    const auto used = number(is_second ? "/memory.current" : "/memory.usage_in_bytes");
     if (!most || !used) return std::nullopt;
+    // In version 1, only what begins with "total_" counts the groups below, as the usage does.
     const std::string statistics = folder + "/memory.stat";
-    const std::uint64_t cache =
-        number_in(statistics, "inactive_file").value_or(0) + number_in(statistics, "active_file").value_or(0);
-    const std::uint64_t kept = *used - std::min(*used, cache);
+    const auto cache = [&](const std::string& name) {
+        return number_in(statistics, (is_second ? "" : "total_") + name).value_or(0);
+    };
+    const std::uint64_t kept = *used - std::min(*used, cache("inactive_file") + cache("active_file"));
     return *most - std::min(*most, kept);
 }
 
-std::optional<std::uint64_t> available_memory_bytes() {
-    auto left = number_in("/proc/meminfo", "MemAvailable:");
+std::optional<std::uint64_t> available_memory_bytes(const std::string& root) {
+    auto left = number_in(root + "/proc/meminfo", "MemAvailable:");
     if (left) *left *= 1024;
-    std::string group = value_of("/proc/self/cgroup", "0", ':');
-    group = group.starts_with(":") ? group.substr(1) : group;
+    auto [groups, group] = group_of_memory(root + "/proc/self/cgroup");
+    groups.insert(0, root);
     while (true) {
-        const auto here = memory_left_in_group("/sys/fs/cgroup" + (group == "/" ? "" : group));
+        const auto here = memory_left_in_group(groups + (group == "/" ? "" : group));
         if (here) left = std::min(left.value_or(*here), *here);
         const auto slash = group.find_last_of('/');
         if (slash == std::string::npos || group.size() <= 1) return left;

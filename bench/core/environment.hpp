@@ -14,11 +14,11 @@ namespace tacholog {
 Host read_host();
 Load read_load(bool at_end);
 
-/// The memory that this process can still get, of the machine and of its control groups (version 2), as far as the
-/// kernel tells: page cache is given back for it.
-std::optional<std::uint64_t> available_memory_bytes();
+/// The memory that this process can still get, of the machine and of its control groups, as far as the kernel tells:
+/// page cache is given back for it. `root` is where /proc and /sys are.
+std::optional<std::uint64_t> available_memory_bytes(const std::string& root = "");
 
-/// What the control group of this folder leaves of its memory; nothing if it has no limit.
+/// What the control group of this folder, of version 1 or 2, leaves of its memory; nothing if it has no limit.
 std::optional<std::uint64_t> memory_left_in_group(const std::string& folder);
 
 /// The CPUs that the calling thread may run on.

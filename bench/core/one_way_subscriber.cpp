@@ -145,8 +145,9 @@ private:
         Histogram& interval = record.histogram;
         if (measured_)
             side_.tell(LatencyInterval{payload_bytes_, index_++, record.duration_ns, &interval, interval.max_ns()});
+        const Deadline deadline{side_.limit()};
         for (const Frame& frame : frames_of(interval, record.duration_ns)) {
-            if (auto sent = side_.control.send(frame, side_.limit()); !sent) return sent;
+            if (auto sent = side_.control.send(frame, deadline.left()); !sent) return sent;
         }
         total_.merge(interval);
         interval.clear();

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <random>
 #include <thread>
 #include <vector>
@@ -165,6 +166,29 @@ TEST_F(ControlTest, AnAgreementOfAHundredKilobytesIsCarriedWhole) {
     other.join();
 
     EXPECT_TRUE(greeted) << greeted.error().text;
+}
+
+// Each write had the whole time limit again, so that a peer could keep a side for hours.
+TEST_F(ControlTest, APeerThatReadsALittleNowAndThenDoesNotKeepASenderForLong) {
+    const int little = 1;  // the kernel makes it the least that it allows
+    ::setsockopt(control_->descriptor(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    std::atomic<bool> is_over{false};
+    std::size_t read = 0;
+    std::thread slow{[&] {
+        std::array<char, 4096> some{};
+        while (!is_over) {
+            const auto count = ::recv(peer_.get(), some.data(), some.size(), MSG_DONTWAIT);
+            read += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+            sleep_until(now_ns() + 50'000'000);
+        }
+    }};
+    const auto sent = control_->send({FrameKind::hello, {}, std::string(longest_text, 'x')});
+    is_over = true;
+    slow.join();
+
+    ASSERT_FALSE(sent) << "the peer took its time for " << read << " bytes";
+    EXPECT_NE(sent.error().text.find("the peer does not read"), std::string::npos) << sent.error().text;
+    EXPECT_GT(read, 0U);
 }
 
 TEST_F(ControlTest, ATextThatIsTooLongIsRefusedAndNotCut) {

@@ -21,6 +21,8 @@
 #include "transports/local_door.hpp"
 #include "transports/local_socket.hpp"
 #include "transports/socket_wait.hpp"
+#include "transports/stream.hpp"
+#include "transports/wan_endpoint.hpp"
 
 namespace tacholog {
 namespace {
@@ -250,25 +252,45 @@ TEST(SignsOfLife, WithoutAnythingElseEndTheRunInOrder) {
 
 // ---- datagrams and descriptors that are none of ours ----
 
+const Transport& transport_called(std::string_view name) {
+    const auto all = all_transports();
+    return **std::find_if(all.begin(), all.end(), [&](const Transport* one) { return one->name == name; });
+}
+
+Topic small_topic(Waiting waiting = Waiting::busy_poll) {
+    Topic topic{"test-" + std::to_string(now_ns()), 64, "127.0.0.1"};
+    topic.waiting = waiting;
+    return topic;
+}
+
+std::string words_of(const testing::TestParamInfo<const char*>& tested) {
+    std::string text{tested.param};
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+}
+
+/// Sends as many as fit into the smallest buffer of a socket.
+void send_junk(const Subscriber& subscriber) {
+    const std::string endpoint = subscriber.endpoint();
+    const auto wan = parse_wan_endpoint(endpoint);
+    const auto where = wan ? wan->own : parse_endpoint(endpoint).value_or(IpEndpoint{});
+    ASSERT_NE(where.address.port(), 0) << endpoint;
+    const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    ASSERT_EQ(::connect(socket.get(), where.address.get(), where.address.length()), 0);
+    for (int count = 0; count < 200; ++count) ASSERT_EQ(::send(socket.get(), "junk", 4, 0), 4);
+}
+
 class DatagramsOfOthers : public testing::TestWithParam<const char*> {};
 
 // They were all taken before the time limit was looked at: as long as some came, nobody heard of it.
 TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
-    const auto all = all_transports();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [](const Transport* one) { return one->name == GetParam(); });
-    Topic topic{"test-" + std::to_string(now_ns()), 64, "127.0.0.1"};
-    auto subscriber = (*found)->subscribe(topic);
+    const Topic topic = small_topic();
+    auto subscriber = transport_called(GetParam()).subscribe(topic);
     ASSERT_TRUE(subscriber);
-    const std::string endpoint = (*subscriber)->endpoint();
-    auto publisher = (*found)->advertise(topic, endpoint);
+    auto publisher = transport_called(GetParam()).advertise(topic, (*subscriber)->endpoint());
     ASSERT_TRUE(publisher);
-    const auto where = parse_endpoint(endpoint);
-    ASSERT_TRUE(where) << endpoint;
-    const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    ASSERT_EQ(::connect(socket.get(), where->address.get(), where->address.length()), 0);
-    constexpr int junk = 200;  // as many fit into the smallest buffer of a socket
-    for (int count = 0; count < junk; ++count) ASSERT_EQ(::send(socket.get(), "junk", 4, 0), 4);
+    ASSERT_NO_FATAL_FAILURE(expect_match(**publisher, **subscriber));
+    ASSERT_NO_FATAL_FAILURE(send_junk(**subscriber));
     send(**publisher, 5, 64);
 
     {
@@ -280,8 +302,95 @@ TEST_P(DatagramsOfOthers, DoNotKeepTheTimeLimitFromBeingLookedAt) {
     subscriber->reset();
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, DatagramsOfOthers, testing::Values("udp"),
-                         [](const auto& tested) { return std::string{tested.param}; });
+INSTANTIATE_TEST_SUITE_P(Each, DatagramsOfOthers, testing::Values("udp", "udp-reliable", "udp-wan"), words_of);
+
+class DatagramsBeforeAPublisher : public testing::TestWithParam<const char*> {};
+
+TEST_P(DatagramsBeforeAPublisher, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+    const Topic topic = small_topic();
+    auto subscriber = transport_called(GetParam()).subscribe(topic);
+    ASSERT_TRUE(subscriber);
+    ASSERT_NO_FATAL_FAILURE(send_junk(**subscriber));
+    auto publisher = transport_called(GetParam()).advertise(topic, (*subscriber)->endpoint());
+    ASSERT_TRUE(publisher);
+
+    const auto first = (*subscriber)->match(Patience{0});
+    ASSERT_TRUE(first);
+    ASSERT_FALSE(*first) << "everything was taken at once";
+    expect_match(**publisher, **subscriber);
+    subscriber->reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DatagramsBeforeAPublisher, testing::Values("udp-reliable", "udp-wan"),
+                         words_of);
+
+// ---- streams that never bring a whole message ----
+
+/// A publisher of the stream transports that does what a test says.
+Fd false_publisher(const Subscriber& subscriber, std::size_t max_bytes, bool knows_token) {
+    Fd socket;
+    StreamHello hello{hello_magic, 0, max_bytes};
+    if (const auto where = parse_endpoint(subscriber.endpoint())) {
+        if (knows_token) hello.token = where->token;
+        socket = Fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        EXPECT_EQ(::connect(socket.get(), where->address.get(), where->address.length()), 0);
+    } else {
+        auto knocked = knock_at(subscriber.endpoint());
+        EXPECT_TRUE(knocked) << knocked.error().text;
+        socket = std::move(*knocked);
+    }
+    EXPECT_EQ(::send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof hello));
+    return socket;
+}
+
+class StreamsOfLittle : public testing::TestWithParam<const char*> {};
+
+// The time limit began anew with each byte.
+TEST_P(StreamsOfLittle, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+    Topic topic = small_topic(Waiting::block);
+    topic.max_bytes = 4096;
+    auto subscriber = transport_called(GetParam()).subscribe(topic);
+    ASSERT_TRUE(subscriber);
+    const Fd publisher = false_publisher(**subscriber, topic.max_bytes, true);
+    const auto joined = (*subscriber)->match(plenty);
+    ASSERT_TRUE(joined && *joined);
+    std::atomic<bool> is_over{false};
+    std::thread dripping{[&] {
+        std::string bytes(header_bytes + 1000, '\0');
+        const StreamFrame frame{frame_magic, 1000};
+        std::memcpy(bytes.data() + frame_at, &frame, sizeof frame);
+        for (std::size_t at = 0; at < bytes.size() && !is_over; ++at) {
+            ::send(publisher.get(), bytes.data() + at, 1, MSG_NOSIGNAL);
+            sleep_until(now_ns() + 10'000'000);
+        }
+    }};
+    {
+        const auto first = (*subscriber)->take(Patience{500});
+        is_over = true;
+        EXPECT_TRUE(first);
+        EXPECT_TRUE(first && !*first) << "it waited for the whole message";
+    }
+    dripping.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StreamsOfLittle, testing::Values("tcp", "uds"), words_of);
+
+// Each was let go in turn, and the limit was not looked at while another waited.
+TEST(StrangersAtAStream, DoNotKeepTheTimeLimitFromBeingLookedAt) {
+    const Topic topic = small_topic();
+    auto subscriber = transport_called("tcp").subscribe(topic);
+    ASSERT_TRUE(subscriber);
+    std::vector<Fd> strangers;
+    for (int count = 0; count < 2; ++count)  // more than a few would find the queue full
+        strangers.push_back(false_publisher(**subscriber, topic.max_bytes, false));
+    auto publisher = transport_called("tcp").advertise(topic, (*subscriber)->endpoint());
+    ASSERT_TRUE(publisher);
+
+    const auto first = (*subscriber)->match(Patience{0});
+    ASSERT_TRUE(first);
+    ASSERT_FALSE(*first) << "all strangers were let in and out first";
+    expect_match(**publisher, **subscriber);
+}
 
 TEST(SocketWaitForOthers, ComesToAnEndThoughSomethingAlwaysComes) {
     for (const auto waiting : {Waiting::busy_poll, Waiting::block, Waiting::spin_then_block}) {
@@ -294,6 +403,16 @@ TEST(SocketWaitForOthers, ComesToAnEndThoughSomethingAlwaysComes) {
         EXPECT_GE(now_ns() - start, to_nanoseconds(Patience{20}));
         EXPECT_FALSE(guard.passed());
     }
+}
+
+// A datagram just before the end of each sleep: the 64 after which the clock is looked at can take a minute.
+TEST(SocketWaitForOthers, LooksAtTheClockAfterEachSleep) {
+    const Fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    SocketWait wait{Waiting::block, SocketWait::For::receiving};
+    wait.begin(socket, Patience{20});
+    EXPECT_TRUE(wait.goes_on());
+    sleep_until(now_ns() + to_nanoseconds(Patience{21}));
+    EXPECT_FALSE(wait.goes_on());
 }
 
 TEST(Descriptors, OfWhichThereAreTwoAreNotTakenAndNotKept) {

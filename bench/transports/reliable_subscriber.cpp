@@ -50,9 +50,9 @@ Result<bool> ReliableSubscriber::match(Patience patience) {
     while (!joined()) {
         const auto came = receive_datagram();
         if (!came) return came.error();
-        if (*came) continue;
+        if (*came && wait_.goes_on()) continue;
         knock();
-        if (!wait_.again()) return false;
+        if (*came || !wait_.again()) return false;
     }
     return true;
 }

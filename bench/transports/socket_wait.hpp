@@ -41,7 +41,7 @@ public:
         nap_ = std::min(nap, patience);
         poll_ = BusyPoll{patience, waiting_};
         asleep_ = false;
-        datagrams_ = 0;
+        fruitless_ = 0;
         others_end_ns_ = 0;
         deadline_ns_ = sleeps(waiting_) && nap < patience ? now_ns() + to_nanoseconds(patience) : 0;
         if (waiting_ == Waiting::block && nap_ >= shortest_sleep) sleep_next();
@@ -69,11 +69,12 @@ public:
         return true;
     }
 
-    /// To be called after a datagram that brought no message: false once the patience is used up, so that whoever sends
-    /// such datagrams without pause keeps nobody waiting for ever. The clock is asked now and then.
+    /// To be called after a call that brought something, but no message: false once the patience is used up, so that
+    /// whoever sends such things keeps nobody waiting for ever. The clock is asked now and then; where each call may
+    /// have slept, after each.
     bool goes_on() {
-        constexpr unsigned datagrams_a_look = 64;
-        if (++datagrams_ % datagrams_a_look != 0) return true;
+        constexpr unsigned calls_a_look = 64;
+        if (!asleep_ && ++fruitless_ % calls_a_look != 0) return true;
         const Nanoseconds now = now_ns();
         if (others_end_ns_ == 0) others_end_ns_ = now + to_nanoseconds(patience_);
         return now < others_end_ns_;
@@ -112,7 +113,7 @@ private:
     BusyPoll poll_{Patience{0}};
     Nanoseconds deadline_ns_ = 0;  ///< 0: the first sleep is the only one
     bool asleep_ = false;
-    unsigned datagrams_ = 0;         ///< that brought no message
+    unsigned fruitless_ = 0;         ///< calls that brought no message
     Nanoseconds others_end_ns_ = 0;  ///< when the patience with them is used up; 0: not looked at yet
 };
 

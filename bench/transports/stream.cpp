@@ -166,7 +166,8 @@ Facts StreamSubscriber::facts() const {
 Result<bool> StreamSubscriber::match(Patience patience) {
     constexpr Patience longest_greeting{1000};
     const Deadline deadline{patience};
-    while (!socket_) {
+    for (bool is_first = true; !socket_; is_first = false) {
+        if (!is_first && deadline.passed()) return false;  // however many strangers still wait
         auto socket = next_guest(deadline);
         if (!socket) return socket.error();
         if (!*socket) return false;
@@ -197,15 +198,18 @@ bool StreamSubscriber::greeted(const Fd& socket, Patience patience) const {
 [[gnu::flatten]] Result<std::span<const std::byte>> StreamSubscriber::receive(Patience patience) {
     if (!socket_) return Error{"take from " + endpoint_ + ": no publisher has joined yet"};
     wait_.begin(socket_, patience);
+    bool came = false;
     while (true) {
         const auto message = front();
         if (!message || message->data() != nullptr) {
             if (message) lent_ = header_bytes + message->size();
             return message;
         }
+        if (came && !wait_.goes_on()) return std::span<const std::byte>{};  // a part of a message, again
         const auto filled = fill();
         if (!filled) return filled.error();
         if (!*filled && !wait_.again()) return std::span<const std::byte>{};
+        came = *filled;
     }
 }
 

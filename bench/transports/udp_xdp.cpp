@@ -103,6 +103,7 @@ private:
                 const auto message = accept(datagram);
                 port_.release();
                 if (message.data() != nullptr) return message;
+                if (!wait_.goes_on()) return std::span<const std::byte>{};
             } else if (!wait_.again()) {
                 return std::span<const std::byte>{};
             }

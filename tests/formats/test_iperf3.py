@@ -987,3 +987,13 @@ def test_a_receiver_of_bytes_in_json_did_not_lose_all_datagrams_either(changed: 
 
     received = summaries(log)[-2]
     assert (received.conditions.definition, shown(received)["messages_lost", "total"]) == ("iperf3-received", None)  # 7970 of 0
+
+
+def test_documents_in_a_row_on_one_line_are_read_as_on_lines_of_their_own() -> None:
+    document = json.dumps(json.loads((LOGS / "tcp.json").read_text()))
+
+    apart, together = read_text(f"{document}\n" * 3), read_text(f"{document}{document} {document}\n")
+
+    assert [shown(record) for record in together.records] == [shown(record) for record in apart.records]
+    assert [shown(record) for record in together.records][:6] == [shown(record) for record in together.records][6:12]
+    assert (len(together.records), together.unknown, together.broken) == (18, [], [])

@@ -238,3 +238,14 @@ def test_for_a_word_that_no_command_can_name_none_is_given(word: str) -> None:
     with pytest.raises(UnreadableInput) as error:
         read_text("\n".join([titled[0], "**", "**", *titled[1:]]) + "\n")
     assert "sed -E" not in str(error.value)
+
+
+def test_the_command_of_a_long_prefix_takes_little_memory() -> None:
+    """A program that writes out how often each part may repeat took half a gigabyte for these heads of syslog."""
+    head = "<13>1 2024-01-01T00:00:00Z host program 17 - - "
+    behind = "".join(f"{head * 8}{LINE}\n" for _ in range(20))
+    prefix = LogText(io.BytesIO(behind.encode())).prefix
+
+    assert prefix is not None
+    limited = f"ulimit -v 65536; {prefix.command}"
+    assert subprocess.run(limited, shell=True, input=behind, capture_output=True, text=True, check=True).stdout == f"{LINE}\n" * 20  # noqa: S602

@@ -259,7 +259,7 @@ def test_json_of_a_publisher_is_read_without_the_document_around_it() -> None:
 
     _, interval, summary = log.records
     assert values(interval) == {"last": 61_000, "mean": 27_550, "std": 16_900, "min": 18_000, "max": 61_000}
-    assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=10, marks=("unit_assumed",))
+    assert summary.number("latency", "mean") == Number(metric="latency", statistic="mean", value=27_550, resolution=10, marks=("unit_assumed",), line=22)
     assert values(summary, "serialization") == {"mean": 343}
     assert values(summary, "cpu_of_machine") == {"mean": 12.88}
     assert (log.broken, log.unknown) == ([], [])

@@ -497,3 +497,15 @@ def test_a_data_folder_within_the_imported_folder_is_not_imported(cluster: Path)
     stray.write_text(log_of("sub", 44))
 
     assert "4 runs of 8 logs, 0 of them new" in import_logs(cluster, "--to", cluster / "data", "--map", PATTERN)
+
+
+def test_a_log_that_names_no_system_needs_one_stated(tree: MakeTree, tmp_path: Path) -> None:
+    summary = (FORMATS / "fastrtps/latency-summary.csv").read_text()
+    logs = tree({"cyclonedds/summary.csv": summary})
+
+    said = import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/summary.csv", status=2)
+    assert "no log of this run says what was measured, so the system must be stated: --set system=NAME" in said
+
+    import_logs(logs, "--to", tmp_path / "data", "--map", "{transport}/summary.csv", "--set", "system=Cyclone DDS")
+    (run,) = manifests(tmp_path / "data").values()
+    assert run.system == "Cyclone DDS"

@@ -224,3 +224,14 @@ def test_names_that_differ_in_capitals_or_zeros_only_stand_in_the_same_order_in_
     assert f"Measured: {', '.join(measured)}<" in str(releases_table(a_view(results), Links("logs")))
     assert list(names_of(machines_of(*found[: len(systems)]))) == systems
     assert f"no release, versions c, {', '.join(versions)}<" in str(download_links(a_view(results), None, None))
+
+
+def test_a_name_of_very_many_options_is_cut_and_still_its_own() -> None:
+    many = {f"option_{number}": number for number in range(60_000)}
+    rows = [{"options": msgspec.json.encode(options).decode()} for options in ({}, many, {**many, "option_59999": 0})]
+
+    names = row_names(rows)
+
+    assert len({*names}) == 3
+    assert all(len(name) < 3000 for name in names)
+    assert names[1].startswith("option 0 0, option 1 1, ")

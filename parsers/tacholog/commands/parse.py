@@ -153,7 +153,7 @@ def _given(parameter: str) -> bool:
 def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
     conditions, measured = scan.account.conditions(run), scan.account.facts_of(run).system
     if manifest is None:
-        return Place(path, measured or scan.format.SYSTEM, conditions)
+        return Place(path, measured or scan.system, conditions)
     return Place(path, measured or manifest.system, conditions.over(stated(manifest)))
 
 

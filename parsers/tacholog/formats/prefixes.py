@@ -128,6 +128,7 @@ class Prefix:
     def command(self) -> str:
         """The command that cuts it off."""
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
+        plain = re.sub(r"\{([01]),[0-9]{3,}\}", lambda found: "*" if found[1] == "0" else "+", plain)  # sed writes each count out: gigabytes.
         plain = re.sub(r"\(\?i:([^()]*)\)", lambda found: f"({found[1].lower()}|{found[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")

@@ -6,6 +6,7 @@ import heapq
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -19,7 +20,18 @@ from tacholog.formats.bulk import RUN_LINES, RunCutter, block_of, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.found import Found, FoundMany, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
-from tacholog.formats.registry import TABS, Format, describe_error, detect, expands_tabs, format_named, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import (
+    TABS,
+    Format,
+    describe_error,
+    detect,
+    expands_tabs,
+    format_named,
+    is_ours,
+    package_of,
+    readers_of_any_log,
+    system_of,
+)
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
@@ -28,6 +40,7 @@ from tacholog.schema.records import SEVERITY, Facts, Histogram, Number, Record, 
 
 LineClass = Literal["record", "chatter", "broken", "unknown"]
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
+_TAB = 8  # Columns.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
 _OVER: Any = object()  # What `next` returns when the format has finished.
@@ -131,6 +144,11 @@ class Scan:
         self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
         self._records_before = 0  # In the log, where the present run began.
         self._began: str | None = None  # The time before the first line of the present run.
+
+    @cached_property
+    def system(self) -> str | None:
+        """What the log is of, unless its manifest or the log itself says otherwise; ``None`` if nothing says it."""
+        return system_of(self.format, self._text.head)
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
@@ -375,26 +393,39 @@ def _placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
     """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
     if all(number.value_start is None for number in record.numbers):
         return record
-    by_number = {line.number: line for line in lines}
-    seen = [line for line in (found.line, *found.also) if isinstance(line, Line)]
-    shifts = {line.number: _shift(line.text, by_number.get(line.number, line)) for line in seen}
-    if not any(shifts.values()) and None not in shifts.values():
-        return record
-    return msgspec.structs.replace(record, numbers=tuple(_moved(number, shifts.get(number.line or seen[0].number)) for number in record.numbers))
+    in_log = {line.number: line for line in lines}
+    seen = {line.number: line for line in (found.line, *found.also) if isinstance(line, Line)}
+    first = next(iter(seen))
+    pairs = ((number, seen.get(number.line or first)) for number in record.numbers)
+    return msgspec.structs.replace(
+        record, numbers=tuple(_moved(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
+    )
 
 
-def _shift(seen: str, line: Line) -> int | None:
-    """Return how many characters stand before what a format has seen of a line; ``None`` if it has seen something else."""
-    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
-    return before if line.text.startswith(seen) else before + len(text) - len(seen) if text.endswith(seen) else None
-
-
-def _moved(number: Number, shift: int | None) -> Number:
+def _moved(number: Number, seen: Line | None, line: Line | None) -> Number:
+    """Return a number with its place on a line of the log, of which its format has seen this."""
     start, end = number.value_start, number.value_end
-    if start is None or end is None:
+    if start is None or end is None or (seen is line and line and line.shown is line.text):
         return number
-    start, end = (None, None) if shift is None else (start + shift, end + shift)
-    return msgspec.structs.replace(number, value_start=start, value_end=end)
+    place = _place(start, seen.text, line) if seen and line else None
+    return number if place == start else msgspec.structs.replace(number, value_start=place, value_end=None if place is None else place + end - start)
+
+
+def _place(at: int, seen: str, line: Line) -> int | None:
+    """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
+    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
+    if line.text.startswith(seen):
+        return before + at
+    if text.endswith(seen):
+        return before + len(text) - len(seen) + at
+    if text.expandtabs() != seen:
+        return None
+    for piece in text.split("\t"):
+        if at < len(piece):
+            break
+        before += len(piece) + 1
+        at -= len(piece) // _TAB * _TAB + _TAB
+    return before + at
 
 
 def _has_tabs_for_blanks(text: str) -> bool:

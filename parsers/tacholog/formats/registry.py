@@ -41,7 +41,8 @@ class Format(Protocol):
     nor campaign will state; see `tacholog.formats.kit.States`. A constant ``COMPUTED`` says how the format computes numbers that its tool does not
     print; see `computed_of`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
     each line that the log's own format does not know, for tools that print messages of their own into logs of other formats. A constant
-    ``EXPANDS_TABS = True`` says that the tool prints no tabs: where a log has some, they stand for blanks up to every eighth column.
+    ``EXPANDS_TABS = True`` says that the tool prints no tabs: where a log has some, they stand for blanks up to every eighth column. A function
+    ``system_of`` returns, for the start of a log, the system that was measured, or ``None`` if logs like it are of several and this one names none.
     """
 
     __doc__: str | None
@@ -276,6 +277,11 @@ def _binary(head: str) -> str | None:
         return None
     packer = next((name for start, name in _PACKED.items() if head.startswith(start)), None)
     return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"
+
+
+def system_of(module: Format, head: str) -> str | None:
+    """Return the system that logs with this start are of, unless a manifest says otherwise; ``None`` if nothing says it."""
+    return module.system_of(head) if is_ours(module) and hasattr(module, "system_of") else module.SYSTEM
 
 
 def expands_tabs(module: Format) -> bool:

@@ -35,6 +35,9 @@ _NO_FILES = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: 
 _CONTROL = re.compile(
     r"\x1b(?:\[[0-?]{0,100}[ -/]{0,10}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[()*+][0AB]|#[3-68]|%[@G]| [FG]|[78](?![0-9.])|[=>])|(?<!\w)\x1bc",
 )
+# Of a mail: "=" and two digits stand for a character, "=" at the end of a line joins it with the next. A "=" of another kind is in no such text.
+_JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
+_QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
 _JUDGES = Judges(any_fits, lines_known)
 _TAR_HEADER = 512
@@ -98,10 +101,12 @@ class LogText:
 
     @property
     def note(self) -> str | None:
-        """What users are told of the prefix of the lines; ``None`` if there is none."""
+        """What users are told of the prefix or the encoding of the lines; ``None`` if there is nothing to say."""
+        if _JOINED_LINE.search(lines := self._whole_lines()) and not _PLAIN_EQUALS.search(lines):
+            return _QUOTED_PRINTABLE
         if self.prefix:
             return f"each line begins with {self.prefix.said}, which was taken off"
-        lacking = lacking_prefix(self._whole_lines(), _JUDGES)
+        lacking = lacking_prefix(lines, _JUDGES)
         if lacking is None:
             return None
         found, count, lines = lacking

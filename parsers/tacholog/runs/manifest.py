@@ -404,7 +404,7 @@ def _decoded(path: Path, content: bytes, kind: type[Content]) -> Content:
 def _unfit(value: object, depth: int = 0) -> str | None:
     """Return why a value of a TOML file cannot be used, if so: it is nested too deeply, or a whole number that needs more than 64 bits."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return f"the whole number {str(value)[:_DIGITS_SHOWN]}... does not fit into 64 bits"
+        return f"the whole number {str(value)[:_DIGITS_SHOWN]}... {_TOO_LARGE}" if value.bit_length() < _MOST_BITS else f"a whole number {_TOO_LARGE}"
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if inner and depth >= _DEEPEST:
         return _TOO_DEEP
@@ -421,6 +421,9 @@ _TOO_DEEP = f"tables and lists are nested more than {_DEEPEST} deep"
 _KEY_PART = rb"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY = re.compile(rb"(?:^|[\[{,])[ \t]*" + _KEY_PART + rb"(?:\.[ \t]*" + _KEY_PART + rb"){%d}" % _DEEPEST, re.MULTILINE)
 _DIGITS_SHOWN = 24
+_MOST_BITS = 10_000  # Python refuses to write more as digits, and to read so many digits.
+_TOO_LARGE = "does not fit into 64 bits"
+_TOO_MANY_DIGITS = "Exceeds the limit"
 _PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")
@@ -444,6 +447,8 @@ def in_words(error: Exception, kind: type) -> str:
         kind: the struct that the file should hold.
     """
     message = str(error)
+    if type(error) is ValueError and message.startswith(_TOO_MANY_DIGITS):
+        return f"a whole number {_TOO_LARGE}"
     for pattern, words in (
         (f"`str` matching regex {_SHA256!r}", "64 hexadecimal digits, as sha256sum prints them,"),
         (f"`str` matching regex {_FILE_NAME!r}", "the name of a file beside run.toml, without a folder or control characters,"),

@@ -33,33 +33,38 @@ def violations(dataset: Dataset) -> list[str]:
 
 def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) -> Iterator[str]:
     """Yield what a column is not."""
+    import pandas as pd
+
     table: pd.DataFrame = getattr(dataset, name)
     if column not in table:
-        yield f"{name}: {column}: column_in_dataframe does not hold"
+        yield f"{name}: there is no column {column}"
         return
     values = table[column]
+    if table.empty:
+        return  # Without values, a column may have any type.
     if values.dtype != dtype_of(name, about):
-        yield f"{name}: {column}: dtype('{dtype_of(name, about)}') does not hold, first for '{values.dtype}'"
+        yield f"{name}: {column}: a column of the type {values.dtype}, and not {dtype_of(name, about)}"
         return
     for check, wrong in _checks(values, about):
         if wrong.any():
             row = table[wrong.to_numpy(bool)].iloc[0]
-            yield f"{name}: {column}: {check} does not hold, first for {_plain(row[column])!r} in {_place(row)}"
+            shown = "" if pd.isna(row[column]) else f" {_plain(row[column])!r}"
+            yield f"{name}: {column}{shown} {check}, in {_place(row)}"
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
-    """Yield what the schema asks of a column, and which values break it."""
+    """Yield the words for a value that the schema does not allow, and which values of a column they are said of."""
     missing = values.isna()
     if about.required:
-        yield "not_nullable", missing
+        yield "is missing", missing
     if about.unique:
-        yield "field_uniqueness", values.duplicated() & ~missing
+        yield "is there twice", values.duplicated() & ~missing
     if about.allowed:
-        yield f"isin({list(about.allowed)})", ~values.isin(about.allowed) & ~missing
+        yield f"is none of {', '.join(map(str, about.allowed))}", ~values.isin(about.allowed) & ~missing
     if about.at_least is not None:
-        yield f"greater_than_or_equal_to({about.at_least})", (values < about.at_least).fillna(value=False)
+        yield f"is less than {about.at_least}", (values < about.at_least).fillna(value=False)
     if about.above is not None:
-        yield f"greater_than({about.above:g})", (values <= about.above).fillna(value=False)
+        yield f"is not more than {about.above:g}", (values <= about.above).fillna(value=False)
 
 
 def _place(row: pd.Series) -> str:
@@ -119,10 +124,10 @@ def _known_marks(results: pd.DataFrame) -> pd.Series:
 
 
 _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
-    ("logs", "lines = records + chatter + broken + unknown", _lines_add_up),
-    ("results", "no value is negative", _not_negative),
-    ("results", "statistics are known", _known_statistics),
-    ("results", "marks are known", _known_marks),
+    ("logs", "the lines are not the sum of records, chatter, broken and unknown ones", _lines_add_up),
+    ("results", "a value is negative", _not_negative),
+    ("results", "a statistic is not known", _known_statistics),
+    ("results", "a mark is not known", _known_marks),
 )
 
 
@@ -134,5 +139,5 @@ def _broken_rules(dataset: Dataset) -> list[str]:
         wrong = table[~holds(table).astype(bool)]
         if not wrong.empty:
             first = wrong.iloc[0]
-            found.append(f"{name}: {words} does not hold, first for {_place(first)}")
+            found.append(f"{name}: {words}, first in {_place(first)}")
     return found

@@ -18,6 +18,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import open_log
+from tacholog.runs.labels import NOT_STATED
 from tacholog.runs.manifest import (
     HOSTS_FOLDER,
     RUN_FILE,
@@ -295,11 +296,12 @@ def _assumed_manifest(path: Path) -> Manifest:
     try:
         _check_name(path.as_posix())
         with open_log(path) as text, path.open("rb") as raw:
-            module = Scan(text).format
+            scan = Scan(text)
+            module, system = scan.format, scan.system or f"system {NOT_STATED}"
             entry = LogFile(file=path.name, sha256=hashlib.file_digest(raw, "sha256").hexdigest())
     except UnreadableInput as error:
         raise UnreadableInput(f"{path}: {error}") from None
-    return Manifest(system=module.SYSTEM, tool=module.TOOL, logs=(entry,))
+    return Manifest(system=system, tool=module.TOOL, logs=(entry,))
 
 
 def run_folders(root: Path) -> Iterator[Path]:

@@ -5,6 +5,7 @@ Pages, legends, comparisons and the command line all name things here, so that n
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,6 +19,9 @@ from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 _SHOWN_LAST = ("definition", "planned_duration_s", "warmup", "basis", "load_mode", "campaign", "options", "settings", "build")
 _REPEATS_VERSION = ("release", "tool", "tool_version")  # where the system's version says it too
 _COMMIT_SHOWN = 7
+_MOST_CHARACTERS = (
+    2000  # A name stands beside each number of a table: one of a megabyte, as a manifest with all its options can make, takes gigabytes.
+)
 _SIDES = {"publisher": "at the publisher", "subscriber": "at the subscriber", "both": "both sides"}
 
 BASIS_WORDS = {"rtt": "round trip", "rtt/2": "half round trip", "one-way": "one way"}  # Half of a round trip is never called one way: methodology.
@@ -134,6 +138,14 @@ def _origin(row: Mapping[str, object]) -> str:
     return str(row.get("run") or row.get("definition") or row.get("release") or "own")
 
 
+def _cut(text: str) -> str:
+    """Return words of bounded length: of long ones the beginning, and a digest that tells them from others that begin alike."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:_MOST_CHARACTERS]}... (digest {digest[:_COMMIT_SHOWN]})"
+
+
 def words(name: str, value: object) -> str:
     """Return a condition as it reads in a name; nothing for what is unknown."""
     if value is None:
@@ -141,7 +153,7 @@ def words(name: str, value: object) -> str:
     if is_label(name):
         return unstated(name) if value == NOT_STATED else "control run" if name == CONTROL else f"{label_name(name)} {value}".removesuffix(_YES)
     in_words = _WORDS.get(name)
-    return in_words(value) if in_words else str(value)
+    return _cut(in_words(value) if in_words else str(value))
 
 
 def unstated(name: str) -> str:

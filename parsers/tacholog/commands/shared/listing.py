@@ -22,6 +22,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Facts, Number, Record
 from tacholog.view.names import row_names
+from tacholog.view.numerals import NOT_STATED
 from tacholog.visible import HIDDEN, drawn_in_line, no_formula
 
 SHOWN_CHARACTERS = 160
@@ -40,7 +41,7 @@ class Place(msgspec.Struct, frozen=True):
     """Where a record stands, and what is known of its run beyond its own line."""
 
     log: str
-    system: str
+    system: str | None
     conditions: Conditions
 
 
@@ -126,7 +127,7 @@ class TableListing:
 
     def __init__(self) -> None:
         """Start with nothing held back."""
-        self._held: dict[tuple[str, str, str, str], list[tuple[int, Record, Conditions]]] = {}
+        self._held: dict[tuple[str, str | None, str, str], list[tuple[int, Record, Conditions]]] = {}
         self._count = 0
         self._left_out: dict[str, Counter[str]] = {}  # By log: how many numbers of each metric have no column.
 
@@ -169,7 +170,7 @@ class TableListing:
             names = [
                 f"{named[one]} (sum)".lstrip() if _is_sum(record, shape) else named[one] for one, (_, record, _) in zip(said, found, strict=True)
             ]
-            terminal.styled(f"{log}  {system}, {test}{', offered' if shape == _OFFERED else ''}", bold=True)
+            terminal.styled(f"{log}  {system or f'system {NOT_STATED}'}, {test}{', offered' if shape == _OFFERED else ''}", bold=True)
             terminal.styled(_HEADERS.get(shape, _HEADER_OF_RATES) + ("  of" if any(names) else ""), dim=True)
             for (line, record, _), name in zip(found, names, strict=True):
                 cells = _CELLS.get(shape, _throughput_cells)(record)

@@ -98,13 +98,14 @@ STATES = {
 _HEADER_OF_BOTH = re.compile(r"\[[ \t]*Bytes,[ \t]*Demand[],]")
 _SIGNS = LineStart(
     r"size, nsamples, Mbit/s, |[ \t]*Bytes,(?:[ \t]*Samples,)?[ \t]*stdev,[ \t]*mean,"
-    r"|Bytes,Samples,Max,Min,Mean,|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of [0-9]+ samples \("
+    r"|Sample,Payload \[Bytes\],Latency \[us\]|[ \t]*Payload \[Bytes\],Demand \[|\"Minimum of [0-9]+ samples \("
     r"|\"[0-9]+ samples of [0-9]+ bytes \(us\)\""
     r"|\"[0-9]+ bytes; demand [0-9]+ \(|Test of size [0-9]+ and demand [0-9]+ ends\.|FAST-RTPS THROUGHPUT TEST"
     r"|Starting throughput test (?:publisher|subscriber) agent\s*$|Performing test with this payloads/demands:"
     r"|Statistics for video test|[ \t]*Samples,[ \t]*(?:Avg|FameDrop) stdev,"
     r"|Printing round-trip times in us, statistics for "
 )
+_SUMMARY = LineStart("Bytes,Samples,Max,Min,Mean,")
 _BANNER = re.compile(r"FAST-RTPS THROUGHPUT TEST - RECOVERY TIME = ([0-9]{1,9})\s*")
 _ROW = re.compile(r"[0-9]{1,20},(?:[^,]*+,){3}")
 _ORPHAN = re.compile(r"[0-9]{1,20}(?:,[0-9.]{1,40}){7,19}")
@@ -134,7 +135,16 @@ def detect(head: str) -> Detected:
     wants = (
         "a header '[ Bytes,Demand' or 'Bytes, Samples, stdev', 'Test of size N and demand M ends.', or a CSV header of ThroughputTest or LatencyTest"
     )
-    return Detected(_SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None, wants)
+    return Detected(_is_of_fast_dds(head) or _SUMMARY.is_in(head), wants)
+
+
+def system_of(head: str) -> str | None:
+    """Return what was measured; ``None`` for eProsima's summaries: its scripts write the same of each DDS, and the file names none."""
+    return SYSTEM if _is_of_fast_dds(head) else None
+
+
+def _is_of_fast_dds(head: str) -> bool:
+    return _SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:

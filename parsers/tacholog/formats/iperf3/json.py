@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Facts, Found, JsonLine, JsonObject, JsonReader, JsonScalar, Line, of_seconds
+from tacholog.formats.kit import Broken, Cell, Facts, Found, JsonLine, JsonObject, JsonReader, JsonScalar, Line, of_seconds
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
@@ -30,6 +30,11 @@ class _Held(NamedTuple):
     place: str
     members: Mapping[str, JsonScalar]
     item: JsonObject
+
+    def found(self, results: Results, *, ended_well: bool = False) -> Found:
+        """Return what the object says."""
+        printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
+        return self.item.found(results.record(self.place, self.members, printed, ended_well=ended_well))
 
 
 class IperfDocument:
@@ -157,7 +162,7 @@ class IperfDocument:
         if one.item.is_damaged:
             yield one.item.found(Broken("a member of this result is damaged or missing"))
         elif self._has("start") and not self._results.waits_for_its_pair(one.place) and not self._results.shows_no_datagrams(one.place, one.members):
-            yield one.item.found(self._results.record(one.place, one.members))
+            yield one.found(self._results)
         elif len(self._held) < _MOST_HELD:
             self._held.append(one)
         else:
@@ -173,7 +178,7 @@ class IperfDocument:
         """The object of the document is closed: what waited is read in the order in which iperf3 prints it."""
         held = sorted(self._held, key=lambda one: (one.place.startswith("end/"), "received" in one.place))
         for one in held:
-            yield one.item.found(self._results.record(one.place, one.members, ended_well=self._has("end") and not self._has_failed))
+            yield one.found(self._results, ended_well=self._has("end") and not self._has_failed)
         yield Found(None, self._ending())
         self._tests += 1
         self._begin()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import floor, log10
+from types import MappingProxyType
 
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_either_side, processors, received, sent
-from tacholog.formats.kit import COUNT_LIMIT, Broken, Facts, JsonScalar, Record, Scope
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, all_lost, processors, result
+from tacholog.formats.iperf3.rules import BOTH, EITHER, RECEIVED, SENT
+from tacholog.formats.kit import COUNT_LIMIT, Broken, Cell, Cells, Facts, Field, JsonScalar, LineRule, Record
 
 _STREAM = re.compile(r"intervals/\[\]/streams/\[\]|end/streams/\[\]/(?:sender|receiver|udp)")
 _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_received)?(?:_bidir_reverse)?")
@@ -23,7 +25,7 @@ _ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
 _ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
 _VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
-_Make = Callable[[IperfTest, Traffic, Scope, str | None], Record]
+_NO_PLACES: Mapping[str, Cell] = MappingProxyType({})
 
 
 @functools.lru_cache(maxsize=1024)
@@ -84,32 +86,34 @@ class Results:
         is_received = "received" in place and bool(members.get("bytes"))  # Who received bytes received datagrams.
         return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
 
-    def record(self, place: str, members: Mapping[str, JsonScalar], *, ended_well: bool = False) -> Record | Broken | None:
+    def record(
+        self, place: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
+    ) -> Record | Broken | None:
         """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same.
 
-        ``ended_well`` says whether it is known that the test ended without an error.
+        ``printed`` is where its members stand. ``ended_well`` says whether it is known that the test ended without an error.
         """
         if place == _PROCESSORS:
-            return self._processors(members)
+            return self._processors(members, printed)
         is_interval = place.startswith("intervals/")
         self._seen |= {"retransmits"} & members.keys()
         if members.get("omitted") is True or (_STREAM.fullmatch(place) and (self.test.streams or 1) == 1):
             return None
         is_paired = not self.waits_for_its_pair(place)
         self._seen.add(place)
-        make = self._maker(place, members, is_interval=is_interval)
-        traffic = _traffic(members, of_one_side=make is not combined, has_all_digits=not self._is_before(_ALL_DIGITS))
-        lacks = traffic is None or self._lacks(traffic, is_sent=make is sent, is_interval=is_interval)
-        if traffic is None or make is None or lacks or not is_paired or self._is_of_the_other(place, members) or self._turned(members):
+        rule = self._rule(place, members, is_interval=is_interval)
+        cells = _cells(members, printed, of_one_side=rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS))
+        lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
+        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(place, members) or self._turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
-        scope: Scope = "interval" if is_interval else "summary"
-        if make is sent and not is_interval and traffic.datagrams:
-            self._sent[_pair(place)] = traffic.datagrams
+        if rule is SENT and not is_interval and cells.get("datagrams"):
+            self._sent[_pair(place)] = cells["datagrams"]
+        participant = self._participant(place, members)
         if self.shows_no_datagrams(place, members):
             if not ended_well:
                 return Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
-            return all_lost(self.test, traffic, self._participant(place, members), self._sent.get(_pair(place)))
-        return make(self.test, traffic, scope, self._participant(place, members))
+            return all_lost(cells, self.test, participant, self._sent.get(_pair(place)))
+        return result(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, place: str, members: Mapping[str, JsonScalar]) -> str | None:
         """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
@@ -120,7 +124,7 @@ class Results:
     def _is_before(self, version: tuple[int, int]) -> bool:
         return self._version is not None and self._version < version
 
-    def _maker(self, place: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> _Make | None:
+    def _rule(self, place: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
         """Which kind of record the result is; ``None`` if it lacks what says so."""
         kind = place.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
@@ -130,12 +134,12 @@ class Results:
         if _STREAM.fullmatch(place) and _whole(members.get("socket")) is None:
             return None
         if is_interval and is_old:
-            return self._maker_before_3_7(members)
+            return self._rule_before_3_7(members)
         if is_interval:
-            return sent if is_sender else received
-        return {"sum_sent": sent, "sender": sent, "sum_received": received, "receiver": received}.get(kind, combined)
+            return SENT if is_sender else RECEIVED
+        return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
 
-    def _maker_before_3_7(self, members: Mapping[str, JsonScalar]) -> _Make | None:
+    def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
         """Whose an interval is where no member says it; ``None`` if what says it in other words contradicts itself."""
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
@@ -144,7 +148,7 @@ class Results:
         if None not in {by_test, by_members} and by_test is not by_members:
             return None
         is_sent = by_test if by_members is None else by_members
-        return of_either_side if is_sent is None else (sent if is_sent else received)
+        return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether what was received stands under the name of what was sent, or the reverse, where UDP says whose it is."""
@@ -158,20 +162,21 @@ class Results:
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
-    def _lacks(self, traffic: Traffic, *, is_sent: bool, is_interval: bool) -> bool:
+    def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
         """Whether there is no count of datagrams in UDP, or another interval's, or none of retransmissions where there was one before."""
-        if self.test.transport == "UDP" and is_sent and not is_interval and traffic.bytes == 0:
+        if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
             return False  # A server that was not told what was sent prints any count beside it.
         if self.test.transport == "UDP":
-            return traffic.datagrams is None or (is_interval and not _whole_datagrams(traffic, self.test.block_bytes))
-        return is_sent and traffic.retransmissions is None and "retransmits" in self._seen
+            return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
+        return is_sent and "retransmissions" not in cells and "retransmits" in self._seen
 
-    def _processors(self, members: Mapping[str, JsonScalar]) -> Record | Broken:
+    def _processors(self, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell]) -> Record | Broken:
         names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
-        percent = {words: value for name, words in names.items() if isinstance(value := members.get(name), int | float)}
-        if len(percent) != len(names):
+        shares = {name: value for name in names if isinstance(value := members.get(name), int | float)}
+        if len(shares) != len(names):
             return Broken("members of the processor times are missing")
-        return processors(self.test, percent, None, self._participant(_PROCESSORS, members))
+        fields = {name: Field("cpu", names[name], name, is_exact=True) for name in names}
+        return processors(self.test, (fields[name].number(Cells(shares, {}, printed)) for name in names), self._participant(_PROCESSORS, members))
 
 
 _HOSTS = {"host": "local", "remote": "remote"}
@@ -206,43 +211,47 @@ _STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
-def _whole_datagrams(traffic: Traffic, block_bytes: int | None) -> bool:
+def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
     """Whether the bytes are those of the datagrams: of all, or of all but the lost; some may have come out of their interval."""
-    if traffic.datagrams is None or not block_bytes:
+    if not block_bytes:
         return True
-    found = traffic.bytes / block_bytes
-    return any(abs(found - count) <= 2 + 0.05 * count for count in (traffic.datagrams, traffic.datagrams - (traffic.lost or 0)))
+    found, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
+    return any(abs(found - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-def _traffic(members: Mapping[str, JsonScalar], *, of_one_side: bool, has_all_digits: bool) -> Traffic | None:
-    """The figures, if all that every result has are there, and the rate is bytes over time."""
-    size, rate = _whole(members.get("bytes")), _real(members.get("bits_per_second"))
-    start, end, seconds = (_real(members.get(name)) for name in ("start", "end", "seconds"))
-    if size is None or rate is None or start is None or end is None or seconds is None or min(size, rate, seconds) < 0:
+# Members by the names of the rules' groups, those that are counts and the others.
+_COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
+_REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
+_ROUNDED = ("rate", "seconds", "jitter")
+
+
+def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of_one_side: bool, has_all_digits: bool) -> Cells | None:
+    """The figures by the names of the rules, if all that every result has are there, and the rate is bytes over time."""
+    counts, reals = (
+        {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
+        for names, read in ((_COUNTS, _whole), (_REALS, _real))
+    )
+    values: dict[str, float] = counts | reals
+    start, end = _real(members.get("start")), _real(members.get("end"))
+    if start is None or end is None or not {"transfer", "rate", "seconds"} <= values.keys():
         return None
-    if members.keys() & _DATAGRAMS not in (set(), {"packets"}, _DATAGRAMS):
+    if min(values["transfer"], values["rate"], values["seconds"]) < 0 or members.keys() & _DATAGRAMS not in (set(), {"packets"}, _DATAGRAMS):
         return None
-    lasted = _lasted(size, rate, (seconds, end - start), of_one_side=of_one_side, has_all_digits=has_all_digits)
+    lasted = _lasted(values, end - start, of_one_side=of_one_side, has_all_digits=has_all_digits)
     if lasted is None:
         return None
-    percent = _real(members.get("lost_percent"))
-    resolution = {} if has_all_digits else {name: _last_digit(value) for name in _ROUNDED if isinstance(value := members.get(name), float)}
-    return Traffic(
-        bytes=float(size),
-        bit_per_s=rate,
-        rate_resolution=resolution.get("bits_per_second"),
-        seconds=lasted,
-        time_resolution_s=resolution.get("seconds"),
-        retransmissions=_whole(members.get("retransmits")),
-        jitter_ms=_real(members.get("jitter_ms")),
-        jitter_resolution_ms=resolution.get("jitter_ms"),
-        lost=_whole(members.get("lost_packets")),
-        datagrams=_whole(members.get("packets")),
-        loss=percent / 100 if percent is not None else None,
+    steps = (
+        {}
+        if has_all_digits
+        else {f"{group}_step": _last_digit(value) for group in _ROUNDED if isinstance(value := members.get(_REALS[group]), float)}
     )
-
-
-_ROUNDED = ("bits_per_second", "seconds", "jitter_ms")
+    shown = {
+        group: printed[name] for group, name in (_COUNTS | _REALS).items() if name in printed and (group != "seconds" or lasted == values[group])
+    }
+    values["seconds"] = lasted
+    if "share" in values:
+        values["share"] /= 100
+    return Cells(values | steps, {}, shown)
 
 
 def _last_digit(value: float) -> float:
@@ -250,16 +259,16 @@ def _last_digit(value: float) -> float:
     return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
 
 
-def _lasted(size: int, rate: float, times: tuple[float, float], *, of_one_side: bool, has_all_digits: bool) -> float | None:
+def _lasted(values: Mapping[str, float], from_start_to_end: float, *, of_one_side: bool, has_all_digits: bool) -> float | None:
     """Return the time that the rate of a result is over: the stated seconds, or end minus start; ``None`` if it is neither.
 
     Some versions print the other side's time beside a rate over their own.
     """
-    seconds, from_start_to_end = times
+    bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
     digits = 1e-6 if has_all_digits else 1.2e-5
-    allowed = 8 * size * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the other side's time.
-    fits = [abs(rate * time - 8 * size) <= allowed for time in times]
+    allowed = bits * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the other side's time.
+    fits = [abs(rate * time - bits) <= allowed for time in (seconds, from_start_to_end)]
     near = abs(from_start_to_end - seconds) <= 0.05 * seconds + 0.01
-    if fits[0] and (near or size > 0):
+    if fits[0] and (near or bits > 0):
         return seconds
     return from_start_to_end if fits[1] and near else None

@@ -14,6 +14,7 @@ from tacholog.formats.iperf3.objects import Results, ending, is_result
 from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, Record, of_seconds, parse_json
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
+_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would stand behind a backslash.
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
@@ -69,10 +70,11 @@ class EventStream:
         return [record for record in found if record]
 
     def document(self, line: Line) -> Iterator[Found] | None:
-        """What a whole document, several in a list, or a document within another say on one line; ``None`` for any other line."""
+        """What a whole document, several in a list or in a row, or one within another say on one line; ``None`` for any other line."""
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
-        value = parse_json(f'{{"":{line.text}}}')  # It is whole if its brackets are closed, whether or not its line is.
+        # It is whole if its brackets are closed, whether or not its line is.
+        value = parse_json(f'{{"":{line.text}}}') or parse_json(f'{{"":[{_NEXT_DOCUMENT.sub("},", line.text)}]}}')
         documents = list(_documents(value)) if value else []
         return (found for document in documents for found in self._document(line, document)) if documents else None
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 
 import msgspec
 
 from tacholog.formats.iperf3 import rules, times
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, Traffic, all_lost, combined, of_interval, processors, received, sent
-from tacholog.formats.kit import Broken, Cell, Cells, Facts, Found, Line, Record
+from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, all_lost, processors, result
+from tacholog.formats.kit import Broken, Cell, Cells, Facts, Found, Line, Record, printed
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
@@ -25,11 +24,10 @@ _ROW = re.compile(
     r" {1,4}(?P<transfer>[0-9]{1,7}(?:\.[0-9]{1,2})?) (?P<transfer_unit>[KMGT]?)Bytes"
     r" {1,4}(?P<rate>[0-9]{1,9}(?:\.[0-9]{1,2})?) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec"
     r"(?: {2,24}(?P<count>[0-9]{1,12})(?: {1,4}(?P<cwnd>[0-9]{1,7}(?:\.[0-9]{1,2})?) [KMGT]?Bytes(?: {1,9}[0-9]{1,9}ms)?)?"
-    r"| {2}(?P<jitter>[0-9]{1,15}\.[0-9]{3}) ms {2}(?P<lost>-?[0-9]{1,12})/(?P<total>[0-9]{1,12}) \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
+    r"| {2}(?P<jitter>[0-9]{1,15}\.[0-9]{3}) ms {2}(?P<lost>-?[0-9]{1,12})/(?P<datagrams>[0-9]{1,12})"
+    r" \((?:-?nan|-?[0-9.]{1,9}(?:e[-+][0-9][0-9])?)%\))?"
     r"(?: {2,30}(?P<word>sender|receiver|\(omitted\)))? *"
 )
-_BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_DECIMAL = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _OF_A_SENDER = {"retr", "cwnd", "datagrams"}  # The last columns of its intervals.
 _PADDED = range(3, 40)  # Spaces behind retransmissions; behind a count of datagrams are two.
 _SUMMARY = "Test Complete. Summary Results:"
@@ -42,7 +40,7 @@ _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
 _OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
-_NO_FIGURES = ("id", "role", "rate_of", "count", "cwnd", "word")  # Groups of a row; of a count, the header says what it is of.
+_RULES = {"sender": rules.SENT, "receiver": rules.RECEIVED, "both": rules.BOTH, "": rules.EITHER}
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
@@ -225,9 +223,10 @@ class TextReport:
         found = _PROCESSORS.fullmatch(line.text)
         if found is None:
             return Broken("processor times that are cut short or garbled")
-        names = ("local", "local_user", "local_system", "remote", "remote_user", "remote_system")
         test = msgspec.structs.replace(self._test, streams=self._number_of_streams(2 if self._roles else 1))
-        return processors(test, {name.replace("_", "-"): float(found[name]) for name in names}, 0.1, SERVER_TO_CLIENT if self._is_reverse else None)
+        shares = {name.replace("_", "-"): cell for name, cell in Cell.named(found).items() if name != "role"}
+        numbers = [printed("cpu", name, float(share), 0.1, zero_is_exact=True, cell=share) for name, share in shares.items()]
+        return processors(test, numbers, SERVER_TO_CLIENT if self._is_reverse else None)
 
     def _row(self, line: Line) -> Record | Broken | None:
         row = _ROW.fullmatch(line.text)
@@ -267,27 +266,22 @@ class TextReport:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
         cells, side, stated = _cells(row, self._columns), self._side(row), self._stated(row)
-        if side != "both" and not row["word"]:
-            record = {"sender": rules.SENT, "receiver": rules.RECEIVED}.get(side, rules.EITHER).record(cells)
-            return of_interval(stated, record, self._participant(row)) if stated or isinstance(record, Broken) else _OTHER_PROTOCOL
-        if not rules.follows(cells):
-            return Broken(rules.NOT_FOLLOWING)
-        if stated is None:
-            return _OTHER_PROTOCOL
-        traffic = _traffic(row, self._columns)
-        if side == "sender" and traffic.datagrams:
-            self._sent[_series(row)] = traffic.datagrams
-        if side != "sender" and self._shows_no_datagrams(row, traffic):
-            if not traffic.bytes and _series(row) not in self._sent:
+        is_summary = side == "both" or bool(row["word"])
+        record = result(_RULES[side], cells, stated or self._test, "summary" if is_summary else "interval", self._participant(row))
+        if isinstance(record, Broken) or stated is None:
+            return record if isinstance(record, Broken) else _OTHER_PROTOCOL
+        if is_summary and side == "sender" and cells.get("datagrams"):
+            self._sent[_series(row)] = cells["datagrams"]
+        if is_summary and side != "sender" and self._shows_no_datagrams(row, cells):
+            if not cells["transfer"] and _series(row) not in self._sent:
                 return Broken("nothing received, and no row says that anything was sent")
-            self._all_lost = all_lost(stated, traffic, self._participant(row), self._sent.get(_series(row)))
-            return self._all_lost
-        make = {"sender": sent, "receiver": received, "both": combined}[side]
-        return make(stated, traffic, "summary", self._participant(row))
+            record = all_lost(cells, stated, self._participant(row), self._sent.get(_series(row)))
+            self._all_lost = record if isinstance(record, Record) else None
+        return record
 
-    def _shows_no_datagrams(self, row: re.Match[str], traffic: Traffic) -> bool:
+    def _shows_no_datagrams(self, row: re.Match[str], cells: Cells) -> bool:
         """Whether a client's row counts no datagrams at all. A server is not told what was sent. A receiver of bytes received datagrams."""
-        counts_none = row["jitter"] is not None and traffic.datagrams == 0 and not traffic.lost and not (row["word"] and traffic.bytes)
+        counts_none = row["jitter"] is not None and not cells["datagrams"] and not cells["lost"] and not (row["word"] and cells["transfer"])
         return not self._is_server and not self._is_server_output and counts_none
 
     def _fits(self, row: re.Match[str]) -> bool:
@@ -373,37 +367,7 @@ def _columns_for(row: re.Match[str]) -> set[str]:
 
 def _cells(row: re.Match[str], columns: str) -> Cells:
     """The figures of a row by the names of the rules. Of a count that stands alone, the header says what it is of."""
-    texts: dict[str, str | None] = dict(Cell.named(row))
-    if row["count"] and columns in {"retr", "cwnd"}:
-        texts["retransmissions"] = texts["count"]
-    else:
-        texts["datagrams"] = texts["count"] if row["count"] and columns in {"datagrams", "jitter"} else texts.get("total")
-    for name in _NO_FIGURES:
-        texts.pop(name, None)
+    texts = Cell.named(row)
+    if count := texts.pop("count", None):
+        texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count
     return rules.SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
-
-
-def _traffic(row: re.Match[str], columns: str) -> Traffic:
-    transfer, transfer_unit = Decimal(row["transfer"]), _BINARY[row["transfer_unit"]]
-    rate = Decimal(row["rate"])
-    rate_unit = _DECIMAL[row["rate_unit"]] if row["rate_of"] == "bits" else 8 * _BINARY[row["rate_unit"]]
-    lost, total = (int(row[name]) if row[name] else None for name in ("lost", "total"))
-    return Traffic(
-        bytes=float(transfer * transfer_unit),
-        bytes_resolution=_unit(transfer) * transfer_unit,
-        bit_per_s=float(rate * rate_unit),
-        rate_resolution=_unit(rate) * rate_unit,
-        seconds=float(Decimal(row["end"]) - Decimal(row["start"])),
-        time_resolution_s=0.01,
-        retransmissions=int(row["count"]) if row["count"] and columns in {"retr", "cwnd"} else None,
-        jitter_ms=float(row["jitter"]) if row["jitter"] else None,
-        jitter_resolution_ms=0.001,
-        lost=lost,
-        datagrams=int(row["count"]) if row["count"] and columns in {"datagrams", "jitter"} else total,
-        loss=lost / total if lost is not None and total else None,
-    )
-
-
-def _unit(number: Decimal) -> float:
-    """The unit of the last printed place."""
-    return float(Decimal(1).scaleb(int(number.as_tuple().exponent)))

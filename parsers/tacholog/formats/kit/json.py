@@ -13,11 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from tacholog.formats.kit.found import Found
 from tacholog.formats.kit.lines import Broken, Cell, Line
-from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, impossible, unit_of_last_decimal
+from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, at_cell, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record
 
 JsonScalar = str | int | float | bool | None
@@ -86,13 +84,13 @@ class JsonObject(NamedTuple):
         value = self.real(name)
         if value is None:
             return None
-        line = self.members[name].line.number
-        if value < 0:
-            return impossible(metric, statistic, line=line, cell=self.members[name].text)
         text = self.members[name].text
+        if value < 0:
+            return impossible(metric, statistic, line=self.members[name].line.number, cell=text)
         resolution = None if is_binned or "e" in text.lower() else unit_of_last_decimal(text) * unit
-        found = Number(metric=metric, statistic=statistic, value=value * unit, resolution=resolution, line=line)
-        return msgspec.structs.replace(found, value_start=text.start, value_end=text.end) if isinstance(text, Cell) else found
+        return at_cell(
+            Number(metric=metric, statistic=statistic, value=value * unit, resolution=resolution, line=self.members[name].line.number), text
+        )
 
 
 class JsonLine(NamedTuple):
@@ -275,7 +273,7 @@ class JsonReader:
             return
         self._expect_value(frame)
         kind = token.lastgroup or 0
-        member = JsonMember(_value(token), Cell(token[kind], token.start(kind)) if token["number"] else token[kind], line)
+        member = JsonMember(_value(token), Cell(token[kind], token.start(kind), line.number) if token["number"] else token[kind], line)
         if keeper := self._keeper():
             if not (self._shares_lines or keeper.stands_on(line)) and any(line in item.lines for item in self._line.closed):
                 raise _DamagedError("several results on one line: print the JSON with a member a line")

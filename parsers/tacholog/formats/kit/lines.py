@@ -46,16 +46,17 @@ class PrefixedLine(Line):
 
 
 class Cell(str):
-    """What is printed of one value, and where on its line: from ``start`` to before ``end``. See `Cell.named` and `Cell.numbered`."""
+    """What is printed of one value, and where: on its line from ``start`` to before ``end``, and on which ``line`` if its record spans several."""
 
-    __slots__ = ("end", "start")
+    __slots__ = ("end", "line", "start")
     start: int
     end: int
+    line: int | None
 
-    def __new__(cls, text: str, start: int) -> Self:
+    def __new__(cls, text: str, start: int, line: int | None = None) -> Self:
         """Take a text and how many characters stand before it."""
         cell = super().__new__(cls, text)
-        cell.start, cell.end = start, start + len(text)
+        cell.start, cell.end, cell.line = start, start + len(text), line
         return cell
 
     @classmethod
@@ -64,9 +65,16 @@ class Cell(str):
         return {name: cls(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
 
     @classmethod
-    def numbered(cls, found: re.Match[str], shift: int = 0) -> list[Cell | None]:
-        """Return what all groups of a match hold, as `named`."""
-        return [None if text is None else cls(text, found.start(at) + shift) for at, text in enumerate(found.groups(), 1)]
+    def between(cls, text: str, separator: str | None, shift: int = 0) -> list[Cell]:
+        """Return the texts between separators, or between blanks, without the blanks around them."""
+        pieces = re.finditer(r"\S+" if separator is None else rf"(?:^|(?<={re.escape(separator)}))[^{re.escape(separator)}]*", text)
+        return [cls(piece[0].strip(), shift + piece.start() + len(piece[0]) - len(piece[0].lstrip())) for piece in pieces]
+
+    def read_as(self, text: str) -> Cell:
+        """Return another text for what is printed here, as of a number without the signs between its thousands."""
+        cell = Cell(text, self.start, self.line)
+        cell.end = self.end
+        return cell
 
 
 class Broken(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from math import floor, log10
 
+import msgspec
+
 from tacholog.formats.kit.lines import Cell
 from tacholog.schema.records import Bound, Number
 
@@ -36,36 +38,26 @@ def printed(
         return impossible(metric, statistic, marks, line=line, cell=cell)
     bound: Bound = "=" if value or zero_is_exact else "<"
     shown = resolution if bound == "<" else value
-    start, end = _span(cell)
-    return Number(
-        metric=metric,
-        statistic=statistic,
-        value=shown,
-        resolution=resolution,
-        bound=bound,
-        marks=marks,
-        line=line,
-        value_start=start,
-        value_end=end,
-    )
+    return at_cell(Number(metric=metric, statistic=statistic, value=shown, resolution=resolution, bound=bound, marks=marks, line=line), cell)
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
     """Make a number from an exact count. A count below zero or of 2^63 and more is impossible. ``line`` and ``cell`` are as in `printed`."""
     if not 0 <= count < COUNT_LIMIT:
         return impossible(metric, line=line, cell=cell)
-    start, end = _span(cell)
-    return Number(metric=metric, statistic="total", value=float(count), line=line, value_start=start, value_end=end)
+    return at_cell(Number(metric=metric, statistic="total", value=float(count), line=line), cell)
 
 
 def impossible(metric: str, statistic: str = "total", marks: tuple[str, ...] = (), *, line: int | None = None, cell: str | None = None) -> Number:
     """Make the number for a printed value that cannot be true: it has no value, and a mark says why. ``line`` and ``cell`` are as in `printed`."""
-    start, end = _span(cell)
-    return Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line, value_start=start, value_end=end)
+    return at_cell(Number(metric=metric, statistic=statistic, value=None, marks=(*marks, "impossible"), line=line), cell)
 
 
-def _span(cell: str | None) -> tuple[int | None, int | None]:
-    return (cell.start, cell.end) if isinstance(cell, Cell) else (None, None)
+def at_cell(number: Number, cell: str | None) -> Number:
+    """Return a number that stands where this is printed, if that is known."""
+    if not isinstance(cell, Cell):
+        return number
+    return msgspec.structs.replace(number, line=number.line or cell.line, value_start=cell.start, value_end=cell.end)
 
 
 def is_size(payload_bytes: int) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 
 from tacholog.formats.kit.bulk import Bulk, Lines, NumberColumn, RecordColumns, rounded
 from tacholog.formats.kit.lines import Broken, Cell
-from tacholog.formats.kit.numbers import counted, is_size, printed
+from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ _NAME = re.compile(r"\(\?P<\w+>")
 class Cells(dict[str, Any]):
     """The numbers of one line by the names of their groups; of many lines, an array for each name.
 
-    A group that takes no part in a line is not there. ``decimals`` is how many digits stand behind the point of each. ``spans`` is where each
-    stands on the line; of many lines, ``columns`` is which of their numbers it is.
+    A group that takes no part in a line is not there. ``decimals`` is how many digits stand behind the point of each. ``printed`` is what stands on
+    the line of each; of many lines, ``columns`` is which of their numbers it is.
     """
 
     def __init__(
         self,
         values: Mapping[str, Any],
         decimals: Mapping[str, int],
-        spans: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+        printed: Mapping[str, Cell] = MappingProxyType({}),
         columns: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Take values that were read."""
         super().__init__(values)
-        self.decimals, self.spans, self.columns = decimals, spans, columns
+        self.decimals, self.printed, self.columns = decimals, printed, columns
 
     def part(self, part: int | slice) -> Cells:
         """Return the numbers of one of many lines, or of some of them."""
@@ -95,7 +95,8 @@ class Field(NamedTuple):
         unit: the printed unit in the metric's unit, or an expression, if the line names it. The name of a value that only the log knows (as the head
             of a table): see `LineRule.cells`.
         is_exact: whether it was not rounded, as a count.
-        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal.
+        resolution: to what it was rounded, in the metric's unit; ``None``: to its last printed decimal. An expression may return ``None``, if the
+            number of the line was not rounded.
         places: to so many decimals the value is rounded in the metric's unit: what floating point adds behind them is nothing that was printed.
         zero: where it is exactly 0, although it is printed as a rounded number.
         unknown: where what is printed cannot be the number. Such lines are read one by one.
@@ -124,10 +125,10 @@ class Field(NamedTuple):
         """Whether the line has this number, or some of many lines have it."""
         return (not isinstance(self.value, str) or self.value in cells) and (self.where is None or self.where(cells) is not False)
 
-    def number(self, cells: Cells, marks: tuple[str, ...]) -> Number:
+    def number(self, cells: Cells) -> Number:
         """Return the number of one line."""
-        marks, unit = (*marks, *self.marks), self._unit(cells)
-        value, span = (cells[self.value], cells.spans.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
+        marks, unit = self.marks, self._unit(cells)
+        value, cell = (cells[self.value], cells.printed.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
         if self.unknown and self.unknown(cells):
             found = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
         elif self.zero and self.zero(cells):
@@ -136,10 +137,12 @@ class Field(NamedTuple):
             found = counted(self.metric, value)
         elif self._is_exact:
             found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
+        elif (resolution := self._resolution(cells, unit)) is None:
+            found = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
-            found = printed(self.metric, self.statistic, amount, self._resolution(cells, unit), marks)
-        return msgspec.structs.replace(found, value_start=span[0], value_end=span[1]) if span else found
+            found = printed(self.metric, self.statistic, amount, resolution, marks)
+        return at_cell(found, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
         """Return the number of many lines, of which the first has this one; ``None`` if its unit cannot be told."""
@@ -229,26 +232,21 @@ class LineRule:
         """Return the numbers of one line.
 
         Args:
-            texts: what is printed, by the names of the groups. `Cell`s know where they stand.
+            texts: what is printed, by the names of the groups. `Cell`s know where they stand. A text that is no number, as a word, is left out.
             known: what only the log knows, by the names that fields have for it.
         """
         values: dict[str, Any] = {}
         decimals: dict[str, int] = {}
-        spans: dict[str, tuple[int, int]] = {}
         for name, text in texts.items():
-            if text is None:
+            plain = (self._letters.get(text) or text).replace(",", ".") if text is not None else ""
+            try:
+                values[name] = int(plain) if plain.isdecimal() else float(plain)
+            except ValueError:
                 continue
-            plain = self._letters.get(text) or text
-            if plain.isdecimal():
-                values[name], decimals[name] = int(plain), 0
-            else:
-                plain = plain.replace(",", ".")
-                values[name], decimals[name] = float(plain), len(plain.partition(".")[2])
-            if isinstance(text, Cell):
-                spans[name] = (text.start, text.end)
-        return Cells(values | known, decimals, spans)
+            decimals[name] = len(plain.partition(".")[2])
+        return Cells(values | known, decimals, {name: text for name, text in texts.items() if isinstance(text, Cell)})
 
-    def record(self, cells: Cells, before: Cells | None = None, marks: tuple[str, ...] = ()) -> Record | Broken:
+    def record(self, cells: Cells, before: Cells | None = None) -> Record | Broken:
         """Return the record of one line, behind another line of its series if there is one."""
         fields = [field for field in self._fields if field.is_in(cells)]
         unknown = {str(field.value) for field in fields if field.unknown and field.unknown(cells)}
@@ -265,7 +263,7 @@ class LineRule:
             self.like,
             payload_bytes=size,
             samples=self._samples(cells) if callable(self._samples) else cells.get(self._samples or ""),
-            numbers=tuple(field.number(cells, marks) for field in fields),
+            numbers=tuple(field.number(cells) for field in fields),
         )
 
     def read(self, text: str, before: Cells | None = None, **known: float) -> Record | Broken | None:

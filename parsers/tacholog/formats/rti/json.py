@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from tacholog.formats.kit import Broken, Found, Line, Number, Record, found_on
+from tacholog.formats.kit import Broken, Cell, Found, Line, LineRule, Record, found_on
+from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
-from tacholog.formats.rti.figures import PrintStyle, Rates, cpu, extremes, latency, running_latency, serialization, throughput
+from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RUNNING, RUNNING_LATENCY, RUNNING_THROUGHPUT, SUMMARY, unit_ns
 
 _LENGTH = re.compile(r'\s*"length":(?P<size>[0-9]{1,40}),\s*')  # No blank: that is in an interval.
 _OPENING = re.compile(r'\s*"(?P<what>intervals|summary)":\s*[\[{]\s*')
@@ -21,12 +22,20 @@ _DOCUMENT = re.compile(r'\s*\{\s*"perftest":\s*')
 _STRUCTURE = re.compile(r"(?P<signs>(?>[\s{}\[\],]*[{}\[\],]))(?P<rest>.*)")
 MISSING = Broken("keys of this object are missing or out of place")
 _OPEN_LINES = 400
-_RUNNING_LATENCY = ("latency", "latency_ave", "latency_std", "latency_min", "latency_max")
-_LATENCY = (*_RUNNING_LATENCY[1:], "latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
+_TIMES = ("latency_ave", "latency_std", "latency_min", "latency_max")
+_PERCENTILES = ("latency_50", "latency_90", "latency_99", "latency_99.99", "latency_99.9999")
 _COSTS = ("serialize", "deserialize", "total_s")
-_RUNNING_THROUGHPUT = ("length", "packets", "packets/s", "packets/s_ave", "mbps", "mbps_ave", "lost", "lost_percent")
-# As the programs print it, and as the document has it that it was designed in.
-_THROUGHPUT = {("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent"), ("packets", "packets/s_ave", "mbps_ave", "lost", "lost_percent")}
+_RATES = ("received", "rate", "mbit", "lost", "percent")
+_RUNNING_RATES = ("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent")
+# The keys of an object, whether it is a summary, its rule, and the rule's groups. The last one is as the document has it that it was designed in.
+_OBJECTS: tuple[tuple[tuple[str, ...], bool, LineRule, tuple[str, ...]], ...] = (
+    ((*_TIMES, *_PERCENTILES), True, LATENCY, LATENCIES),
+    ((*_TIMES, *_PERCENTILES, *_COSTS), True, LATENCY, (*LATENCIES, *COSTS)),
+    (("latency", *_TIMES), False, RUNNING_LATENCY, RUNNING),
+    (("length", "packets", "packets/s", "packets/s_ave", "mbps", "mbps_ave", "lost", "lost_percent"), False, RUNNING_THROUGHPUT, _RUNNING_RATES),
+    (("packets", "packets/sAve", "mbpsAve", "lost", "lostPercent"), True, SUMMARY, _RATES),
+    (("packets", "packets/s_ave", "mbps_ave", "lost", "lost_percent"), True, SUMMARY, _RATES),
+)
 
 
 class JsonOutput:
@@ -42,7 +51,7 @@ class JsonOutput:
         self._extremes: tuple[float, float] | None = None
         self._object: str | None = None
         self._lines: list[Line] = []
-        self._values: dict[str, str] = {}
+        self._values: dict[str, Cell] = {}
         self._ended = False  # Whether the last value was one without a comma behind it.
 
     def take(self, line: Line) -> list[Found] | None:
@@ -100,7 +109,7 @@ class JsonOutput:
             done = list(self.close("values of this object are missing, or stand there twice"))
             return [*done, Found(line, Broken("a value outside of an object"))]
         self._lines.append(line)
-        self._values[field["key"]] = field["value"]
+        self._values[field["key"]] = Cell(field["value"], field.start("value"), line.number)
         self._ended = not field["comma"]
         return []
 
@@ -136,7 +145,7 @@ class JsonOutput:
         self._test = record.test
         if record.test != "latency" or self._extremes is None:
             return record
-        low, high = extremes(record)
+        low, high = (float(self._values[f"latency_{name}"].replace(",", ".")) for name in ("min", "max"))
         old_low, old_high = self._extremes
         kept = (low, high) == (old_low, old_high)
         if low > old_low or high < old_high or (record.scope == "summary" and not kept):
@@ -146,32 +155,19 @@ class JsonOutput:
         return record
 
 
-def _record(size: str, values: Mapping[str, str], *, summary: bool) -> Record | Broken:
+def _record(size: str, values: Mapping[str, Cell], *, summary: bool) -> Record | Broken:
     """The record of a whole object; its keys tell which one it is."""
-    keys, cells = tuple(values), list(values.values())
-    more: tuple[Number, ...] = ()
-    if keys[-1:] in {("cpu",), ("CPU",)}:
-        more = (cpu(cells[-1], "mean" if summary else "last"),)
-        keys, cells = keys[:-1], cells[:-1]
-    costs: tuple[Number, ...] | Broken = ()
-    if summary and keys[-3:] == _COSTS:
-        costs = serialization(cells[-3], cells[-2], cells[-1])
-        keys, cells = keys[:-3], cells[:-3]
-    if isinstance(costs, Broken):
-        return costs
-    if any(cell.startswith("-") for cell in cells) or size == "0":
+    keys = tuple(values)
+    last = "cpu" if keys[-1:] in {("cpu",), ("CPU",)} else None
+    keys = keys[:-1] if last else keys
+    found = next(((rule, groups) for wanted, is_summary, rule, groups in _OBJECTS if wanted == keys and is_summary == summary), None)
+    if found is None:
+        return MISSING
+    rule, groups = found
+    texts = dict(zip((*groups, "cpu"), values.values(), strict=False))
+    if any(text.startswith("-") for name, text in texts.items() if name not in {*COSTS, "cpu"}) or size == "0":
         return Broken("a value of this object cannot be")
-    if keys == (_LATENCY if summary else _RUNNING_LATENCY):
-        style = PrintStyle(free=True, marks=() if re.search("[.,]", values["latency_min"]) else ("unit_assumed",))
-        return latency(size, cells, style, (*costs, *more)) if summary else running_latency(size, cells, style, more)
-    return _throughput(size, keys, cells, more, summary)
-
-
-def _throughput(size: str, keys: tuple[str, ...], cells: list[str], more: tuple[Number, ...], summary: bool) -> Record | Broken:
-    if summary and keys in _THROUGHPUT:
-        received, rate, mbit, lost, percent = cells
-        return throughput(Rates(size, received, rate, mbit, lost, percent), more)
-    if not summary and keys == _RUNNING_THROUGHPUT and cells[0] == size:
-        _, received, last_rate, rate, last_mbit, mbit, lost, percent = cells
-        return throughput(Rates(size, received, rate, mbit, lost, percent, last_rate, last_mbit), more)
-    return MISSING
+    if texts.setdefault("size", Cell(size, 0)) != size:
+        return MISSING
+    is_assumed = rule in (LATENCY, RUNNING_LATENCY) and not re.search("[.,]", texts["min"])
+    return rules.record(rule, texts, ("unit_assumed",) if is_assumed else (), unit=unit_ns("us"), has_names=1)

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import re
 
-from tacholog.formats.kit import Broken, Cell, Cells, Conditions, Found, Line, Number, Record, printed
-from tacholog.formats.rti import figures
-from tacholog.formats.rti.figures import CUT, UNIT, PrintStyle, Rates, throughput, too_large, unit_ns, with_more
-from tacholog.formats.rti.rules import ANSWER, GO_BACK
+from tacholog.formats.kit import Broken, Cell, Cells, Found, Line, LineRule, Record
+from tacholog.formats.rti import rules
+from tacholog.formats.rti.rules import (
+    ANSWER,
+    CUT,
+    GO_BACK,
+    LATENCIES,
+    LATENCY,
+    LOW_RESOLUTION,
+    RUNNING_THROUGHPUT,
+    SERIALIZATION,
+    SUMMARY,
+    UNIT,
+    too_large,
+    unit_ns,
+)
 
 _WHOLE = r"[0-9]{1,40}"  # More digits than any counter has, so that an impossible size is not mistaken for a garbled line.
 _REAL = r"[0-9]{1,40}(?:[.,][0-9]{1,3})?"
@@ -29,26 +41,28 @@ _RUNNING_THROUGHPUT = re.compile(
 )
 
 
-def _statistic(name: str, number: int) -> str:
-    return rf"\s+{name}\s+(?P<c{number}>{_REAL}) (?P=unit)"
+def _statistic(name: str, group: str) -> str:
+    return rf"\s+{name}\s+(?P<{group}>{_REAL}) (?P=unit)"
 
 
-_LAST_STATISTIC = _statistic(r"99\.9999%", 8)  # Not in the first version.
+_NAMES = ("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%")
+_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Not in the first version.
 _LATENCY = re.compile(
-    rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<c0>{_REAL}) (?P<unit>{UNIT})"
-    + "".join(_statistic(name, at) for at, name in enumerate(("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%"), start=1))
+    rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<mean>{_REAL}) (?P<unit>{UNIT})"
+    + "".join(map(_statistic, _NAMES, LATENCIES[1:]))
     + f"(?:{_LAST_STATISTIC})?{_CPU}"
 )
 _RUNNING_LATENCY = re.compile(
-    rf"\s*One[ -][wW]ay Latency:\s+(?P<c0>{_REAL}) (?P<unit>{UNIT}){_statistic('Ave', 1)}{_statistic('Std', 2)}{_statistic('Min', 3)}"
-    rf"\s+Max\s+(?P<c4>{_REAL})(?: (?P=unit))?{_CPU}"
+    rf"\s*One[ -][wW]ay Latency:\s+(?P<last>{_REAL}) (?P<unit>{UNIT}){_statistic('Ave', 'mean')}{_statistic('Std', 'std')}{_statistic('Min', 'min')}"
+    rf"\s+Max\s+(?P<max>{_REAL})(?: (?P=unit))?{_CPU}"
 )
 _HEAD = re.compile(r"\s*\*{10} New data length is (?P<size>[0-9]+)\s*")
 _SERIALIZATION = re.compile(
-    r"\s*Serialization/Deserialization: (-?[0-9]{1,12}\.[0-9]{3}) us / (-?[0-9]{1,12}\.[0-9]{3})"
-    r" us / TOTAL: (-?[0-9]{1,12}\.[0-9]{3}) us\s*"
+    r"\s*Serialization/Deserialization: (?P<serialize>{0}) us / (?P<deserialize>{0}) us / TOTAL: (?P<total>{0}) us\s*".replace(
+        "{0}", r"-?[0-9]{1,12}\.[0-9]{3}"
+    )
 )
-_LOW_RESOLUTION = re.compile(r"\s*Average Latency time = (?P<mean>[0-9]{1,18}) \(us\)\s*")
+_AVERAGE = re.compile(r"\s*Average Latency time = (?P<mean>[0-9]{1,18}) \(us\)\s*")
 _GARBLED = Broken("summary line is cut short or garbled")
 _GARBLED_INTERVAL = Broken("interval line is cut short or garbled")
 _HEADLESS = Broken("no head says of which size this interval is")
@@ -82,7 +96,7 @@ class Legacy:
         head = _HEAD.fullmatch(line.text)
         if head is None:
             return None
-        size = head["size"] if line.whole and too_large(head["size"]) is None else None
+        size = head["size"] if line.whole and too_large(size=head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
         self._open, self._last, self._shape = size, None, None
         return [Found(line, None if size else Broken("a message size that cannot be"))]
@@ -105,11 +119,11 @@ class Legacy:
         self._costs = self._costs and self._summary is None
         self._open, self._tangled, self._summary = None, False, None
         if found := _THROUGHPUT.fullmatch(line.text):
-            return throughput(_rates(found, found["size"]), _cpu(found)) if line.whole else CUT
+            return _record(SUMMARY, found) if line.whole else CUT
         if found := _LATENCY.fullmatch(line.text):
             if not line.whole:
                 return CUT
-            record = figures.latency(found["size"], _cells(found), PrintStyle(unit_ns(found["unit"])), _cpu(found))
+            record = _record(LATENCY, found)
             self._summary = found["size"] if isinstance(record, Record) else None
             return record
         return _GARBLED
@@ -118,21 +132,19 @@ class Legacy:
         if found := _RUNNING_THROUGHPUT.fullmatch(line.text):
             if not self._alike(found):
                 return _TANGLED
-            return throughput(_rates(found, size), _cpu(found, "last"))
+            return _record(RUNNING_THROUGHPUT, found, size)
         found = _RUNNING_LATENCY.fullmatch(line.text)
         if found is None:
             return _GARBLED_INTERVAL
         if not self._alike(found):
             return _TANGLED
-        return self._continued(figures.running_cells(size, _cells(found), PrintStyle(unit_ns(found["unit"]))), _cpu(found, "last"))
-
-    def _continued(self, cells: Cells | Broken, cpu: tuple[Number, ...]) -> Record | Broken:
+        cells = _figures(ANSWER, found, size)
         record = cells if isinstance(cells, Broken) else ANSWER.record(cells, self._last)
         if isinstance(cells, Broken) or isinstance(record, Broken):
             self._open = None if record == Broken(GO_BACK) else self._open
             return record
         self._last = cells
-        return with_more(record, cpu)
+        return record
 
     def _alike(self, found: re.Match[str]) -> bool:
         """Whether the interval is printed as those before it are: one program prints all of a size alike."""
@@ -142,16 +154,10 @@ class Legacy:
         return shape == self._shape
 
     def _low_resolution(self, line: Line) -> Record | Broken:
-        found = _LOW_RESOLUTION.fullmatch(line.text)
+        found = _AVERAGE.fullmatch(line.text)
         if found is None or not line.whole:
             return CUT if found else _GARBLED
-        return Record(
-            test="latency",
-            payload_bytes=None,  # The banner may name it, though not always this run's banner where logs run into one another.
-            numbers=(printed("latency", "mean", float(found["mean"]) * 1000, 1000.0, cell=Cell.named(found)["mean"]),),
-            side="publisher",
-            conditions=Conditions(basis="rtt/2", definition="rti-low-resolution"),
-        )
+        return _record(LOW_RESOLUTION, found)
 
 
 def _serialization(line: Line, size: str | None) -> Record | Broken:
@@ -160,26 +166,26 @@ def _serialization(line: Line, size: str | None) -> Record | Broken:
         return CUT if found else Broken("serialization line is cut short or garbled")
     if size is None:
         return Broken("no summary of latencies stands before this line")
-    numbers = figures.serialization(*Cell.numbered(found))
-    if isinstance(numbers, Broken):
-        return numbers
-    if not numbers:
-        return Broken("the tool did not compute the cost of serialising")
-    return Record(test="latency", payload_bytes=int(size), numbers=numbers, side="publisher", conditions=Conditions(definition="rti-serialization"))
+    record = _record(SERIALIZATION, found, size)
+    return record if isinstance(record, Broken) or record.numbers else Broken("the tool did not compute the cost of serialising")
 
 
-def _cells(found: re.Match[str]) -> list[str]:
-    return [cell for name, cell in Cell.named(found).items() if re.fullmatch(r"c[0-9]", name)]
+def _record(rule: LineRule, found: re.Match[str], size: str | None = None) -> Record | Broken:
+    cells = _figures(rule, found, size)
+    return cells if isinstance(cells, Broken) else rule.record(cells)
 
 
-def _rates(found: re.Match[str], size: str) -> Rates:
-    cells: dict[str, str] = dict(Cell.named(found))
-    return Rates(size, **{name: cells[name] for name in Rates._fields[1:] if name in cells})
+def _figures(rule: LineRule, found: re.Match[str], size: str | None = None) -> Cells | Broken:
+    """The figures of a line. C# from 3.1 on formats what is a percentage already as one, which makes it a hundred times too large."""
+    cells = Cell.named(found)
+    texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
+    known = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}
+    if cpu := cells.get("cpu"):
+        texts["cpu"] = cpu.read_as(_without_thousands(cpu))
+        known["cpu_unit"] = 0.01 if "colon" not in cells and cells["sign"] == "%" else 1.0
+    return rules.figures(rule, texts, **known)
 
 
-def _cpu(found: re.Match[str], statistic: str = "mean") -> tuple[Number, ...]:
-    """C# from 3.1 on formats what is a percentage already as one, which makes it a hundred times too large."""
-    if found["cpu"] is None:
-        return ()
-    twice = not found["colon"] and found["sign"] == "%"
-    return (figures.cpu(Cell.named(found)["cpu"], statistic, 0.01 if twice else 1.0),)
+def _without_thousands(text: str) -> str:
+    plain = re.sub("[\u00a0\u202f]", "", text)
+    return re.sub(r"[.,](?=[0-9]{3}(?:\D|$))", "", plain) if re.search(r"[.,][0-9]{3}[.,]", plain) else plain

@@ -7,33 +7,114 @@ round trips in whole microseconds; builds without a history print 0 for every pe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Facts, Found, Line, Number, Record, printed
-from tacholog.formats.rti.figures import CUT, OUT_OF_PLACE, too_large
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Facts, Field, Found, Line, LineRule, Record, ascending
+from tacholog.formats.rti import rules
+from tacholog.formats.rti.rules import CUT, OUT_OF_PLACE, too_large
 
-_COUNT = r"[0-9]{1,18}"
+_PERCENTILES = ("p50", "p90", "p99")
+
+
+def _are_known(cells: Cells) -> bool:
+    """Whether the percentiles are more than what builds without a history print."""
+    return any(cells[name] for name in _PERCENTILES)
+
+
+def _is_ordered(cells: Cells) -> bool:
+    levels = [cells[name] for name in ("min", *_PERCENTILES, "max") if name not in _PERCENTILES or (name in cells and _are_known(cells))]
+    return bool(ascending(levels) and cells["min"] <= cells["mean"] <= cells["max"])
+
+
+def _rate_follows(cells: Cells) -> bool:
+    bits = 8.0 * cells["received"] * cells["size"]
+    return "elapsed" not in cells or bool(abs(cells["mbit"] * cells["elapsed"] - bits) <= 1e-6 * cells["elapsed"] + 1e-9 * bits)
+
+
+def _rates_agree(cells: Cells) -> bool:
+    bits = 8 * cells["size"]
+    return bool(abs(cells["mbit"] * 1e6 - cells["rate"] * bits) <= 0.06e6 + 0.06 * bits)
+
+
+def _latency(statistic: str) -> Field:
+    return Field("latency", statistic, statistic, unit=MICROSECOND, where=_are_known if statistic in _PERCENTILES else None)
+
+
+def _rule(definition: str, fields: Sequence[Field], checks: Sequence[Check], samples: str | None = None) -> LineRule:
+    is_latency = "latency" in {field.metric for field in fields}
+    record = Record(
+        test="latency" if is_latency else "throughput",
+        payload_bytes=None,
+        numbers=(),
+        scope="interval" if definition.endswith("running") else "summary",
+        side="publisher" if is_latency else "subscriber",
+        conditions=Conditions(basis="rtt/2" if is_latency else None, definition=definition),
+    )
+    return LineRule(fields=fields, record=record, checks=checks, samples=samples)
+
+
+_ORDERED = Check("the statistics contradict each other", _is_ordered)
+_TIMES = tuple(map(_latency, ("mean", "min", "max")))
+_SENT, _LOST = Field.counted("messages_sent", "sent"), Field.counted("messages_lost", "lost")
+_ELAPSED = Field("duration", "total", "elapsed", unit=MICROSECOND)
+_LATENCIES = _rule(
+    "lite-one-way",
+    (*_TIMES, *map(_latency, _PERCENTILES), _SENT, _ELAPSED),
+    (_ORDERED, Check("no latency was measured", lambda cells: cells["max"] > 0)),
+)
+_THROUGHPUT = _rule(
+    "lite-throughput",
+    (
+        *(Field.counted("messages_received", "received"), _LOST, Field("goodput", "mean", "mbit", unit=1e6, places=0)),
+        Field(
+            "loss",
+            "total",
+            lambda cells: cells["lost"] / (cells["received"] + cells["lost"]),
+            where=lambda cells: cells["received"] + cells["lost"] > 0,
+            marks=("derived",),
+        ),
+        _ELAPSED,
+    ),
+    (Check("size, samples, time and Mbps contradict each other", _rate_follows),),
+    samples="received",
+)
+_RUNNING_LATENCY = _rule("lite-one-way-running", (*_TIMES, _SENT), (_ORDERED,))
+_RUNNING_THROUGHPUT = _rule(
+    "lite-throughput-running",
+    (Field("message_rate", "last", "rate"), Field("goodput", "last", "mbit", unit=1e6, places=0), _LOST),
+    (Check("rate, size and Mbps contradict each other", _rates_agree),),
+)
+_SAMPLE = _rule("lite-one-way-running", (_latency("last"),), ())
+
+
+def _row(text: str, separator: str = " +") -> re.Pattern[str]:
+    """The pattern of a row of such cells: counts, and ``name.places`` for numbers with so many decimals."""
+    cells = []
+    for cell in text.split():
+        name, _, places = cell.partition(".")
+        cells.append(rf"(?P<{name}>[0-9]{{1,15}}\.[0-9]{{{places}}})" if places else rf"(?P<{name}>[0-9]{{1,18}})")
+    return re.compile(separator.join(cells))
+
+
+# The rows below each head, and their rules.
 _HEADS = {
-    "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": "latency csv",
-    "size_bytes,total_samples,lost_samples,avg_throughput_mbps,elapsed_us": "throughput csv",
-    "size(B) samples avgLat(us) min(us) max(us) p50(us) p90(us) p99(us)": "latency table",
-    "size(B) samples lost thr(Mbps)": "throughput table",
-    "t(s) size(B) totalSamples avgLat(us) min/max(us)": "running latency",
-    "t(s) size(B) samples/s Mbps lost": "running throughput",
-}
-_ROWS = {
-    "latency csv": re.compile(",".join([f"({_COUNT})"] * 9)),
-    "throughput csv": re.compile(rf"({_COUNT}),({_COUNT}),({_COUNT}),([0-9]{{1,15}}\.[0-9]{{6}}),({_COUNT})"),
-    "latency table": re.compile(" +".join([f"({_COUNT})"] * 8)),
-    "throughput table": re.compile(rf"({_COUNT}) +({_COUNT}) +({_COUNT}) +([0-9]{{1,15}}\.[0-9][0-9])"),
-    "running latency": re.compile(rf"({_COUNT}) +({_COUNT}) +({_COUNT}) +({_COUNT}) +({_COUNT})/({_COUNT})"),
-    "running throughput": re.compile(rf"({_COUNT}) +({_COUNT}) +([0-9]{{1,15}}\.[0-9]) +([0-9]{{1,15}}\.[0-9]) +({_COUNT})"),
+    "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": (
+        _row("size sent mean min max p50 p90 p99 elapsed", ","),
+        _LATENCIES,
+    ),
+    "size_bytes,total_samples,lost_samples,avg_throughput_mbps,elapsed_us": (_row("size received lost mbit.6 elapsed", ","), _THROUGHPUT),
+    "size(B) samples avgLat(us) min(us) max(us) p50(us) p90(us) p99(us)": (_row("size sent mean min max p50 p90 p99"), _LATENCIES),
+    "size(B) samples lost thr(Mbps)": (_row("size received lost mbit.2"), _THROUGHPUT),
+    "t(s) size(B) totalSamples avgLat(us) min/max(us)": (
+        re.compile(_row("time size sent mean min").pattern + "/(?P<max>[0-9]{1,18})"),
+        _RUNNING_LATENCY,
+    ),
+    "t(s) size(B) samples/s Mbps lost": (_row("time size rate.1 mbit.1 lost"), _RUNNING_THROUGHPUT),
 }
 _TITLE = re.compile(r"=== Perftest Lite (?:Final Results|Configuration|Round Final) ===")
-_LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<value>[0-9]{1,15})")
+_LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<last>[0-9]{1,15})")
 _START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
 _DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
@@ -46,7 +127,7 @@ class Lite:
 
     def __init__(self) -> None:
         self.conditions = Conditions()
-        self._head: str | None = None
+        self._head: tuple[re.Pattern[str], LineRule] | None = None
         self._configuring = self._publishing = False
         self._rate: Conditions | None = None
         self._size: str | None = None
@@ -65,12 +146,12 @@ class Lite:
         if text.startswith(("[LAT]", "[pub] ", "[sub] ", "---", "===")):
             return self._progress(line, text)
         if self._head and text[:1].isdigit():
-            return [Found(line, self._row(self._head, line, text))]
+            return [Found(line, self._row(*self._head, line, text))]
         return None
 
     def _progress(self, line: Line, text: str) -> list[Found] | None:
         if start := _START.fullmatch(text):
-            self._size = start["size"] if too_large(start["size"]) is None else None
+            self._size = start["size"] if too_large(size=start["size"]) is None else None
             return [Found(line, Facts(conditions=Conditions(planned_duration_s=float(start["seconds"]) or None)))]
         if _DONE.match(text):
             self._size = None
@@ -85,15 +166,9 @@ class Lite:
             return CUT if found else Broken("a sample that is garbled")
         if self._size is None:
             return Broken("no line says of which size this sample is")
-        return Record(
-            test="latency",
-            payload_bytes=int(self._size),
-            numbers=(printed("latency", "last", int(found["value"]) * 1000.0, 1000.0),),
-            samples=1,
-            scope="interval",
-            side="publisher",
-            conditions=Conditions(basis="rtt/2", definition="lite-one-way-running"),
-        )
+        cells = Cell.named(found, line.text.find(text))
+        record = rules.record(_SAMPLE, {**cells, "size": self._size})
+        return record if isinstance(record, Broken) else msgspec.structs.replace(record, samples=1)
 
     def _configured(self, key: str, value: str) -> Facts | None:
         self._publishing = value == "Publisher" if key == "Role" else self._publishing
@@ -108,96 +183,13 @@ class Lite:
         environment = {f"lite_{key.lower()}": value} if key in ("Domain", "NIC", "Datalen") else {}
         return Facts(conditions=conditions, environment=environment) if read or environment else None
 
-    def _row(self, head: str, line: Line, text: str) -> Record | Broken | None:
-        found = _ROWS[head].fullmatch(text)
+    def _row(self, pattern: re.Pattern[str], rule: LineRule, line: Line, text: str) -> Record | Broken | None:
+        found = pattern.fullmatch(text)
         if found is None:
             return OUT_OF_PLACE
-        cells = found.groups()
-        sent, running = cells[1 if head.startswith("running") else 0], head.startswith("running")
-        if running and int(sent) == 0:
+        if "time" in found.re.groupindex and int(found["size"]) == 0:
             return None  # Before its first message the subscriber does not know the size.
-        if trouble := too_large(sent) or (None if line.whole else CUT):
-            return trouble
-        return _READERS[head](*cells)
-
-
-def _latency_row(size: str, sent: str, mean: str, low: str, high: str, *rest: str) -> Record | Broken:
-    percentiles, elapsed = rest[:3], rest[3:]
-    known = ("p50", "p90", "p99") if any(map(int, percentiles)) else ()
-    ordered = [int(cell) for cell in (low, *percentiles[: len(known)], high)]
-    if any(a > b for a, b in pairwise(ordered)) or not int(low) <= int(mean) <= int(high):
-        return Broken("the statistics contradict each other")
-    if int(high) == 0:
-        return Broken("no latency was measured")
-    cells = {"mean": mean, "min": low, "max": high, **dict(zip(known, percentiles, strict=False))}
-    numbers = [printed("latency", name, int(cell) * 1000.0, 1000.0) for name, cell in cells.items()]
-    numbers.append(Number(metric="messages_sent", statistic="total", value=float(sent)))
-    return Record(
-        test="latency",
-        payload_bytes=int(size),
-        numbers=(*numbers, *_duration(elapsed)),
-        side="publisher",
-        conditions=Conditions(basis="rtt/2", definition="lite-one-way"),
-    )
-
-
-def _throughput_row(size: str, received: str, lost: str, mbit: str, *elapsed: str) -> Record | Broken:
-    bits = 8.0 * int(received) * int(size)
-    if elapsed and abs(float(mbit) * int(elapsed[0]) - bits) > 1e-6 * int(elapsed[0]) + 1e-9 * bits:
-        return Broken("size, samples, time and Mbps contradict each other")
-    place = 10.0 ** (6 - len(mbit.partition(".")[2]))
-    messages = int(received) + int(lost)
-    shares = (Number(metric="loss", statistic="total", value=int(lost) / messages, marks=("derived",)),) if messages else ()
-    return Record(
-        test="throughput",
-        payload_bytes=int(size),
-        numbers=(
-            Number(metric="messages_received", statistic="total", value=float(received)),
-            Number(metric="messages_lost", statistic="total", value=float(lost)),
-            printed("goodput", "mean", round(float(mbit) * 1e6), place),
-            *shares,
-            *_duration(elapsed),
-        ),
-        samples=int(received),
-        side="subscriber",
-        conditions=Conditions(definition="lite-throughput"),
-    )
-
-
-def _running_latency_row(_: str, size: str, sent: str, mean: str, low: str, high: str) -> Record | Broken:
-    if not int(low) <= int(mean) <= int(high):
-        return Broken("the statistics contradict each other")
-    cells = {"mean": mean, "min": low, "max": high}
-    sent_so_far = Number(metric="messages_sent", statistic="total", value=float(sent))
-    return Record(
-        test="latency",
-        payload_bytes=int(size),
-        numbers=(*(printed("latency", name, int(cell) * 1000.0, 1000.0) for name, cell in cells.items()), sent_so_far),
-        scope="interval",
-        side="publisher",
-        conditions=Conditions(basis="rtt/2", definition="lite-one-way-running"),
-    )
-
-
-def _running_throughput_row(_: str, size: str, rate: str, mbit: str, lost: str) -> Record | Broken:
-    if abs(float(mbit) * 1e6 - float(rate) * 8 * int(size)) > 0.06e6 + 0.06 * 8 * int(size):
-        return Broken("rate, size and Mbps contradict each other")
-    return Record(
-        test="throughput",
-        payload_bytes=int(size),
-        numbers=(
-            printed("message_rate", "last", float(rate), 0.1),
-            printed("goodput", "last", round(float(mbit) * 1e6), 1e5),
-            Number(metric="messages_lost", statistic="total", value=float(lost)),
-        ),
-        scope="interval",
-        side="subscriber",
-        conditions=Conditions(definition="lite-throughput-running"),
-    )
-
-
-def _duration(elapsed: tuple[str, ...]) -> tuple[Number, ...]:
-    return tuple(printed("duration", "total", int(cell) * 1000.0, 1000.0) for cell in elapsed)
+        return rules.record(rule, Cell.named(found, line.text.find(text))) if line.whole else CUT
 
 
 def _test(value: str) -> Conditions:
@@ -210,14 +202,6 @@ def _rate(value: str) -> Conditions:
     return Conditions(load_mode="max-rate")
 
 
-_READERS: Mapping[str, Callable[..., Record | Broken]] = {
-    "latency csv": _latency_row,
-    "throughput csv": _throughput_row,
-    "latency table": _latency_row,
-    "throughput table": _throughput_row,
-    "running latency": _running_latency_row,
-    "running throughput": _running_throughput_row,
-}
 _CONDITIONS: Mapping[str, Callable[[str], Conditions]] = {
     "Transport": lambda value: Conditions(transport=value or None, data_path="zero-copy" if value == "ZeroCopy" else None),
     "Reliability": lambda value: Conditions(reliability="reliable" if value == "Reliable" else "best-effort" if value == "Best Effort" else None),

@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, found_on
-from tacholog.formats.rti.figures import OUT_OF_PLACE
-from tacholog.formats.rti.tables import CPU, CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
+from tacholog.formats.kit import Broken, Cell, Conditions, Found, Line, Record, found_on
+from tacholog.formats.rti.rules import OUT_OF_PLACE
+from tacholog.formats.rti.tables import CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
 
 _ENDS = "the page ends within this row"
 _SLIPPED = "the table ends within this row"
@@ -123,7 +123,7 @@ class WebPage:
             if not self._columns:
                 return done
         self._row.append(line)
-        table = next((table for table in tables(self._columns) if len(table.columns) == len(self._columns) - optional), None)
+        table = next((table for table in tables(self._columns) if len(table.headings) == len(self._columns) - optional), None)
         if table is None:
             return [*done, *self.close("a row under a header that is not the latency table's")]
         if len(self._row) == table.first_decimal + 1:
@@ -142,23 +142,19 @@ class WebPage:
         """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
         if self._held:
             yield self._held
-        what = self._record([bare(cell.text) if cell.text.endswith("|") else cell.text for cell in self._row])
+        what = self._record()
         self._held = found_on(self._row, what)
         self._row = []
         if isinstance(what, Broken):
             yield from self.close()
 
-    def _record(self, cells: list[str]) -> Record | Broken:
+    def _record(self) -> Record | Broken:
         gaps = {later.number - cell.number for cell, later in pairwise(self._row)}
-        if not all(cell.whole for cell in self._row) or "." in cells[0] or len(gaps) > 1:
+        if not all(cell.whole for cell in self._row) or len(gaps) > 1:
             return OUT_OF_PLACE
         (table,) = tables(self._columns)
-        record = table.read(cells)
-        if isinstance(record, Broken):
-            return record
-        places = {name: cell.number for name, cell in zip((*table.numbers, CPU), self._row, strict=False) if name}
-        numbers = tuple(msgspec.structs.replace(number, line=places[number.metric, number.statistic]) for number in record.numbers)
-        return self._conditioned(msgspec.structs.replace(record, numbers=numbers))
+        found = table.record([Cell(bare(cell.text), 0, cell.number) for cell in self._row])
+        return found if isinstance(found, Broken) else self._conditioned(found)
 
     def _line_of_cells(self, line: Line) -> list[Found] | None:
         """Use a line of a table that has a row a line."""

@@ -1,4 +1,4 @@
-"""The lines that RTI Perftest prints by the hundred thousand, text or CSV, and what must hold between their figures.
+"""The rows of RTI Perftest, whatever prints them, and what must hold between their figures. Text and CSV come by the hundred thousand.
 
 A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, between which the mean must be, the rate that must
 give the goodput, and the share of loss that must follow from the counts. The tool's own arithmetic guarantees all of them, so only a damaged row can
@@ -7,23 +7,60 @@ violate them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tacholog.formats.kit import Cells, Check, Conditions, Field, LineRule, Order, Record, ascending, at_least
+import msgspec
 
-STATISTICS = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99.99", "p99.9999")
-RUNNING = ("last", "mean", "std", "min", "max")
+from tacholog.formats.kit import (
+    COUNT_LIMIT,
+    MICROSECOND,
+    Basis,
+    Broken,
+    Cells,
+    Check,
+    Conditions,
+    Field,
+    LineRule,
+    Order,
+    Record,
+    Scope,
+    ascending,
+    at_least,
+    is_size,
+)
+
+CUT = Broken("the log ends within this line")
+OUT_OF_PLACE = Broken("cells of this row are missing or out of place")
 GO_BACK = "minimum or maximum go back: this interval is of another size than those before it"
+UNIT = "us|ns|[\u03bc\u00b5]s"
+# Groups of the patterns, in the order in which the tool prints them.
+RUNNING = ("last", "mean", "std", "min", "max")
+LATENCIES = ("mean", "std", "min", "max", "p50", "p90", "p99", "p99_99", "p99_9999")
+COSTS = ("serialize", "deserialize", "total")
 _ORDER = {"min": 0.0, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_9999": 0.999999, "max": 1.0}
+_MOST_DIGITS = 18
+_FINE = 3  # Decimals that builds of high resolution print.
+_COST_SLACK = 0.0016  # In microseconds.
 _SHARE_SLACK = 0.006  # Half of the last printed place of a percentage, and what single precision adds to it.
 _RATE_SLACK_BIT_PER_S = 0.06e6  # Half of the last printed place of Mbps, and a little.
 
 
-def group_of(statistic: str) -> str:
-    """Return the name of a group in a pattern, which has no dots."""
-    return statistic.replace(".", "_")
+def unit_ns(unit: str) -> float:
+    """Nanoseconds in a printed unit of time."""
+    return 1.0 if unit == "ns" else MICROSECOND
+
+
+def too_large(*numbers: str, size: str | None = None) -> Broken | None:
+    """Whether a size or a counter is beyond what the tool can hold."""
+    if size is not None and (not size.isdecimal() or len(size) > len(str(COUNT_LIMIT)) or not is_size(int(size))):
+        return Broken("a message size that cannot be")
+    if any(len(re.split("[.,]", number)[0]) > _MOST_DIGITS for number in numbers):
+        return Broken("a number that no counter of the tool can hold")
+    return None
 
 
 def _is_ordered(cells: Cells) -> Any:  # noqa: ANN401
@@ -57,12 +94,12 @@ def _rates_agree(rate: str, mbit: str, messages: float) -> Check:
     return Check("rate, size and Mbps contradict each other", holds)
 
 
-def share_lost(cells: Cells) -> Any:  # noqa: ANN401
+def _share_lost(cells: Cells) -> Any:  # noqa: ANN401
     """Return the percentage of loss that the counts give."""
     return 100.0 * cells["lost"] / at_least(cells["received"] + cells["lost"], 1)
 
 
-def share_slack(cells: Cells) -> float:
+def _share_slack(cells: Cells) -> float:
     """Return how far a printed percentage may be from it."""
     return float(_SHARE_SLACK + 10.0 ** -cells.decimals["percent"] / 2 - 0.005)
 
@@ -72,7 +109,33 @@ def _is_none_lost(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _loss_follows(cells: Cells) -> Any:  # noqa: ANN401
-    return "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - share_lost(cells)) <= share_slack(cells))
+    return "percent" not in cells or _is_none_lost(cells) | (abs(cells["percent"] - _share_lost(cells)) <= _share_slack(cells))
+
+
+def _is_placed(cells: Cells) -> bool:
+    """Only the deviation has one decimal, or all have three: where it stands elsewhere, a cell is missing and the row has slipped.
+
+    Where names tell the cells apart, only the extremes and percentiles must agree.
+    """
+    own = {cells.decimals[name] for name in _ORDER if name in cells}
+    deviation = cells.decimals["std"]
+    if "has_names" in cells:
+        return own == {0} or (own == {_FINE} and deviation == _FINE)
+    return (own | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
+
+
+def _are_counts_whole(cells: Cells) -> bool:
+    return cells.decimals["received"] == cells.decimals["lost"] == 0
+
+
+def _is_computed(cells: Cells) -> bool:
+    """Whether the tool computed the cost of serialising: it prints -1 where it did not."""
+    return bool(cells["serialize"] >= 0 and cells.get("deserialize", 0) >= 0)
+
+
+def _cost_follows(cells: Cells) -> bool:
+    is_whole = "total" in cells and _is_computed(cells)
+    return not is_whole or bool(abs(cells["serialize"] + cells["deserialize"] - cells["total"]) <= _COST_SLACK)
 
 
 def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
@@ -81,18 +144,39 @@ def _rates(statistic: str, rate: str, mbit: str) -> tuple[Field, Field]:
 
 
 def _cpu(statistic: str) -> Field:
-    return Field("cpu_of_machine", statistic, "cpu", places=6)
+    """Processor time of the process, of which 100 % is the whole machine; C# prints it a hundred times too large."""
+    return Field("cpu_of_machine", statistic, "cpu", unit=lambda cells: cells.get("cpu_unit", 1.0), places=6)
+
+
+def _latency(group: str) -> Field:
+    unknown = _is_smallest_for_percentiles if group in {"p99_99", "p99_9999"} else None
+    return Field("latency", group.replace("_", "."), group, unit="unit", unknown=unknown)  # Groups have no dots in their names.
 
 
 _COUNTS = (Field.counted("messages_received", "received"), Field.counted("messages_lost", "lost"))
-_LOSS = Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost)
+_LOSSES = (
+    Field("loss", "total", "percent", unit=0.01, places=6, zero=_is_none_lost),
+    # The one of C# prints a fraction for a percentage, of which the counts say more.
+    Field("loss", "total", lambda cells: _share_lost(cells) / 100, where=lambda cells: "fraction" in cells, marks=("derived",)),
+)
+_COSTS = tuple(
+    Field(metric, "mean", group, unit=MICROSECOND, resolution=1.0, places=0, where=_is_computed)
+    for metric, group in (("serialization", "serialize"), ("deserialization", "deserialize"))
+)
+_COUNTS_WHOLE = Check(OUT_OF_PLACE.reason, _are_counts_whole)
+_PLACED = Check(OUT_OF_PLACE.reason, _is_placed)
 _LOSS_FOLLOWS = Check("the share of loss contradicts the counts", _loss_follows)
+_COST_FOLLOWS = Check("the total of serialisation contradicts its parts", _cost_follows)
 _CONTRADICTORY = "the statistics contradict each other"
-_LATENCIES = [
-    Field("latency", name, group_of(name), unit="unit", unknown=_is_smallest_for_percentiles if name in {"p99.99", "p99.9999"} else None)
-    for name in (*STATISTICS[:7], "p99.9", *STATISTICS[7:])
-]
-_RUNNING_LATENCIES = [Field("latency", name, name, unit="unit") for name in RUNNING]
+
+
+def _subscriber(definition: str, scope: Scope = "summary") -> Record:
+    return Record(test="throughput", payload_bytes=None, numbers=(), scope=scope, side="subscriber", conditions=Conditions(definition=definition))
+
+
+def _publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "rtt/2") -> Record:
+    conditions = Conditions(basis=basis, definition=definition)
+    return Record(test="latency", payload_bytes=None, numbers=(), scope=scope, side="publisher", conditions=conditions)
 
 
 def _whole(name: str) -> str:
@@ -112,12 +196,17 @@ def _text(shape: str) -> tuple[str, str]:
     return _both(shape, f" CPU: ++{_real('cpu', 2, 3)}%")
 
 
-def _row(names: Sequence[str], decimals: Sequence[int]) -> tuple[str, str]:
+def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
     """A row of CSV as C++ pads it."""
-    cells = (_real(name, places) if places else _whole(name) for name, places in zip(names, decimals, strict=True))
+    cells = (_real(name, places) if places else _whole(name) for name, places in decimals.items())
     return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
 
+# The cells of a row of CSV, and how many decimals each has.
+_SUMMARY_ROW = {"size": 0, "received": 0, "rate": 0, "mbit": 1, "lost": 0, "percent": 2}
+_RUNNING_THROUGHPUT_ROW = {"size": 0, "received": 0, "last_rate": 0, "rate": 0, "last_mbit": 1, "mbit": 1, "lost": 0, "percent": 2}
+_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in LATENCIES}
+_RUNNING_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in RUNNING}
 _LOST = rf"Lost: ++{_whole('lost')} \({_real('percent', 2, 3)}%\)"
 _SUMMARY_TEXT = (
     rf"Length: ++{_whole('size')} ++Packets: ++{_whole('received')} ++Packets/s\(ave\): ++{_whole('rate')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
@@ -133,54 +222,83 @@ _ANSWER_TEXT = (
 
 SUMMARY = LineRule(
     *_text(_SUMMARY_TEXT),
-    *_row(("size", "received", "rate", "mbit", "lost", "percent"), (0, 0, 0, 1, 0, 2)),
-    fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), _LOSS, _cpu("mean")),
-    record=Record(test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="rti-throughput")),
-    checks=(_rates_agree("rate", "mbit", 1.01), _LOSS_FOLLOWS),
+    *_row(_SUMMARY_ROW),
+    fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_LOSSES, _cpu("mean")),
+    record=_subscriber("rti-throughput"),
+    checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
 RUNNING_THROUGHPUT = LineRule(
     *_text(_RUNNING_TEXT),
-    *_row(("size", "received", "last_rate", "rate", "last_mbit", "mbit", "lost", "percent"), (0, 0, 0, 0, 1, 1, 0, 2)),
-    fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), _LOSS, _cpu("last")),
-    record=Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=(),
-        scope="interval",
-        side="subscriber",
-        conditions=Conditions(definition="rti-throughput-running"),
-    ),
+    *_row(_RUNNING_THROUGHPUT_ROW),
+    fields=(*_COUNTS, *_rates("mean", "rate", "mbit"), *_rates("last", "last_rate", "last_mbit"), *_LOSSES, _cpu("last")),
+    record=_subscriber("rti-throughput-running", "interval"),
     # A mean of truncated rates is rounded once more.
-    checks=(_rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
+    checks=(_COUNTS_WHOLE, _rates_agree("rate", "mbit", 1.6), _rates_agree("last_rate", "last_mbit", 1.01), _LOSS_FOLLOWS),
     samples="received",
 )
 LATENCY = LineRule(
-    *_row(("size", *map(group_of, STATISTICS)), (0, 0, 1, 0, 0, 0, 0, 0, 0, 0)),
-    fields=(*_LATENCIES, _cpu("mean")),
-    record=Record(test="latency", payload_bytes=None, numbers=(), side="publisher", conditions=Conditions(basis="rtt/2", definition="rti-one-way")),
-    checks=(Check(_CONTRADICTORY, _is_ordered),),
+    *_row(_LATENCY_ROW),
+    fields=(*map(_latency, (*LATENCIES[:7], "p99_9", *LATENCIES[7:])), *_COSTS, _cpu("mean")),
+    record=_publisher("rti-one-way"),
+    checks=(_COST_FOLLOWS, _PLACED, Check(_CONTRADICTORY, _is_ordered)),
 )
-_RUNNING_RECORD = Record(
-    test="latency",
-    payload_bytes=None,
-    numbers=(),
-    scope="interval",
-    side="publisher",
-    conditions=Conditions(basis="rtt/2", definition="rti-one-way-running"),
-)
-RUNNING_LATENCY = LineRule(
-    *_row(("size", *RUNNING), (0, 0, 0, 1, 0, 0)),
-    fields=(*_RUNNING_LATENCIES, _cpu("last")),
-    record=_RUNNING_RECORD,
-    checks=(Check(_CONTRADICTORY, _is_between),),
-)
+_RUNNING_FIELDS = (*map(_latency, RUNNING), _cpu("last"))
+_RUNNING_RECORD = _publisher("rti-one-way-running", "interval")
+_RUNNING_CHECKS = (_PLACED, Check(_CONTRADICTORY, _is_between))
+RUNNING_LATENCY = LineRule(*_row(_RUNNING_LATENCY_ROW), fields=_RUNNING_FIELDS, record=_RUNNING_RECORD, checks=_RUNNING_CHECKS)
 ANSWER = LineRule(
     *_text(_ANSWER_TEXT),
-    fields=(*_RUNNING_LATENCIES, _cpu("last")),
+    fields=_RUNNING_FIELDS,
     record=_RUNNING_RECORD,
-    checks=(Check(_CONTRADICTORY, _is_between),),
+    checks=_RUNNING_CHECKS,
     # They can only grow apart while a size lasts: where they do not, another size's intervals have begun.
     order=(Order(GO_BACK, lambda now, before: (now["min"] <= before["min"]) & (now["max"] >= before["max"])),),
 )
+# The banner may name the size, though not always this run's banner where logs run into one another.
+LOW_RESOLUTION = LineRule(fields=(Field("latency", "mean", "mean", unit=MICROSECOND),), record=_publisher("rti-low-resolution"), size=None)
+SERIALIZATION = LineRule(fields=_COSTS, record=_publisher("rti-serialization", basis=None), checks=(_COST_FOLLOWS,))
 BULK = tuple(bulk for rule in (SUMMARY, RUNNING_THROUGHPUT, ANSWER, LATENCY, RUNNING_LATENCY) for bulk in rule.bulk)
+
+
+@dataclass(frozen=True, eq=False)
+class CsvRow:
+    """A kind of row of CSV: its rule, its cells with the decimals of each, and how many of them stand by themselves where the log ends within it.
+
+    Rates need the count of what was lost, and a summary's mean needs the minimum and maximum that it lies between.
+    """
+
+    rule: LineRule
+    decimals: Mapping[str, int]
+    least: int
+
+
+CSV_ROWS = (
+    CsvRow(RUNNING_LATENCY, _RUNNING_LATENCY_ROW, 5),
+    CsvRow(LATENCY, _LATENCY_ROW, 5),
+    CsvRow(RUNNING_THROUGHPUT, _RUNNING_THROUGHPUT_ROW, 7),
+    CsvRow(SUMMARY, _SUMMARY_ROW, 5),
+)
+
+
+def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> Cells | Broken:
+    """The figures of a row by the names of the rule's groups."""
+    printed = {name: text for name, text in texts.items() if text is not None}
+    if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
+        return trouble
+    cells = rule.cells(printed, **known)
+    if {"lost", "percent"} <= cells.keys():
+        share, slack = _share_lost(cells), _share_slack(cells)
+        if abs(cells["percent"] - share / 100) <= slack < abs(cells["percent"] - share):
+            cells["fraction"] = cells.pop("percent")
+    return cells
+
+
+def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **known: float) -> Record | Broken:
+    """The record of a row by the names of the rule's groups; ``marks`` are those of its latencies."""
+    cells = figures(rule, texts, **known)
+    found = cells if isinstance(cells, Broken) else rule.record(cells)
+    if isinstance(found, Broken) or not marks:
+        return found
+    numbers = (msgspec.structs.replace(n, marks=(*n.marks, *marks)) if n.metric == "latency" else n for n in found.numbers)
+    return msgspec.structs.replace(found, numbers=tuple(numbers))

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tacholog.formats.kit import Broken, Bulk, Conditions, Found, Line, Lines, Record, Scope, Taken, first_false, found_on, printed
-from tacholog.formats.rti.figures import CUT
+from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""The kinds of tables on RTI's published pages, however a page was saved: their heads, and what makes a record of a row's cells.
+"""The kinds of tables on RTI's published pages, however a page was saved: their heads, and the rules that make a record of a row's cells.
 
 Pages of Connext DDS have ten columns of latencies; those of Connext Micro nine, and heads of their own.
 Source: RTI's pages on Connext DDS 6.1 to 7.3, and on Connext Micro 2.4.14 and 3.0.3.
@@ -7,35 +7,68 @@ Source: RTI's pages on Connext DDS 6.1 to 7.3, and on Connext Micro 2.4.14 and 3
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import Broken, Conditions, Found, Line, Record, printed, unit_of_last_decimal
-from tacholog.formats.rti.figures import OUT_OF_PLACE, Rates, cpu, latency, throughput, too_large
-from tacholog.formats.rti.rules import STATISTICS
+import msgspec
+
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Field, Found, Line, LineRule, Record, ascending
+from tacholog.formats.rti import rules
+from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, SUMMARY
 
 CPU_COLUMNS = ("CPU (%)", "CPU %")
-CPU = ("cpu_of_machine", "mean")
-_RATES = (
-    None,
-    ("messages_received", "total"),
-    ("message_rate", "mean"),
-    ("goodput", "mean"),
-    ("messages_lost", "total"),
-    ("loss", "total"),
-)
-_SPREAD = (None, *(("goodput", statistic) for statistic in ("min", "p50", "p90", "max")))
 PERCENT_CELL = re.compile(r"[0-9]{1,3}\.[0-9][0-9]")
+_SPREAD = ("min", "p50", "p90", "max")
+_OVER_SUBSCRIBERS = Record(
+    test="throughput", payload_bytes=None, numbers=(), side="subscriber", conditions=Conditions(definition="rti-over-subscribers")
+)
+
+
+def _goodput(group: str, statistic: str) -> Field:
+    return Field("goodput", statistic, group, unit=1e6, places=0)
+
+
+def _is_spread(cells: Cells) -> bool:
+    return cells["subscribers"] > 0 and len({cells.decimals[name] for name in _SPREAD}) == 1
+
+
+def _is_of_many(cells: Cells) -> bool:
+    places = cells.decimals
+    return cells["subscribers"] > 0 and not places["size"] and places["mbit"] > 0 and places["percent"] == len("00") and cells["percent"] <= 100  # noqa: PLR2004
+
+
+SPREAD = LineRule(
+    fields=[_goodput(name, name) for name in _SPREAD],
+    record=_OVER_SUBSCRIBERS,
+    checks=(
+        Check(OUT_OF_PLACE.reason, _is_spread),
+        Check("the statistics contradict each other", lambda cells: ascending([cells[name] for name in _SPREAD])),
+    ),
+    size=None,
+)
+TO_MANY = LineRule(
+    fields=(_goodput("mbit", "mean"), Field("loss", "total", "percent", unit=0.01, places=6)),
+    record=_OVER_SUBSCRIBERS,
+    checks=(Check(OUT_OF_PLACE.reason, _is_of_many),),
+)
 
 
 class TableForm(NamedTuple):
-    """The columns of a kind of table, what makes a record of a row's cells, and which number each cell is (``None``: a setting, not a number)."""
+    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and where its first decimal stands."""
 
-    columns: tuple[str, ...]
-    first_decimal: int
-    read: Callable[[Sequence[str]], Record | Broken]
-    numbers: tuple[tuple[str, str] | None, ...]
+    rule: LineRule
+    headings: Mapping[str, str]
+    first_decimal: int = 2
+
+    def record(self, cells: Sequence[str]) -> Record | Broken:
+        """Return the record of a row; behind the columns may stand the processor time."""
+        texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
+        if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
+            return OUT_OF_PLACE
+        found = rules.record(self.rule, texts, unit=MICROSECOND)
+        if isinstance(found, Broken) or "subscribers" not in texts:
+            return found
+        return msgspec.structs.replace(found, conditions=found.conditions.over(Conditions(subscribers=int(texts["subscribers"]))))
 
 
 def tables(columns: Sequence[str]) -> list[TableForm]:
@@ -43,116 +76,63 @@ def tables(columns: Sequence[str]) -> list[TableForm]:
     return [
         table
         for table in _TABLES
-        if len(columns) - (columns[-1] in CPU_COLUMNS) <= len(table.columns)
-        and all(re.fullmatch(wanted, column) for wanted, column in zip(table.columns, columns, strict=False))
-        and (columns[-1] not in CPU_COLUMNS or len(columns) == len(table.columns) + 1)
+        if len(columns) - (columns[-1] in CPU_COLUMNS) <= len(table.headings)
+        and all(re.fullmatch(wanted, column) for wanted, column in zip(table.headings.values(), columns, strict=False))
+        and (columns[-1] not in CPU_COLUMNS or len(columns) == len(table.headings) + 1)
     ]
 
 
-def _latency(cells: Sequence[str]) -> Record | Broken:
-    more = (cpu(cells[10]),) if len(cells) > 10 else ()  # noqa: PLR2004
-    return latency(cells[0], cells[1:10], more=more)
+_US = r" \([\u03bc\u00b5u]s\)"
+_MAYBE_US = f"(?:{_US})?"
+_MEAN = "A(?:vg|ve)"
+_SIZE = r"Size \(Bytes\)"
+_RATES = ("size", "received", "rate", "mbit", "lost", "percent")
 
 
-def _latency_of_micro(cells: Sequence[str]) -> Record | Broken:
-    return latency(cells[0], cells[1:9], more=(cpu(cells[9]),) if len(cells) > 9 else ())  # noqa: PLR2004
+def _headings(groups: Sequence[str], *headings: str) -> Mapping[str, str]:
+    return dict(zip(groups, headings, strict=True))
 
 
-def _latency_of_micro_3(cells: Sequence[str]) -> Record | Broken:
-    more = (cpu(cells[9]),) if len(cells) > 9 else ()  # noqa: PLR2004
-    return latency(cells[0], cells[1:9], more=more, statistics=_STATISTICS_OF_MICRO_3)
-
-
-def _throughput(cells: Sequence[str]) -> Record | Broken:
-    size, received, rate, mbit, lost, percent = cells[:6]
-    if any("." in count for count in (received, rate, lost)):
-        return OUT_OF_PLACE
-    return throughput(Rates(size, received, rate, mbit, lost, percent), (cpu(cells[6]),) if len(cells) > 6 else ())  # noqa: PLR2004
-
-
-def _over_subscribers(cells: Sequence[str]) -> Record | Broken:
-    subscribers, *figures = cells
-    if len({len(figure.partition(".")[2]) for figure in figures}) > 1:
-        return OUT_OF_PLACE
-    if trouble := too_large(subscribers, *figures):
-        return trouble
-    if any(float(low) > float(high) for low, high in pairwise(figures)):
-        return Broken("the statistics contradict each other")
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=tuple(
-            printed("goodput", name, round(float(cell) * 1e6), unit_of_last_decimal(cell) * 1e6)
-            for name, cell in zip(("min", "p50", "p90", "max"), figures, strict=True)
-        ),
-        side="subscriber",
-        conditions=Conditions(definition="rti-over-subscribers", subscribers=int(subscribers)),
-    )
-
-
-def _to_many(cells: Sequence[str]) -> Record | Broken:
-    subscribers, size, mbit, percent = cells
-    if "." in size or "." not in mbit or not PERCENT_CELL.fullmatch(percent) or float(percent) > 100:  # noqa: PLR2004
-        return OUT_OF_PLACE
-    if trouble := too_large(size, mbit) or too_large(subscribers, percent):
-        return trouble
-    goodput = printed("goodput", "mean", round(float(mbit) * 1e6), unit_of_last_decimal(mbit) * 1e6)
-    return Record(
-        test="throughput",
-        payload_bytes=int(size),
-        numbers=(goodput, printed("loss", "total", round(float(percent) / 100, 6), round(unit_of_last_decimal(percent) / 100, 6))),
-        side="subscriber",
-        conditions=Conditions(definition="rti-over-subscribers", subscribers=int(subscribers)),
-    )
-
-
-_MICROSECONDS = r" \([\u03bc\u00b5u]s\)"
-_STATISTICS_OF_MICRO_3 = (*STATISTICS[:7], "p99.9")
 _TABLES = (
     TableForm(
-        (
-            r"Sample Size \(Bytes\)",
-            *(
-                name + _MICROSECONDS
-                for name in ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%{1,2}", "99%{1,2}", r"99\.99%{1,2}", r"99\.9999%{1,2}")
-            ),
+        LATENCY,
+        _headings(
+            ("size", *LATENCIES),
+            rf"Sample {_SIZE}",
+            *(name + _US for name in (_MEAN, "Std", "Min", "Max", "50%", "90%{1,2}", "99%{1,2}", r"99\.99%{1,2}", r"99\.9999%{1,2}")),
         ),
-        2,
-        _latency,
-        (None, *(("latency", statistic) for statistic in STATISTICS)),
     ),
     TableForm(
-        (
-            "Length|Bytes",
-            f"A(?:vg|ve){_MICROSECONDS}",
-            f"Std(?:{_MICROSECONDS})?",
-            *(name + _MICROSECONDS for name in ("Min", "Max")),
-            *(f"{name}(?:{_MICROSECONDS})?" for name in ("50%", "90%", "99%", r"99\.99%")),
+        LATENCY,
+        _headings(
+            ("size", *LATENCIES[:8]),
+            *("Length|Bytes", _MEAN + _US, f"Std{_MAYBE_US}", f"Min{_US}", f"Max{_US}"),
+            *(name + _MAYBE_US for name in ("50%", "90%", "99%", r"99\.99%")),
         ),
-        2,
-        _latency_of_micro,
-        (None, *(("latency", statistic) for statistic in STATISTICS[:8])),
     ),
     TableForm(
-        (r"Size \(Bytes\)", *(name + _MICROSECONDS for name in ("A(?:vg|ve)", "Std", "Min", "Max", "50%", "90%", "99%", r"99\.9%"))),
-        2,
-        _latency_of_micro_3,
-        (None, *(("latency", statistic) for statistic in _STATISTICS_OF_MICRO_3)),
+        LATENCY,
+        _headings(("size", *LATENCIES[:7], "p99_9"), _SIZE, *(name + _US for name in (_MEAN, "Std", "Min", "Max", "50%", "90%", "99%", r"99\.9%"))),
     ),
-    TableForm((r"Size \(Bytes\)", "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), 3, _throughput, _RATES),
+    TableForm(SUMMARY, _headings(_RATES, _SIZE, "Packets", "Packets/s", r"Mbps \(ave\)", "Lost", r"Lost \(%\)"), first_decimal=3),
     TableForm(
-        ("Length", "Total Samples", "A(?:vg|ve) Samples/s", "A(?:vg|ve) Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"), 3, _throughput, _RATES
+        SUMMARY,
+        _headings(_RATES, "Length", "Total Samples", f"{_MEAN} Samples/s", f"{_MEAN} Mbps", "Lost Samples", r"Lost Samples (?:%|\(%\))"),
+        first_decimal=3,
     ),
-    TableForm(("Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))), 1, _over_subscribers, _SPREAD),
     TableForm(
-        ("Subscribers", r"Sample Size \(Bytes\)", "A(?:vg|ve) Mbps", r"Lost Samples \(%\)"),
-        2,
-        _to_many,
-        (None, None, ("goodput", "mean"), ("loss", "total")),
+        SPREAD,
+        _headings(("subscribers", *_SPREAD), "Subscribers", *(rf"{name}(?: \(Mbps\))?" for name in ("Min", "Median", "90percentile", "Max"))),
+        first_decimal=1,
+    ),
+    TableForm(
+        TO_MANY, _headings(("subscribers", "size", "mbit", "percent"), "Subscribers", rf"Sample {_SIZE}", f"{_MEAN} Mbps", r"Lost Samples \(%\)")
     ),
 )
 # One look that says of nearly every line that it is no heading.
-HEADING = re.compile("|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.columns)))))
+HEADING = re.compile(
+    "|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.headings.values()))))
+)
 
 
 def bare(text: str) -> str:
@@ -188,19 +168,22 @@ class LineTable:
         return Found(line, self._record(line, text, self._table))
 
     def _record(self, line: Line, text: str, table: TableForm) -> Record | Broken:
-        cells = [cell.strip() for cell in text.strip("|").split("|")] if self._has_bars else text.split()
-        if not line.whole or len(cells) != len(table.columns) or not all(_CELL.fullmatch(cell) for cell in cells):
+        inner = text.strip("|")
+        cells = Cell.between(inner, "|" if self._has_bars else None, line.text.find(inner))
+        if not line.whole or len(cells) != len(table.headings) or not all(_CELL.fullmatch(cell) for cell in cells):
             return Broken("a row that does not fit the table's columns")
         places = [at for at, cell in enumerate(cells) if "." in cell]
         if places[:1] != [table.first_decimal]:
             return OUT_OF_PLACE
-        return table.read(cells)
+        return table.record(cells)
 
 
 GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # Of reStructuredText, between all rows.
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
-_LINE_HEADS = tuple((table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.columns) + r" *\|?")) for table in _TABLES)
+_LINE_HEADS = tuple(
+    (table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.headings.values()) + r" *\|?")) for table in _TABLES
+)
 HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
 
 
@@ -209,4 +192,4 @@ def _head(text: str) -> TableForm | None:
     if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
-    return next((table for table, head in _LINE_HEADS if bars in {0, len(table.columns) - 1} and head.fullmatch(text)), None)
+    return next((table for table, head in _LINE_HEADS if bars in {0, len(table.headings) - 1} and head.fullmatch(text)), None)

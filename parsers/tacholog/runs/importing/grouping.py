@@ -197,7 +197,7 @@ def _run(key: str, logs: Sequence[StatedLog], several: set[str | None], number: 
     values, overruled = _without_overruled(logs)
     systems, tools = ([*dict.fromkeys(filter(None, (name(log.survey) for log in logs)))] for name in (_system, _tool))
     if "system" not in values and len(systems) != 1:
-        words = f"the logs of this run are of several systems ({', '.join(systems)})" if systems else "no log of this run was read"
+        words = f"the logs of this run are of several systems ({', '.join(systems)})" if systems else "no log of this run says what was measured"
         return Problem(logs[0].path, f"{words}, so the system must be stated: --set system=NAME")
     fields = {"system": systems[0] if systems else None, "tool": tools[0] if len(tools) == 1 else None, **manifest_fields(values)}
     hosts = _hosts(logs, values.get("host"))

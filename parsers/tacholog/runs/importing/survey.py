@@ -78,7 +78,7 @@ class SurveyedLog(NamedTuple):
         text_sha256: that of its text, which is another one if the log is compressed and was read.
         size_bytes: their number.
         format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
-        system: what its format measures, and ``tool`` with what.
+        system: what its format measures, if that is known, and ``tool`` with what.
         facts: what it says of its run.
         kinds: the kinds of its records.
         status: how it says that its run ended; ``empty`` if it has no record.
@@ -184,7 +184,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         text_sha256=account.text_sha256,
         size_bytes=account.size_bytes,
         format=scan.format_name,
-        system=module.SYSTEM,
+        system=scan.system,
         tool=module.TOOL,
         facts=account.facts,
         kinds=completed,
