@@ -83,14 +83,14 @@ def _in_one_process(cells: Cells) -> Record | Broken:
 
 def _lost(cells: Cells) -> Iterator[Number]:
     """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
-    line, lost, percent = cells.lines["lost"].number, cells.word("lost"), cells.word("lost", 2)
+    lost, percent = cells.word("lost"), cells.word("lost", 2)
     if int(lost) // _MEGABYTE > cells.whole("sent"):
-        yield impossible("bytes_lost", line=line, cell=lost)
-        yield impossible("loss", line=line, cell=percent)
+        yield impossible("bytes_lost", cell=lost)
+        yield impossible("loss", cell=percent)
     else:
-        yield counted("bytes_lost", int(lost), line=line, cell=lost)
+        yield counted("bytes_lost", int(lost), cell=lost)
         share = round(float(percent) / 100, 8)
-        yield Number(metric="loss", statistic="total", value=share, line=line, value_start=percent.start, value_end=percent.end)
+        yield Number(metric="loss", statistic="total", value=share, line=percent.line, value_start=percent.start, value_end=percent.end)
 
 
 def _service(cells: Cells) -> Record | Broken:
