@@ -55,7 +55,7 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
-    assert "20 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+    assert "21 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
 
 
 def test_a_package_that_0_4_0_wrote_passes_its_own_tests(tmp_path: Path) -> None:
@@ -73,7 +73,9 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
-    crashing = sound.replace("            yield Found(line, _RESULT", '            int(line.text.split(" B:")[0])\n            yield Found(line, _RESULT')
+    crashing = sound.replace(
+        "            yield Found(line, _RESULT", '            int(line.text.split(" B:")[0])\n            yield Found(line, _RESULT'
+    )
     assert crashing != sound
     module.write_text(crashing)
 

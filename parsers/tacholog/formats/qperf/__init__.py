@@ -197,8 +197,15 @@ def _number(row: FigureRow, digits: int) -> Number:
     metric, statistic, _ = FIGURES[row.name]
     if not row.number:
         return impossible(metric, statistic, cell=row.cell)
-    place = {"line": row.line.number, "value_start": row.cell.start, "value_end": row.cell.end}
-    return Number(metric=metric, statistic=statistic, value=row.value, resolution=resolution(row, digits), **place)
+    return Number(
+        metric=metric,
+        statistic=statistic,
+        value=row.value,
+        resolution=resolution(row, digits),
+        line=row.line.number,
+        value_start=row.cell.start,
+        value_end=row.cell.end,
+    )
 
 
 def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> Conditions:

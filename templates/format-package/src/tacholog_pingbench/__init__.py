@@ -6,7 +6,21 @@ Source: made up; say here which documents, sources and logs the format was learn
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import MICROSECOND, Broken, Check, Conditions, Detected, Dialect, Facts, Field, Found, Line, LineRule, Record, States
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Check,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Field,
+    Found,
+    Line,
+    LineRule,
+    Record,
+    States,
+)
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"
@@ -20,7 +34,12 @@ _RESULT = LineRule(
     r"\((?P<samples>[0-9]{1,15}+) samples\)",
     fields=(Field("latency", "p50", "p50", unit=MICROSECOND), Field("latency", "p99", "p99", unit=MICROSECOND)),
     checks=(Check("p50 is above p99", lambda numbers: numbers["p50"] <= numbers["p99"]),),
-    record=Record(test="latency", payload_bytes=None, numbers=(), conditions=Conditions(basis="rtt", definition="pingbench-rtt")),
+    record=Record(
+        test="latency",
+        payload_bytes=None,
+        numbers=(),
+        conditions=Conditions(basis="rtt", definition="pingbench-rtt"),
+    ),
     samples="samples",
 )
 BULK = _RESULT.bulk  # Thousands of such lines in a row are read at once.
