@@ -22,7 +22,7 @@ _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 
 
-class Cells(dict[str, Cell]):
+class BlockValues(dict[str, Cell]):
     """The values of a block by the keys of their rows."""
 
     def word(self, key: str, at: int = 0) -> Cell:
@@ -67,10 +67,10 @@ class BlockForm(NamedTuple):
     """
 
     rows: Sequence[RowForm]
-    read: Callable[[Cells], Record | Broken]
+    read: Callable[[BlockValues], Record | Broken]
     ruled: int = 0
     spaced: int = 0
-    short: Callable[[Cells], Record | Broken] | None = None
+    short: Callable[[BlockValues], Record | Broken] | None = None
 
 
 class BlockReader:
@@ -83,7 +83,7 @@ class BlockReader:
         self._open: BlockForm | None = None
         self._at = 0
         self._lines: list[Line] = []
-        self._cells = Cells()
+        self._cells = BlockValues()
         self._is_ruled = False
 
     def knows(self, text: str) -> bool:
@@ -147,13 +147,13 @@ class BlockReader:
             yield found_on(self._lines, Broken(reason))
         self._reset()
 
-    def _done(self, read: Callable[[Cells], Record | Broken]) -> Found:
+    def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Found:
         found = found_on(self._lines, read(self._cells))
         self._reset()
         return found
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], Cells(), False
+        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
 
 
 def _split(text: str) -> tuple[str, str]:
