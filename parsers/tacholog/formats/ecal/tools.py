@@ -183,8 +183,8 @@ def _milliseconds(metric: str, name: str) -> list[Field]:
 
 def _is_inverse(cells: Cells) -> bool:
     """Whether the rate is one over the interval, but for their rounding."""
-    interval_ms, per_s = cells["interval_mean"], cells.get("offered", cells.get("rate"))
-    return abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9
+    interval_ms, per_s = cells["interval_mean"], cells["offered" if "offered" in cells else "rate"]
+    return bool(abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9)
 
 
 _SECONDS = LineRule(
