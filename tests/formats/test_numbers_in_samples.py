@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tacholog.formats.reading import Scan
 from tacholog.formats.source import LogText
-from tacholog.schema.records import Record
+from tacholog.schema.records import Facts, Record
 
 HERE = Path(__file__).parent
 FORMATS = ("ddsperf", "ecal", "fastrtps", "hmbdc", "iceoryx2", "iceperf", "native", "performance_test", "qperf", "sockperf")
@@ -40,3 +41,14 @@ def test_each_number_that_is_printed_says_where(path: Path) -> None:
     assert nowhere <= NOT_PRINTED.get(name, set())
     for line, number in printed:
         assert re.fullmatch(r"-?[0-9][0-9.,]*(?:e[-+][0-9]+)?|-?nan|-?inf", line[number.value_start : number.value_end]), (line, number)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_is_found_holds_plain_texts_only(path: Path) -> None:
+    """A text that knows its place can neither be written as JSON nor be sent to another process."""
+    with path.open("rb") as file:
+        scan = Scan(LogText(file), path.parent.name)
+        found = [event.what for event in scan if isinstance(event.what, Record | Facts)]
+
+    for what in (*found, scan.account.facts):
+        msgspec.json.encode(what)

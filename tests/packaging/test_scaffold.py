@@ -16,6 +16,7 @@ from tacholog.commands.scaffold import scaffold
 
 pytestmark = pytest.mark.packaging
 NAME = "gap_bench"
+SAVED = Path(__file__).parents[1] / "saved/0.4.0/format-package"  # as the scaffold of 0.4.0 wrote it, without its README
 
 
 def run(folder: Path, *command: str, path: Path | str | None = None, status: int = 0) -> str:
@@ -54,7 +55,17 @@ def installed(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_its_own_tests_pass_once_it_is_installed(package: Path, installed: Path) -> None:
-    assert "20 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+    assert "21 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=installed)
+
+
+def test_a_package_that_0_4_0_wrote_passes_its_own_tests(tmp_path: Path) -> None:
+    package = Path(shutil.copytree(SAVED, tmp_path / "package"))
+    information = package / "src/tacholog_pingbench-0.1.0.dist-info"  # what pip leaves of an installation
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tacholog-pingbench\nVersion: 0.1.0\n")
+    (information / "entry_points.txt").write_text("[tacholog.formats]\npingbench = tacholog_pingbench\n")
+
+    assert "20 passed" in run(package, "pytest", "-q", "-p", "no:cacheprovider", path=package / "src")
 
 
 @pytest.mark.nightly
@@ -62,7 +73,9 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
     path = Path(shutil.copytree(installed, tmp_path / "crashing"))
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
-    crashing = sound.replace("    found = _RESULT.fullmatch(text)\n", '    int(text.split(" B:")[0])\n    found = _RESULT.fullmatch(text)\n')
+    crashing = sound.replace(
+        "            yield Found(line, _RESULT", '            int(line.text.split(" B:")[0])\n            yield Found(line, _RESULT'
+    )
     assert crashing != sound
     module.write_text(crashing)
 

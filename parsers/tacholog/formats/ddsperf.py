@@ -28,7 +28,7 @@ from itertools import pairwise
 from math import floor, log10
 from typing import Literal
 
-import msgspec
+from msgspec.structs import replace
 
 from tacholog.formats.kit import (
     COUNT_LIMIT,
@@ -124,7 +124,7 @@ _PROCESSES, _SERIES = 16, 64  # As many as a log that is a log can have; more wo
 _REASONS = 5
 _LATE = 1.5  # Seconds between two reports, from which on one was late, or nothing came for a while: they are a second apart, give or take little.
 _RATE_ROUNDING = 5.0  # Of messages a second, printed as thousands with two places.
-_RECEIVED = (("message_rate", "mean"), ("messages_received", "total"))
+_COUNTED = (("message_rate", "mean"), ("messages_received", "total"))
 _PERCENTILES = frozenset({"p50", "p90", "p99"})
 
 
@@ -179,7 +179,7 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     if pid not in processes and len(processes) >= _PROCESSES:
         yield from processes.pop(next(iter(processes))).summaries()
     process = processes.setdefault(pid, _Process())
-    record = msgspec.structs.replace(result, participant=process.role(result.participant))
+    record = replace(result, participant=process.role(result.participant))
     yield Found(line, record)
     yield from process.add(line, float(stamp["time"]), record, _totals(rest))
 
@@ -197,6 +197,12 @@ def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] |
     return None
 
 
+_INTERVAL = Record(test="throughput", payload_bytes=None, numbers=(), scope="interval")
+_RECEIVED = replace(_INTERVAL, side="subscriber", conditions=Conditions(definition="ddsperf-subscriber"))
+_SENT = replace(_INTERVAL, side="publisher", conditions=Conditions(definition="ddsperf-publisher"))
+_USED = replace(_INTERVAL, conditions=Conditions(definition="ddsperf-process"))
+
+
 def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing yet"]:
     size, total, total_lost, delta, lost = (int(cells[name]) for name in ("size", "total", "total_lost", "delta", "lost"))
     if size == 0 and total == 0 and delta == 0:
@@ -210,15 +216,7 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
         counted("messages_received", delta, cell=cells["delta"]),
         counted("messages_lost", lost, cell=cells["lost"]),
     )
-    return Record(
-        test="throughput",
-        payload_bytes=size,
-        numbers=numbers,
-        samples=delta if delta < COUNT_LIMIT else None,
-        scope="interval",
-        side="subscriber",
-        conditions=Conditions(definition="ddsperf-subscriber"),
-    )
+    return replace(_RECEIVED, payload_bytes=size, numbers=numbers, samples=delta if delta < COUNT_LIMIT else None)
 
 
 def _totals(rest: str) -> tuple[Number, ...]:
@@ -233,13 +231,13 @@ def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
     mean, *ordered = values.values()
     if size == 0 or samples == 0 or any(low > high for low, high in pairwise(ordered)) or not ordered[0] <= mean <= ordered[-1]:
         return Broken("statistics that no distribution can have")
-    return Record(
+    return replace(
+        _INTERVAL,
         test="latency",
         payload_bytes=size,
         # Clocks that are not synchronised make a one-way latency negative: it is impossible.
         numbers=tuple(printed("latency", name, value, 1.0, cell=cells[name]) for name, value in values.items()),
         samples=samples,
-        scope="interval",
         side="subscriber" if is_one_way else "publisher",
         participant=cells["peer"],
         conditions=Conditions(basis="one-way" if is_one_way else "rtt/2", definition="ddsperf-one-way" if is_one_way else "ddsperf-ping"),
@@ -251,14 +249,7 @@ def _publisher(cells: Mapping[str, Cell]) -> Record | Broken:
     number = printed(
         "offered_rate", "mean", round(rate * unit, 9), 10.0 ** (floor(log10(rate or 1)) - 2) * unit, zero_is_exact=True, cell=cells["rate"]
     )
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=(number if rate else msgspec.structs.replace(number, resolution=None),),
-        scope="interval",
-        side="publisher",
-        conditions=Conditions(definition="ddsperf-publisher"),
-    )
+    return replace(_SENT, numbers=(number if rate else replace(number, resolution=None),))
 
 
 def _process(cells: Mapping[str, Cell]) -> Record | Broken:
@@ -268,14 +259,7 @@ def _process(cells: Mapping[str, Cell]) -> Record | Broken:
         numbers.append(printed("peak_memory", "max", float(round(float(cells["mega"]) * _MEBIBYTE)), _MEBIBYTE / 10, cell=cells["mega"]))
     elif "kilo" in cells:
         numbers.append(printed("peak_memory", "max", float(int(cells["kilo"]) * _KIBIBYTE), float(_KIBIBYTE), cell=cells["kilo"]))
-    return Record(
-        test="throughput",
-        payload_bytes=None,
-        numbers=tuple(numbers),
-        scope="interval",
-        participant=cells.get("peer"),
-        conditions=Conditions(definition="ddsperf-process"),
-    )
+    return replace(_USED, numbers=tuple(numbers), participant=cells.get("peer"))
 
 
 _Reader = Callable[[Mapping[str, Cell]], "Record | Broken | Literal['nothing yet']"]
@@ -346,7 +330,7 @@ class _Process:
             return 1.0, 0.0
         if record.side == "publisher":
             return since, 0.0
-        rate, received = (number.value if number else None for number in (record.number(*name) for name in _RECEIVED))
+        rate, received = (number.value if number else None for number in (record.number(*name) for name in _COUNTED))
         all_received, before = (counts[0].value if counts else None for counts in (totals, self._totals))
         if not rate or not received or all_received is None or before is None or all_received - before != received:
             return 1.0, 0.0

@@ -37,3 +37,10 @@ def test_a_garbled_line_is_broken_and_costs_only_itself(tmp_path: Path) -> None:
 
     assert log.broken == ["garbled.log:2: result line is cut short or garbled"]
     assert [record.payload_bytes for record in log.records] == [1024]
+
+
+def test_a_median_above_the_99th_percentile_is_broken(tmp_path: Path) -> None:
+    log = tmp_path / "swapped.log"
+    log.write_text(LOG.read_text().replace("p50 10.25", "p50 99.25"))
+
+    assert read(log).broken == ["swapped.log:2: p50 is above p99"]

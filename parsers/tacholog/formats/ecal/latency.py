@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
+from tacholog.formats.ecal.rows import BlockForm, BlockValues, RowForm
 from tacholog.formats.kit import MICROSECOND, Broken, Conditions, Facts, Number, Record, counted, impossible, settings_text
 
 KILOBYTE = 1024
@@ -26,12 +26,12 @@ _PYTHON_UNITS = ["kB/s", "MB/s", "msg/s"]
 _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
-def latency(cells: Cells, statistic: str) -> Number:
+def latency(cells: BlockValues, statistic: str) -> Number:
     """The latency under the key of its statistic, in whole microseconds."""
     return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
-def _received_only(cells: Cells) -> Record | Broken:
+def _received_only(cells: BlockValues) -> Record | Broken:
     """A block of which only the count was printed, because hardly more messages than the warm-up's came."""
     if cells.whole("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
@@ -39,7 +39,7 @@ def _received_only(cells: Cells) -> Record | Broken:
     return Record(test="latency", payload_bytes=None, numbers=numbers, side="subscriber", conditions=Conditions(definition="ecal-few-received"))
 
 
-def _received(cells: Cells) -> Record | Broken:
+def _received(cells: BlockValues) -> Record | Broken:
     received, size, mean, smallest, largest = (cells.whole(key) for key in ("received", "size", "mean", "min", "max"))
     placed = all(int(cells.word(key, 1)) < received for key in ("min", "max"))
     units = next((units for units in _RATE_UNITS if _has_units(cells, units)), None)
@@ -62,7 +62,7 @@ def _received(cells: Cells) -> Record | Broken:
     )
 
 
-def _reflected(cells: Cells) -> Record | Broken:
+def _reflected(cells: BlockValues) -> Record | Broken:
     """The receiver of 5.3 to 5.9, and the one in Python, which sent each message back."""
     python = "messages" in cells
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
@@ -83,13 +83,13 @@ def _reflected(cells: Cells) -> Record | Broken:
     )
 
 
-def _has_units(cells: Cells, units: list[str]) -> bool:
+def _has_units(cells: BlockValues, units: list[str]) -> bool:
     """Whether the rows of the throughput have these units; the last row may have been cut off."""
     found = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
     return found == units[: len(found)]
 
 
-def _size_over_latency(cells: Cells, size: int, mean: int) -> Number | None:
+def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
     """What eCAL calls throughput, from its finest row; ``None`` if the rows do not belong together."""
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
@@ -104,7 +104,7 @@ def _size_over_latency(cells: Cells, size: int, mean: int) -> Number | None:
     return number if same else None
 
 
-def _round_trip(cells: Cells) -> Record | Broken:
+def _round_trip(cells: BlockValues) -> Record | Broken:
     lost = int("lost" in cells)
     sent = cells.whole("lost" if lost else "runs")
     if not 0 < sent <= cells.whole("runs"):
@@ -185,7 +185,7 @@ class Senders:
             read=self._read,
         )
 
-    def _read(self, cells: Cells) -> Record | Broken:
+    def _read(self, cells: BlockValues) -> Record | Broken:
         if cells.whole("sent") > cells.whole("runs"):
             return Broken("more messages than were asked for")
         if _needed(cells) - cells.keys():
@@ -199,7 +199,7 @@ class Senders:
         )
         self._conditions.add(stated)
         for key in ("frequency", "runs"):
-            self._environments.setdefault(f"ecal_{key}", set()).add(cells.get(key, ""))
+            self._environments.setdefault(f"ecal_{key}", set()).add(str(cells.get(key, "")))
         return Record(
             test="latency",
             payload_bytes=size_bytes or None,
@@ -219,12 +219,12 @@ class Senders:
         yield Facts(conditions=Conditions(**alike), environment=environment)
 
 
-def _settings(cells: Cells) -> str | None:
+def _settings(cells: BlockValues) -> str | None:
     """The pause between messages, and how many memory buffers a publisher has."""
     return settings_text({key: cells[key] for key in ("buffers", "delay") if key in cells})
 
 
-def _needed(cells: Cells) -> set[str]:
+def _needed(cells: BlockValues) -> set[str]:
     """The rows that a sender's block has besides runs and size: the first of them printed zero copy only where it was on."""
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}

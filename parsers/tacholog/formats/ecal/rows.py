@@ -22,19 +22,13 @@ _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 
 
-class Cells(dict[str, str]):
-    """The values of a block by the keys of their rows, and the lines that they stand on."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        super().__init__()
-        self.lines: dict[str, Line] = {}
+class BlockValues(dict[str, Cell]):
+    """The values of a block by the keys of their rows."""
 
     def word(self, key: str, at: int = 0) -> Cell:
         """Return one of the numbers in a value, as it is printed."""
-        numbers = list(_NUMBER.finditer(self[key]))
-        before = len(self.lines[key].text.rstrip()) - len(self[key])
-        return Cell(numbers[at][0], before + numbers[at].start())
+        number = [*_NUMBER.finditer(self[key])][at]
+        return Cell(number[0], self[key].start + number.start(), self[key].line)
 
     def whole(self, key: str) -> int:
         """Return the whole number that a value starts with."""
@@ -42,15 +36,14 @@ class Cells(dict[str, str]):
 
     def counted(self, metric: str, key: str) -> Number:
         """Return the count that a value starts with."""
-        return counted(metric, self.whole(key), line=self.lines[key].number, cell=self.word(key))
+        return counted(metric, self.whole(key), cell=self.word(key))
 
     def printed(
         self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, places: int = 6, marks: tuple[str, ...] = ()
     ) -> Number:
         """Return the number that a value starts with, printed to whole units unless another resolution is given. ``places`` is as in `Field`."""
-        cell = self.word(key)
-        value = float(round(float(cell) * unit, places))
-        return printed(metric, statistic, value, resolution or unit, marks, line=self.lines[key].number, cell=cell)
+        value = float(round(float(self.word(key)) * unit, places))
+        return printed(metric, statistic, value, resolution or unit, marks, cell=self.word(key))
 
 
 class RowForm(NamedTuple):
@@ -74,10 +67,10 @@ class BlockForm(NamedTuple):
     """
 
     rows: Sequence[RowForm]
-    read: Callable[[Cells], Record | Broken]
+    read: Callable[[BlockValues], Record | Broken]
     ruled: int = 0
     spaced: int = 0
-    short: Callable[[Cells], Record | Broken] | None = None
+    short: Callable[[BlockValues], Record | Broken] | None = None
 
 
 class BlockReader:
@@ -90,7 +83,7 @@ class BlockReader:
         self._open: BlockForm | None = None
         self._at = 0
         self._lines: list[Line] = []
-        self._cells = Cells()
+        self._cells = BlockValues()
         self._is_ruled = False
 
     def knows(self, text: str) -> bool:
@@ -120,7 +113,8 @@ class BlockReader:
         if not row.value.fullmatch(value) or is_cut or row.key in self._cells:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
-        self._cells[row.key], self._cells.lines[row.key], self._at = value, line, at + 1
+        self._cells[row.key] = Cell(value, len(line.text.rstrip()) - len(value), line.number)
+        self._at = at + 1
         if self._at == len(self._open.rows):
             yield self._done(self._open.read)
 
@@ -153,13 +147,13 @@ class BlockReader:
             yield found_on(self._lines, Broken(reason))
         self._reset()
 
-    def _done(self, read: Callable[[Cells], Record | Broken]) -> Found:
+    def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Found:
         found = found_on(self._lines, read(self._cells))
         self._reset()
         return found
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], Cells(), False
+        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tacholog.formats.ecal.latency import COUNT, KILOBYTE, PLACED_TIME, TIME, latency
-from tacholog.formats.ecal.rows import BlockForm, Cells, RowForm
+from tacholog.formats.ecal.rows import BlockForm, BlockValues, RowForm
 from tacholog.formats.kit import (
     MICROSECOND,
     Broken,
+    Cells,
     Check,
     Conditions,
     Field,
@@ -28,7 +29,6 @@ from tacholog.formats.kit import (
     impossible,
     unit_of_last_place,
 )
-from tacholog.formats.kit import Cells as Figures
 
 _MEGABYTE = KILOBYTE * KILOBYTE
 _STREAMED = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?")
@@ -36,7 +36,7 @@ _WHOLE_MEGABYTES = re.compile(r"[0-9]{1,18} MB")
 _LOST = re.compile(rf"[0-9]{{1,20}} bytes \([0-9]{{1,20}} MB, {_STREAMED.pattern} %\)")
 
 
-def _performance(cells: Cells) -> Record | Broken:
+def _performance(cells: BlockValues) -> Record | Broken:
     size, kilobytes, megabytes, messages = (cells.whole(key) for key in ("size", "kbyte", "mbyte", "messages"))
     interval_us = float(cells["interval"])
     inverse = interval_us > 0 and abs(messages - 1e6 / interval_us) <= 1 + 1e-4 * messages
@@ -53,12 +53,12 @@ def _performance(cells: Cells) -> Record | Broken:
         numbers=(interval, *(received if receiver else ())),
         scope="interval",
         side="subscriber" if receiver else None,
-        participant=cells.get("topic"),
+        participant=str(cells["topic"]) if "topic" in cells else None,
         conditions=Conditions(definition="ecal-performance"),
     )
 
 
-def _in_one_process(cells: Cells) -> Record | Broken:
+def _in_one_process(cells: BlockValues) -> Record | Broken:
     elapsed, sent, rate = float(cells.word("elapsed")), cells.whole("sent"), cells.whole("rate")
     if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or cells.whole("rate2") != rate // KILOBYTE:
         return Broken("the rows of this block contradict each other")
@@ -74,26 +74,26 @@ def _in_one_process(cells: Cells) -> Record | Broken:
         ),
         side="both",
         conditions=Conditions(
-            transport=cells["layer"].removesuffix(" ZERO-COPY"),
+            transport=str(cells["layer"]).partition(" ")[0],
             data_path="zero-copy" if cells["layer"].endswith(" ZERO-COPY") else "copy",
             definition="ecal-pubsub-throughput",
         ),
     )
 
 
-def _lost(cells: Cells) -> Iterator[Number]:
+def _lost(cells: BlockValues) -> Iterator[Number]:
     """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
-    line, lost, percent = cells.lines["lost"].number, cells.word("lost"), cells.word("lost", 2)
+    lost, percent = cells.word("lost"), cells.word("lost", 2)
     if int(lost) // _MEGABYTE > cells.whole("sent"):
-        yield impossible("bytes_lost", line=line, cell=lost)
-        yield impossible("loss", line=line, cell=percent)
+        yield impossible("bytes_lost", cell=lost)
+        yield impossible("loss", cell=percent)
     else:
-        yield counted("bytes_lost", int(lost), line=line, cell=lost)
+        yield counted("bytes_lost", int(lost), cell=lost)
         share = round(float(percent) / 100, 8)
-        yield Number(metric="loss", statistic="total", value=share, line=line, value_start=percent.start, value_end=percent.end)
+        yield Number(metric="loss", statistic="total", value=share, line=percent.line, value_start=percent.start, value_end=percent.end)
 
 
-def _service(cells: Cells) -> Record | Broken:
+def _service(cells: BlockValues) -> Record | Broken:
     rate, mean, smallest, largest = (cells.whole(key) for key in ("rate", "mean", "min", "max"))
     if not smallest <= mean <= largest or (mean > 0 and not 1e6 / (mean + 1) - 1 <= rate <= 1e6 / mean + 1):
         return Broken("the rows of this block contradict each other")
@@ -113,7 +113,7 @@ def _service(cells: Cells) -> Record | Broken:
 _OF_TOPICS = Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", conditions=Conditions(definition="ecal-multiple"))
 
 
-def _sum(cells: Cells) -> Record | Broken:
+def _sum(cells: BlockValues) -> Record | Broken:
     if cells.whole("sum2") != cells.whole("sum") // 1000 or cells.whole("sum3") != cells.whole("sum") // 1_000_000:
         return Broken("the three sums are not of one second")
     return msgspec.structs.replace(_OF_TOPICS, participant="all topics", numbers=(cells.printed("message_rate", "mean", "sum", 1.0),))
@@ -181,10 +181,10 @@ def _milliseconds(metric: str, name: str) -> list[Field]:
     return [Field(metric, statistic, f"{name}_{statistic}", unit=1e6, places=0) for statistic in ("mean", "min", "max")]
 
 
-def _is_inverse(figures: Figures) -> bool:
+def _is_inverse(cells: Cells) -> bool:
     """Whether the rate is one over the interval, but for their rounding."""
-    interval_ms, per_s = figures["interval_mean"], figures.get("offered", figures.get("rate"))
-    return abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9
+    interval_ms, per_s = cells["interval_mean"], cells["offered" if "offered" in cells else "rate"]
+    return bool(abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9)
 
 
 _SECONDS = LineRule(

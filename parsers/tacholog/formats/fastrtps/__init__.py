@@ -269,7 +269,7 @@ class _Subscriber:
         if match is None or not line.whole or not expected:
             yield from self.close("these lines are cut short, garbled or out of order")
             return
-        self._cells[key] = Cell(match[1], match.start(1))
+        self._cells[key] = Cell(match[1], match.start(1), line.number)
         if key == "test":
             yield found_on(self._lines, self._record())
             self._lines, self._cells = [], {}
@@ -281,21 +281,21 @@ class _Subscriber:
         self._lines, self._cells = [], {}
 
     def _record(self) -> Record | Broken:
-        cells, at = self._cells, dict(zip(self._cells, (line.number for line in self._lines), strict=True))
+        cells = self._cells
         size, demand = cells["test"].split(" and demand ")
         if not is_size(int(size)):
             return Broken("a message size that cannot be")
         count = int(cells["received"]) if "received" in cells else int(cells["last"]) - int(cells["lost"])
-        lost = counted("messages_lost", int(cells["lost"]), line=at["lost"], cell=cells["lost"])
+        lost = counted("messages_lost", int(cells["lost"]), cell=cells["lost"])
         if "received" in cells:
-            received = counted("messages_received", count, line=at["received"], cell=cells["received"])
+            received = counted("messages_received", count, cell=cells["received"])
         else:
             received = counted("messages_received", count)
             received = msgspec.structs.replace(received, marks=("derived", *received.marks))
-        rate = impossible("message_rate", "mean", line=at["rate"], cell=cells["rate"])
+        rate = impossible("message_rate", "mean", cell=cells["rate"])
         if not cells["rate"].endswith(("nan", "inf")):
             value = float(cells["rate"])
-            rate = printed("message_rate", "mean", value, unit_of_last_place(value), line=at["rate"], cell=cells["rate"])
+            rate = printed("message_rate", "mean", value, unit_of_last_place(value), cell=cells["rate"])
         return Record(
             test="demand",
             payload_bytes=int(size),

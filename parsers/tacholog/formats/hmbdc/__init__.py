@@ -26,7 +26,6 @@ import msgspec
 
 from tacholog.formats.hmbdc.sample import TITLE, SamplePage
 from tacholog.formats.kit import (
-    Bound,
     Broken,
     Cell,
     Conditions,
@@ -42,6 +41,7 @@ from tacholog.formats.kit import (
     States,
     counted,
     impossible,
+    printed,
 )
 
 SYSTEM = "hmbdc"
@@ -184,11 +184,11 @@ def _round_trip(first: Line, line: Line) -> Record | Broken:
         return Broken("a round trip that is cut short or garbled")
     if pings and (int(pings["size"]) == 0 or int(pings["rate"]) == 0):
         return Broken("a message size or rate that cannot be")
-    cells = Cell.named(found)
-    numbers = _numbers(line, cells)
+    cells = _cells(found, line)
+    numbers = _numbers(cells)
     if numbers is None or int(found["received"]) != int(found["samples"] or 0):
         return Broken("the result contradicts itself")
-    numbers += [counted(f"messages_{name}", int(cells[name]), line=line.number, cell=cells[name]) for name in ("received", "sent")]
+    numbers += [counted(f"messages_{name}", int(cells[name]), cell=cells[name]) for name in ("received", "sent")]
     return Record(
         test="latency",
         payload_bytes=int(pings["size"]) if pings else None,
@@ -209,7 +209,7 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
     found = _ONE_WAY_RESULT.fullmatch(line.text)
     if first.text != _ONE_WAY or found is None or not line.whole:
         return Broken("a one-way latency that is cut short or garbled")
-    numbers = _numbers(line, Cell.named(found))
+    numbers = _numbers(_cells(found, line))
     if numbers is None:
         return Broken("the result contradicts itself")
     return Record(
@@ -222,7 +222,11 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
     )
 
 
-def _numbers(line: Line, cells: Mapping[str, Cell]) -> list[Number] | None:
+def _cells(found: re.Match[str], line: Line) -> dict[str, Cell]:
+    return {name: Cell(text, found.start(name), line.number) for name, text in found.groupdict().items() if text is not None}
+
+
+def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
     """The four statistics, none for a result without samples, ``None`` where no samples could give them."""
     if "samples" not in cells:
         return []
@@ -230,25 +234,19 @@ def _numbers(line: Line, cells: Mapping[str, Cell]) -> list[Number] | None:
     spread = Decimal(0) if "nan" in cells["std"] else Decimal(cells["std"])
     if not least <= mean <= most or spread > most - least + Decimal("1e-8") or int(cells["samples"]) == 0:
         return None
-    found = {"mean": _seconds("mean", mean), "std": _deviation(cells["std"]), "min": _seconds("min", least), "max": _seconds("max", most)}
-    return [
-        msgspec.structs.replace(number, line=line.number, value_start=cells[name].start, value_end=cells[name].end) for name, number in found.items()
-    ]
+    return [_seconds("mean", cells["mean"]), _deviation(cells["std"]), _seconds("min", cells["min"]), _seconds("max", cells["max"])]
 
 
-def _seconds(statistic: str, value: Decimal) -> Number:
+def _seconds(statistic: str, cell: Cell) -> Number:
     """A time printed to the nanosecond. Below zero, the two clocks were not one: the value is no latency."""
-    if value < 0:
-        return Number(metric="latency", statistic=statistic, value=None, resolution=1.0, marks=("impossible",))
-    bound: Bound = "=" if value else "<"
-    return Number(metric="latency", statistic=statistic, value=float(value.scaleb(9)) or 1.0, resolution=1.0, bound=bound)
+    number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
+    return msgspec.structs.replace(number, resolution=1.0)
 
 
-def _deviation(text: str) -> Number:
+def _deviation(cell: Cell) -> Number:
     """A deviation printed with six significant digits; it is the root of a difference, which rounding may put below zero."""
-    if "nan" in text:
-        return impossible("latency", "std")
-    value = Decimal(text)
-    if not value:
-        return Number(metric="latency", statistic="std", value=0.0)
-    return Number(metric="latency", statistic="std", value=float(value.scaleb(9)), resolution=float(Decimal(1).scaleb(value.adjusted() + 4)))
+    if "nan" in cell:
+        return impossible("latency", "std", cell=cell)
+    value = Decimal(cell)
+    found = printed("latency", "std", float(value.scaleb(9)), float(Decimal(1).scaleb(value.adjusted() + 4)), zero_is_exact=True, cell=cell)
+    return found if value else msgspec.structs.replace(found, resolution=None)

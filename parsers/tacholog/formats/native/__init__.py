@@ -62,26 +62,18 @@ DEFINITIONS = {
     "perftest-resources": "What getrusage counted for one role from the opening of a size's channels to its last message, warm-up included: "
     "processor time, context switches, and the largest resident set of the process since its start (without peak_memory_from: at most that).",
 }
+_ALWAYS = (
+    "transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode waiting tuning warmup definition "
+    "planned_duration_s payload_bytes tool_version"
+)
 STATES = {
-    "demand": States(
-        always="transport reach data_path payload_touched reliability demand recovery_time_ns batch_bytes publishers "
-        "subscribers load_mode waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
-        sometimes="",
-    ),
-    "latency": States(
-        always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting tuning warmup basis definition planned_duration_s payload_bytes tool_version",
-        sometimes="offered_rate_per_s",
-    ),
+    "demand": States(always=f"{_ALWAYS} demand recovery_time_ns"),
+    "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s"),
     "sustain": States(
         always="transport load_mode basis goal definition planned_duration_s tool_version",  # all that the search over another tool knows
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
     ),
-    "throughput": States(
-        always="transport reach data_path payload_touched reliability batch_bytes publishers subscribers load_mode "
-        "waiting tuning warmup definition planned_duration_s payload_bytes tool_version",
-        sometimes="keyed instances offered_rate_per_s settings",
-    ),
+    "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s settings"),
 }
 
 # What the line does not print, from what it prints. The first formula counts whose fields all stand on the line.

@@ -204,8 +204,10 @@ def _times(metric: str, before: str = "") -> tuple[Under, ...]:
 
 
 _COUNTS = tuple((f"messages_{name}", "total", name) for name in ("sent", "received", "lost", "duplicated", "reordered", "corrupted", "dropped"))
-_SENT, _, _LOST, *_ = _COUNTS
+_SENT, _LOST = _COUNTS[0], _COUNTS[2]
+_OF_MESSAGES: tuple[Under | Computed, ...] = (*_COUNTS, _loss)
 _DURATION, _LOSS_RATIO = ("duration", "total", "duration_ns"), ("loss", "total", "loss_ratio")
+_SEND_DURATION, _RECEIVE_DURATION = ("send_duration", "total", "send_duration_ns"), ("duration", "total", "receive_duration_ns")
 _OFFERED_RATE, _RATE = ("offered_rate", "mean", "offered_rate_per_s"), ("message_rate", "mean", "rate_per_s")
 _OFFERED_GOODPUT, _GOODPUT = ("offered_goodput", "mean", "offered_goodput_bit_per_s"), ("goodput", "mean", "goodput_bit_per_s")
 _OF_INTERVALS: tuple[Under, ...] = (
@@ -245,15 +247,12 @@ RESULTS: Mapping[str, ResultKind] = {
         behind=(("always", "basis"), ("lateness_mean_ns", "lateness_max_ns"), ("from_send_mean_ns", "from_send_max_ns")),
     ),
     "throughput": _RECEIVED._replace(
-        numbers=(*_COUNTS, _loss, _instances, _RATE, _GOODPUT, _OFFERED_RATE, _DURATION),
+        numbers=(*_OF_MESSAGES, _instances, _RATE, _GOODPUT, _OFFERED_RATE, _DURATION),
         behind=(("always", "duration_ns"), ("rate_per_s", "goodput_bit_per_s")),
     ),
     "demand": _RECEIVED._replace(
         test="demand",
-        numbers=(
-            *(*_COUNTS, _loss, _instances, ("send_duration", "total", "send_duration_ns"), ("duration", "total", "receive_duration_ns")),
-            *(_OFFERED_RATE, _OFFERED_GOODPUT, _RATE, _GOODPUT),
-        ),
+        numbers=(*_OF_MESSAGES, _instances, _SEND_DURATION, _RECEIVE_DURATION, _OFFERED_RATE, _OFFERED_GOODPUT, _RATE, _GOODPUT),
         side=lambda fields: "both" if "send_duration_ns" in fields else "subscriber",
         behind=(
             *(("always", "demand"), ("always", "receive_duration_ns"), ("sent", "send_duration_ns")),
@@ -264,8 +263,11 @@ RESULTS: Mapping[str, ResultKind] = {
         test=_stated_test,
         definition="perftest-aggregate",
         numbers=(
-            *(*_COUNTS, _loss, _least_instances, ("message_rate", "min", "rate_min_per_s"), ("goodput", "min", "goodput_min_bit_per_s")),
-            *(("message_rate", "sum", "rate_sum_per_s"), ("goodput", "sum", "goodput_sum_bit_per_s"), _OFFERED_RATE),
+            *_OF_MESSAGES,
+            _least_instances,
+            *(("message_rate", "min", "rate_min_per_s"), ("goodput", "min", "goodput_min_bit_per_s")),
+            *(("message_rate", "sum", "rate_sum_per_s"), ("goodput", "sum", "goodput_sum_bit_per_s")),
+            _OFFERED_RATE,
         ),
         participant="all",
         behind=(

@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import ceil, inf, sqrt
-from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Conditions, Line, Number, Record, closed_cells, impossible, printed
+from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Cell, Conditions, Line, Number, Record, impossible, printed
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")
@@ -51,7 +50,7 @@ class ExperimentRow(NamedTuple):
     ``digits`` are those that are printed of a latency, ``None`` if all are; ``place_ns`` is the place that latencies are printed to, where it is the
     same for all. ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived``
     says that the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a
-    rate, and not that of a process that has no such side. ``places`` are where cells stand on their line.
+    rate, and not that of a process that has no such side.
     """
 
     time: float
@@ -61,7 +60,6 @@ class ExperimentRow(NamedTuple):
     derived: bool = False
     flowing: frozenset[str] = frozenset()
     place_ns: float | None = None
-    places: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
         """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
@@ -91,8 +89,8 @@ class ExperimentRow(NamedTuple):
 
     def _placed(self, numbers: Iterable[Number]) -> Iterator[Number]:
         for number in numbers:
-            start, end = self.places.get(_PRINTED.get((number.metric, number.statistic), ""), (None, None))
-            yield number if start is None else msgspec.structs.replace(number, value_start=start, value_end=end)
+            cell = self.cells.get(_PRINTED.get((number.metric, number.statistic), ""))
+            yield msgspec.structs.replace(number, value_start=cell.start, value_end=cell.end) if isinstance(cell, Cell) else number
 
     @property
     def samples(self) -> int:
@@ -188,9 +186,9 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
-    pieces = closed_cells(line)
-    cells = [piece.strip() for piece in pieces]
-    ends = [end + at - len(piece) + len(piece.rstrip()) for at, (piece, end) in enumerate(zip(pieces, accumulate(map(len, pieces)), strict=True))]
+    cells = Cell.between(line.text, ",")
+    if not line.whole:
+        cells.pop()
     if line.whole and cells and not cells[-1]:
         cells.pop()  # Some versions print a separator behind the last cell.
     if not columns:
@@ -203,8 +201,7 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
         return Broken("row is cut short, garbled or of another table")
     if not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
-    places = {name: (end - len(cell), end) for name, cell, end in zip(columns, cells, ends, strict=False)}
-    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False)), places=places))
+    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False))))
 
 
 def checked(row: ExperimentRow) -> ExperimentRow:

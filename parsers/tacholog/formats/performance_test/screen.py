@@ -47,7 +47,6 @@ _VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37.
 _TO_SAMPLES = 6  # Lines from that of the time to that of the samples, without blank ones.
-_CELL = re.compile(r"[^|\s](?:[^|]*[^|\s])?")
 _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
@@ -80,7 +79,7 @@ class Screens:
 
     def take(self, line: Line) -> Iterator[Found | Screen]:
         """Use a line that `is_of_screen`."""
-        cells = tuple(Cell(found[0], found.start()) for found in _CELL.finditer(line.text)) if "|" in line.text else ()
+        cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):
             yield from self._begun(line, cells)
@@ -136,10 +135,9 @@ class Screens:
 def _row(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
     """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
     shown = dict(zip(("T_experiment", "T_loop", *_COUNTS), (*times, *cells), strict=False))
-    latencies = {f"latency_{name} (ms)": cell for name, cell in zip(_LATENCY[:3], cells[len(_COUNTS) :], strict=False) if _SECONDS.fullmatch(cell)}
-    places = {name: (cell.start, cell.end) for name, cell in (shown | latencies).items()}
-    milliseconds = {name: str(Decimal(cell) * 1000) for name, cell in latencies.items()}
-    return checked(ExperimentRow(float(times[0]), {**shown, **milliseconds}, place_ns=MICROSECOND, places=places))
+    seconds = dict(zip(("min", "max", "mean"), cells[len(_COUNTS) :], strict=False))
+    shown |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
+    return checked(ExperimentRow(float(times[0]), shown, place_ns=MICROSECOND))
 
 
 def found_of(screen: Screen, found: Found) -> Found:

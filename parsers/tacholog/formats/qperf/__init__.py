@@ -196,9 +196,16 @@ def _record(test: str, rows: list[FigureRow]) -> Record | Broken:
 def _number(row: FigureRow, digits: int) -> Number:
     metric, statistic, _ = FIGURES[row.name]
     if not row.number:
-        return impossible(metric, statistic, line=row.line.number, cell=row.cell)
-    place = {"line": row.line.number, "value_start": row.cell.start, "value_end": row.cell.end}
-    return Number(metric=metric, statistic=statistic, value=row.value, resolution=resolution(row, digits), **place)
+        return impossible(metric, statistic, cell=row.cell)
+    return Number(
+        metric=metric,
+        statistic=statistic,
+        value=row.value,
+        resolution=resolution(row, digits),
+        line=row.line.number,
+        value_start=row.cell.start,
+        value_end=row.cell.end,
+    )
 
 
 def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> Conditions:

@@ -137,7 +137,7 @@ def read_row(line: Line) -> FigureRow | None:
         return None
     if exact is not None and exact != number * factor:
         return None
-    cell = Cell(value["number"], found.start("value") + value.start("number"))
+    cell = Cell(value["number"], found.start("value") + value.start("number"), line.number)
     digits = value.end("number") if is_aligned else -1
     return row._replace(number=number, digits=digits, quantity=quantity, factor=factor, exact=exact, cell=cell)
 

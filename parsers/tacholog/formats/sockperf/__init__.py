@@ -30,20 +30,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit import (
-    Conditions,
-    Detected,
-    Dialect,
-    Facts,
-    Found,
-    FoundMany,
-    Line,
-    Lines,
-    LineStart,
-    States,
-    read_in_bulk,
-    settings_text,
-)
+from tacholog.formats.kit import Conditions, Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, States, read_in_bulk, settings_text
 from tacholog.formats.sockperf.blocks import BlockReader, TestParameters
 from tacholog.formats.sockperf.packets import PACKETS, Packets
 

@@ -32,24 +32,7 @@ class Step(NamedTuple):
     then: frozenset[str]
 
 
-class Row(NamedTuple):
-    """A line of a block as the log has it: its number, its text, and what its named groups hold."""
-
-    line: int
-    text: str
-    cells: Mapping[str, Cell]
-
-    def counted(self, metric: str, name: str) -> Number:
-        """Return a count of this line."""
-        return counted(metric, int(self.cells[name]), line=self.line, cell=self.cells[name])
-
-    def printed(self, metric: str, statistic: str, name: str, unit: float, resolution: float) -> Number:
-        """Return a number of this line, of which a whole multiple of the resolution is printed. No deviation at all is exact."""
-        cell = self.cells[name]
-        value = float(round(float(cell) * unit))
-        return printed(metric, statistic, value, resolution, zero_is_exact=statistic in _DEVIATIONS.values(), line=self.line, cell=cell)
-
-
+Row = Mapping[str, Cell]  # What the named groups of a line hold.
 Said = dict[str, list[Row]]
 
 
@@ -94,7 +77,10 @@ class BlockReader:
             return [*found, *self.close(), Found(line, Broken(f"a line of a result {why}"))]
         self._block, self._at = block, name
         self._lines.append(line)
-        self._said.setdefault(name, []).append(Row(line.number, text, Cell.named(match, len(line.text) - len(text))))
+        shift = len(line.text) - len(text)
+        self._said.setdefault(name, []).append(
+            {name: Cell(match[name], shift + match.start(name), line.number) for name in match.re.groupindex if match[name]}
+        )
         if name == last:
             found.append(found_on(self._lines, block.read(self._said, context)))
             self._reset()
@@ -121,7 +107,7 @@ _STATISTICS: Mapping[str, Step] = {
     ),
     "average": _step("====> avg-", rf"(?P<of>latency|lat|rtt)= *(?P<mean>{_US}) \(std-dev=(?P<std>{_US}){_EXTRA}\)", "errors"),
     "errors": _step("# dropped messages", _ERRORS, "summary", "total"),
-    "summary": _step("Summary: (?:Latency|Round trip) ", rf"(?:of burst of (?P<burst>[0-9]{{1,9}}) messages )?is (?P<mean>{_US}) usec", "total"),
+    "summary": _step("Summary: (?P<of>Latency|Round trip) ", rf"(?:of burst of (?P<burst>[0-9]{{1,9}}) messages )?is (?P<mean>{_US}) usec", "total"),
     "total": _step(
         rf"Total (?P<samples>{_COUNT}) observations", r"; each percentile contains (?P<hundredth>[0-9]{1,18}\.[0-9][0-9]) observations", "max"
     ),
@@ -135,27 +121,36 @@ _PERCENTILES_BEFORE_2_8 = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00",
 _DEVIATIONS = {"std": "std", "mean_ad": "mean-ad", "median_ad": "median-ad", "siqr": "siqr", "std_error": "std-error"}
 
 
+def _counted(metric: str, cell: Cell) -> Number:
+    return counted(metric, int(cell), cell=cell)
+
+
+def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: float) -> Number:
+    """A number of which a whole multiple of the resolution is printed. No deviation at all is exact."""
+    return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
+
+
 def _read_statistics(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a server's statistics."""
     valid, average, errors = said["valid"][0], said["average"][0], said["errors"][0]
     if trouble := _contradiction(said):
         return Broken(trouble)
-    percentiles = [(f"p{float(row.cells['percent']):g}", row, "us") for row in reversed(said.get("percentile", []))]
+    percentiles = [(f"p{float(row['percent']):g}", row, "us") for row in reversed(said.get("percentile", []))]
     latencies = [("mean", average, "mean"), ("std", average, "std"), ("min", said["min"][0], "us"), *percentiles, ("max", said["max"][0], "us")]
-    latencies += [(statistic, average, name) for name, statistic in _DEVIATIONS.items() if name != "std" and name in average.cells]
-    basis: Basis = "rtt" if average.cells["of"] == "rtt" else "rtt/2"
-    burst = any("burst" in row.cells for row in said.get("summary", []))
-    server = int(said["server"][0].cells["server"])
+    latencies += [(statistic, average, name) for name, statistic in _DEVIATIONS.items() if name != "std" and name in average]
+    basis: Basis = "rtt" if average["of"] == "rtt" else "rtt/2"
+    burst = any("burst" in row for row in said.get("summary", []))
+    server = int(said["server"][0]["server"])
     return Record(
         test="latency",
         payload_bytes=context.payload_bytes,
         numbers=(
-            *(row.printed("latency", statistic, name, MICROSECOND, 1.0) for statistic, row, name in latencies),
-            *(valid.counted(f"messages_{name}", name) for name in ("sent", "received")),
-            *(errors.counted(f"messages_{name}", name) for name in ("lost", "duplicated", "reordered")),
-            valid.printed("duration", "total", "s", _SECOND, _MILLISECOND),
+            *(_printed("latency", statistic, row[name], MICROSECOND, 1.0) for statistic, row, name in latencies),
+            *(_counted(f"messages_{name}", valid[name]) for name in ("sent", "received")),
+            *(_counted(f"messages_{name}", errors[name]) for name in ("lost", "duplicated", "reordered")),
+            _printed("duration", "total", valid["s"], _SECOND, _MILLISECOND),
         ),
-        samples=int(valid.cells["received"]),
+        samples=int(valid["received"]),
         side="publisher",
         participant=f"server {server}" if server else None,
         conditions=Conditions(basis=basis, definition=("sockperf-burst-" if burst else "sockperf-") + ("rtt" if basis == "rtt" else "latency")).over(
@@ -166,19 +161,19 @@ def _read_statistics(said: Said, context: TestParameters) -> Record | Broken:
 
 def _contradiction(said: Said) -> str | None:
     """Why these lines cannot be of one result: all of them are made from one sorted list of samples."""
-    average, total = said["average"][0].cells, said["total"][0].cells
-    samples = int(said["valid"][0].cells["received"])
+    average, total = said["average"][0], said["total"][0]
+    samples = int(said["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
         return "the counts of samples differ"
-    percents = [str(row.cells["percent"]) for row in said.get("percentile", [])]
+    percents = [str(row["percent"]) for row in said.get("percentile", [])]
     known = _PERCENTILES_BEFORE_2_8 if percents[:1] and percents[0] in _PERCENTILES_BEFORE_2_8 else _PERCENTILES
     if percents != [name for name in known if int(0.5 + float(f"0.{name.replace('.', '')}") * samples) >= 1]:
         return "percentiles are missing, or not those of the tool"
-    ordered = [float(row.cells["us"]) for name in ("max", "percentile", "min") for row in said.get(name, [])]
+    ordered = [float(row["us"]) for name in ("max", "percentile", "min") for row in said.get(name, [])]
     if ordered != sorted(ordered, reverse=True) or not ordered[-1] - 2e-3 <= float(average["mean"]) <= ordered[0] + 2e-3:
         return "minimum, percentiles, mean and maximum are out of order"
     for row in said.get("summary", []):
-        if row.cells["mean"] != average["mean"] or ("Round" in row.text) != (average["of"] == "rtt"):
+        if row["mean"] != average["mean"] or (row["of"] == "Round trip") != (average["of"] == "rtt"):
             return "the summary is another's"
     return None
 
@@ -198,16 +193,16 @@ _SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is left out at the
 def _read_throughput(said: Said, context: TestParameters) -> Record | Broken:
     """The record of a throughput test: what the client sent, whether or not it arrived."""
     total, rate, band = said["total"][0], said["rate"][0], said["bandwidth"][0]
-    note = said["note"][0].cells if "note" in said else {"size": _SIZE_WITHOUT_NOTE}
+    note = said["note"][0] if "note" in said else {"size": _SIZE_WITHOUT_NOTE}
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
-    sent, per_second = int(total.cells["sent"]), int(rate.cells["rate"])
-    decimals = len(band.cells["bytes"].partition(".")[2])
+    sent, per_second = int(total["sent"]), int(rate["rate"])
+    decimals = len(band["bytes"].partition(".")[2])
     # The unit is MiB, and a thousand of them with --giga-size. With nine decimals 3.7 prints "GBps" for MiB.
-    unit = 1000 * _MIB if band.cells["unit"] == "G" and decimals == len("000") else _MIB
-    bits, resolution = float(band.cells["bits"]) * unit, float(unit * 10**-decimals)
-    if trouble := _contradictory_rates(float(band.cells["bytes"]) * unit, bits, resolution, per_second * middle):
+    unit = 1000 * _MIB if band["unit"] == "G" and decimals == len("000") else _MIB
+    bits, resolution = float(band["bits"]) * unit, float(unit * 10**-decimals)
+    if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
         return Broken(trouble)
-    if not _is_over_time(sent, float(total.cells["s"]), per_second):
+    if not _is_over_time(sent, float(total["s"]), per_second):
         return Broken("rate is not messages over time")
     load_mode: LoadMode = "paced" if "mps" in note else "max-rate"
     return Record(
@@ -215,10 +210,10 @@ def _read_throughput(said: Said, context: TestParameters) -> Record | Broken:
         payload_bytes=middle - spread,
         payload_bytes_high=middle + spread if spread else None,
         numbers=(
-            printed("offered_goodput", "mean", bits, resolution, line=band.line, cell=band.cells["bits"]),
-            rate.printed("offered_rate", "mean", "rate", 1.0, 1.0),
-            total.counted("messages_sent", "sent"),
-            total.printed("duration", "total", "s", _SECOND, _MILLISECOND),
+            printed("offered_goodput", "mean", bits, resolution, cell=band["bits"]),
+            _printed("offered_rate", "mean", rate["rate"], 1.0, 1.0),
+            _counted("messages_sent", total["sent"]),
+            _printed("duration", "total", total["s"], _SECOND, _MILLISECOND),
         ),
         samples=sent,
         side="publisher",

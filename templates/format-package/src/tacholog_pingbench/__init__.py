@@ -6,7 +6,21 @@ Source: made up; say here which documents, sources and logs the format was learn
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, States
+from tacholog.formats.kit import (
+    MICROSECOND,
+    Broken,
+    Check,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Field,
+    Found,
+    Line,
+    LineRule,
+    Record,
+    States,
+)
 
 SYSTEM = "TCP sockets"
 TOOL = "pingbench"
@@ -15,11 +29,20 @@ DEFINITIONS = {"pingbench-rtt": "Round trip of a ping-pong with one message outs
 STATES = {"latency": States(always="tool_version transport load_mode payload_bytes basis definition")}
 
 _BANNER = re.compile(r"pingbench (?P<version>[0-9]{1,4}\.[0-9]{1,4}) over (?P<transport>tcp|udp)")
-_RESULT = re.compile(
-    r"(?P<size>[1-9][0-9]{0,11}) B: rtt p50 (?P<p50>[0-9]{1,9}\.[0-9][0-9]) us, p99 (?P<p99>[0-9]{1,9}\.[0-9][0-9]) us "
-    r"\((?P<samples>[0-9]{1,15}) samples\)"
+_RESULT = LineRule(
+    r"(?P<size>[1-9][0-9]{0,11}+) B: rtt p50 (?P<p50>[0-9]{1,9}+\.[0-9][0-9]) us, p99 (?P<p99>[0-9]{1,9}+\.[0-9][0-9]) us "
+    r"\((?P<samples>[0-9]{1,15}+) samples\)",
+    fields=(Field("latency", "p50", "p50", unit=MICROSECOND), Field("latency", "p99", "p99", unit=MICROSECOND)),
+    checks=(Check("p50 is above p99", lambda numbers: numbers["p50"] <= numbers["p99"]),),
+    record=Record(
+        test="latency",
+        payload_bytes=None,
+        numbers=(),
+        conditions=Conditions(basis="rtt", definition="pingbench-rtt"),
+    ),
+    samples="samples",
 )
-_NS_PER_US = 1000
+BULK = _RESULT.bulk  # Thousands of such lines in a row are read at once.
 
 
 def detect(head: str) -> Detected:
@@ -34,23 +57,4 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             conditions = Conditions(transport=banner["transport"], load_mode="closed")
             yield Found(line, Facts(tool_version=banner["version"], conditions=conditions))
         elif " B: rtt " in line.text:
-            yield Found(line, _result(line.text))
-
-
-def _result(text: str) -> Record | Broken:
-    found = _RESULT.fullmatch(text)
-    if found is None:
-        return Broken("result line is cut short or garbled")
-    return Record(
-        test="latency",
-        payload_bytes=int(found["size"]),
-        samples=int(found["samples"]),
-        numbers=tuple(_microseconds(statistic, found[statistic]) for statistic in ("p50", "p99")),
-        conditions=Conditions(basis="rtt", definition="pingbench-rtt"),
-    )
-
-
-def _microseconds(statistic: str, cell: str) -> Number:
-    """A latency in nanoseconds, known to the last place that pingbench prints."""
-    value_ns = float(round(float(cell) * _NS_PER_US))
-    return Number(metric="latency", statistic=statistic, value=value_ns, resolution=0.01 * _NS_PER_US)
+            yield Found(line, _RESULT.read(line.text) or Broken("result line is cut short or garbled"))
