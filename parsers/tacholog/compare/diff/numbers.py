@@ -91,7 +91,7 @@ class Numbers(NamedTuple):
     def said(self, name: str, cell: Integers) -> list[Any]:
         """Return what these cells state in a column; ``None`` for what is not known."""
         words = [*self.stated[name].categories.tolist(), None]
-        return [words[code] for code in self.stated[name].codes[cell].tolist()]
+        return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
 
 
 def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
@@ -133,7 +133,7 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     labels = tuple(name for name in of_labels if name not in policy.across)
     is_new = np.repeat([False, True], [len(frame) for frame in frames])
     cell = groups([is_new, profiles[run], *(stated[name].codes for name in (*setting, *NAME, *conditions))], len(run))
-    order = np.lexsort((run, cell))
+    order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
     at = order[starts]  # of each cell, the number that says what it is about
     mixed = np.zeros(len(run), bool)
@@ -229,17 +229,19 @@ def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
     import pandas as pd
 
-    if not columns:
+    varied = [column for column in columns if (column != column[:1]).any()]  # Most conditions are the same everywhere.
+    if not varied:
         return np.zeros(count, np.int64)
-    frame = pd.DataFrame(dict(enumerate(columns)), copy=False)
+    frame = pd.DataFrame(dict(enumerate(varied)), copy=False)
     return np.asarray(frame.groupby(list(frame), sort=False).ngroup(), np.int64)
 
 
 def _mark_bits(marks: pd.Series) -> Integers:
     lists = marks.tolist()
-    known = {id(one): one for one in lists}  # Rows with the same marks share their list.
-    bits = {key: sum(MARK_BITS.get(name, 0) for name in {*one}) for key, one in known.items()}
-    return np.fromiter((bits[id(one)] for one in lists), np.int64, len(lists))
+    ids = np.fromiter(map(id, lists), np.int64, len(lists))  # Rows with the same marks share their list.
+    _, first, which = np.unique(ids, return_index=True, return_inverse=True)
+    bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[place]}) for place in first.tolist()]
+    return np.array(bits, np.int64)[which]
 
 
 def _tested(data: Numbers, setting: Integers, policy: Policy) -> Flags:
@@ -296,6 +298,7 @@ def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) 
     """
     medians = np.full(len(count), np.nan)
     there = count > 0
-    ordered = values[np.lexsort((values, np.repeat(np.arange(len(count)), count)))]
-    medians[there] = ordered[(first + (count - 1 + upper) // 2)[there]]
+    if (count > 1).any():
+        values = values[np.lexsort((values, np.repeat(np.arange(len(count)), count)))]
+    medians[there] = values[(first + (count - 1 + upper) // 2)[there]]
     return medians
