@@ -229,11 +229,12 @@ def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
     """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
     import pandas as pd
 
-    varied = [column for column in columns if (column != column[:1]).any()]  # Most conditions are the same everywhere.
-    if not varied:
-        return np.zeros(count, np.int64)
-    frame = pd.DataFrame(dict(enumerate(varied)), copy=False)
-    return np.asarray(frame.groupby(list(frame), sort=False).ngroup(), np.int64)
+    found = np.zeros(count, np.int64)
+    for column in columns:
+        codes = column.astype(np.int64)
+        if (codes != codes[:1]).any():  # Most conditions are the same everywhere.
+            found = pd.factorize(found * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
+    return found
 
 
 def _mark_bits(marks: pd.Series) -> Integers:
