@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacholog.compare.distributions import normal_upper_tail, student_t_quantile
+from tacholog.compare.statistics import normal_upper_tail, student_t_quantile
 
 
 def test_the_normal_tail_is_scipys_far_out_too() -> None:

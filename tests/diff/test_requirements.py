@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from tacholog.commands.require import rendered, require
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.requirements.file import read_requirements
+from tacholog.compare.requirements.file import UNITS, read_requirements
 from tacholog.compare.requirements.interval import attainable, median_interval, values_needed
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
-from tacholog.compare.requirements.units import UNITS
 from tacholog.compare.sides import of_release
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff.words import change

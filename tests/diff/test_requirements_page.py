@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacholog.compare.requirements.file import Requirement, read_requirements
+from tacholog.compare.requirements.file import UNITS, Requirement, read_requirements
 from tacholog.compare.requirements.interval import values_needed
 from tacholog.compare.requirements.judge import judge
-from tacholog.compare.requirements.units import UNITS
 from tacholog.schema.metrics import METRICS
 from tacholog.store.frames import Dataset
 

@@ -15,8 +15,7 @@ from tacholog.compare.detection import Design, attainable, share_of_largest
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.design import Design as LaidOut
 from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.family import adjusted_together
-from tacholog.compare.diff.verdict import CODE, by_shift
+from tacholog.compare.diff.verdict import CODE, adjusted_together, by_shift
 from tacholog.compare.jointly import PairedRows
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
@@ -93,7 +92,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """What `tacholog.compare.diff.family` needs of each report of so many rows, all with the same pairs."""
+    """What `tacholog.compare.diff.verdict` needs of each report of so many rows, all with the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)

@@ -30,7 +30,7 @@ from tacholog.compare.sides import find
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import RESULTS
-from tacholog.store.frames import Dataset
+from tacholog.store.frames import Dataset, frame
 
 STATISTICS = ("min", "mean", "std", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max")
 SIZES = 20
@@ -78,7 +78,7 @@ def side(rows: int, repetitions: int, new: int) -> Dataset:
         "value": pd.Series(10_000 * np.exp(0.02 * generator.standard_normal(total)), dtype="Float64"),
         "marks": pd.Series([[]] * total, dtype="object"),
     }
-    nothing = dict.fromkeys(("logs", "problems", "histograms"), pd.DataFrame())
+    nothing = {name: frame(name, []) for name in ("logs", "problems", "histograms")}
     return Dataset(runs=_runs(names, repetitions, new), results=pd.DataFrame(columns), hosts={"host": HOST}, **nothing)
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tacholog.compare.distributions import student_t_quantile
 from tacholog.compare.result import DiffRow, Report, RowKey
+from tacholog.compare.statistics import student_t_quantile
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
 from tacholog.runs.labels import is_label

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacholog.compare.distributions import student_t_two_sided_p, student_t_two_sided_quantile
+from tacholog.compare.statistics import student_t_two_sided_p, student_t_two_sided_quantile
 
 LEAST_RELEASES = 5  # With fewer, no order of the releases is rare enough.
 LEVEL = 0.05  # of a page without any change to show one; half of it for steps, half for drifts

@@ -14,10 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacholog.compare.distributions import student_t_two_sided_quantile
 from tacholog.compare.jointly import flips_of
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.statistics import OUTER, Floats, inside_pairs, inside_sides, middle, pair_averages, side_differences
+from tacholog.compare.statistics import (
+    OUTER,
+    Floats,
+    inside_pairs,
+    inside_sides,
+    middle,
+    pair_averages,
+    side_differences,
+    student_t_two_sided_quantile,
+)
 
 POWER = 0.8  # A change counts as detectable if a report finds it in four cases of five.
 MOST_PAIRS = 100  # the largest number of pairs that is ever suggested

@@ -55,7 +55,7 @@ class Arranged(NamedTuple):
         """The value of each run of a row, with the run."""
         cells, entries = self.data.cells, self.data.entries
         first = int(cells.first[cell])
-        span = slice(first, first + int(cells.values[cell]))
+        span = slice(first, first + int(cells.runs[cell]))
         return [(float(value), self.runs[run]) for run, value in zip(entries.run[span], entries.value[span], strict=True)]
 
 

@@ -18,10 +18,9 @@ from tacholog.compare.comparable import SETTING as ONE_SETTING
 from tacholog.compare.diff.controls import are_controls, chosen, controls_of, host_change, is_control, losses_within_host, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
-from tacholog.compare.diff.match import NONE, CellPairs, match
-from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, least_of, numbers
+from tacholog.compare.diff.match import NONE, CellPairs, match, same_runs, shared
+from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers, reduced_values
 from tacholog.compare.diff.rows import Findings, curves, either, rows, untested
-from tacholog.compare.diff.same import same_runs, shared
 from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, lower_is_better, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
@@ -192,8 +191,9 @@ def _find(
     different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
     unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
     cells = data.cells
-    positive = pairs.both & (np.fmin(least_of(data, pairs.old), least_of(data, pairs.new)) > 0)
-    enough = np.minimum(cells.values[pairs.old], cells.values[pairs.new]) >= MIN_RUNS
+    least = reduced_values(data, np.minimum)
+    positive = pairs.both & (np.fmin(least[pairs.old], least[pairs.new]) > 0)
+    enough = np.minimum(cells.runs[pairs.old], cells.runs[pairs.new]) >= MIN_RUNS
     found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
     same = same_runs(data, pairs, codes)
     verdicts = decide(data, pairs, Judged(different, unverified, same), found, limits, policy)
@@ -255,13 +255,12 @@ def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Pol
     if not len(both):
         return judged, which
     old, new = pairs.old[both], pairs.new[both]
-    code, of = data.codes(where), latency_of(cells)
+    code, of = data.groups(where), latency_of(cells)
     asked = np.stack([cells.conditions[old], cells.conditions[new], code[old], code[new], of[old], of[new]], axis=1)
     _, first, inverse = np.unique(asked, axis=0, return_index=True, return_inverse=True)
     which[both] = inverse.reshape(-1) + 1
-    for place in first:
-        stated = [{**_stated(data, int(cell), where, profiles), "latency_of": LATENCY_OF[of[cell]]} for cell in (old[place], new[place])]
-        judged.append(judge(stated[0], stated[1], policy.across))
+    sides = [_stated(data, side[first], where, profiles) for side in (old, new)]
+    judged += [judge(before, after, policy.across) for before, after in zip(*sides, strict=True)]
     return judged, which
 
 
@@ -277,9 +276,10 @@ def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
     return CellPairs(np.where(old == NONE, of_old, old), np.where(new == NONE, of_new, new))
 
 
-def _stated(data: Numbers, cell: int, where: tuple[str, ...], profiles: list[Profile]) -> dict[str, Any]:
-    stated = {name: data.columns[name].at(cell) for name in (*where, *CONDITIONS)}
-    return {**stated, **profiles[data.cells.run[cell]]._asdict()}
+def _stated(data: Numbers, cell: Integers, where: tuple[str, ...], profiles: list[Profile]) -> list[dict[str, Any]]:
+    names, runs = (*where, *CONDITIONS), data.cells.run[cell].tolist()
+    rows = zip(runs, latency_of(data.cells)[cell].tolist(), *(data.said(name, cell) for name in names), strict=True)
+    return [dict(zip(names, values, strict=True)) | profiles[run]._asdict() | {"latency_of": LATENCY_OF[of]} for run, of, *values in rows]
 
 
 def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, order: list[RunOrder], *, same_build: bool) -> Report:

@@ -69,7 +69,7 @@ def estimate(
     found = Estimates(which, designs, np.zeros(total, bool), Shift(*(np.full(total, np.nan) for _ in Shift._fields)), *_empty(total), {}, [])
     numbers = _pair_numbers(designs)
     half = np.nan_to_num(cells.resolution / 2)
-    upper = upper_of_two(data)
+    upper = upper_of_two(data.stated["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
     for index, design in enumerate(designs):
         rows = np.flatnonzero(which == index)
@@ -114,12 +114,12 @@ def _designs(cells: Cells, entries: Entries, pairs: CellPairs, wanted: Flags, ru
 
 def _runs(cells: Cells, entries: Entries, cell: int, runs: Sequence[RunOrder]) -> list[RunOrder]:
     first = cells.first[cell]
-    return [runs[run] for run in entries.run[first : first + cells.values[cell]]]
+    return [runs[run] for run in entries.run[first : first + cells.runs[cell]]]
 
 
 def _matrix(cells: Cells, entries: Entries, chosen: Integers) -> Floats:
     """These cells' values; all of them have the same number."""
-    columns = np.arange(cells.values[chosen[0]])
+    columns = np.arange(cells.runs[chosen[0]])
     return entries.value[cells.first[chosen][:, None] + columns]
 
 

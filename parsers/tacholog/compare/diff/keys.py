@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from tacholog.compare.comparable import as_text
-from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, CodedColumn, Integers, Numbers
+from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Integers, Numbers
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import RowKey
 from tacholog.runs.labels import CONTROL
@@ -20,7 +20,7 @@ KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
 
 def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
     """The keys of these cells' rows, without the fields that the diff goes across."""
-    columns = {name: _decoded(data.columns[name], cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
+    columns = {name: data.said(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
     names = tuple(columns)
     return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
@@ -45,15 +45,17 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
     labels = _labels_that_differ(data)
     found: dict[int, tuple[tuple[str, str | None], ...]] = {}
     if labels:
-        columns = [_decoded(data.columns[name], cell) for name in labels]
+        columns = [data.said(name, cell) for name in labels]
         found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
     siblings: dict[int, list[int]] = {}
     for place, row in enumerate(data.cells.row[cell].tolist()):
         siblings.setdefault(row, []).append(place)
     groups = [places for places in siblings.values() if len(places) > 1]
-    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across]
-    for places, differing in zip(groups, _differing(data, [cell[places] for places in groups], conditions), strict=True):
-        stated = {name: [data.columns[name].at(int(cell[place])) for place in places] for name in (*labels, *differing)}
+    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(data, name, cell)] if groups else []
+    said = {name: data.said(name, cell) for name in (*labels, *conditions)}
+    for places in groups:
+        stated = {name: [values[place] for place in places] for name, values in said.items()}
+        stated = {name: values for name, values in stated.items() if name in labels or len({*values}) > 1}
         named = [*labels, *(name for name in CONDITIONS if name in stated)]
         for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
             alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
@@ -65,22 +67,16 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
     return found
 
 
-def _differing(data: Numbers, groups: Sequence[Integers], names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield for each group of cells the columns of these names in which they differ. There are hundreds of groups, and few columns differ in any."""
-    if not groups:
-        return
-    starts = np.cumsum([0, *map(len, groups[:-1])])
-    cells, firsts = np.concatenate(groups), np.repeat([group[0] for group in groups], [len(group) for group in groups])
-    found = [np.logical_or.reduceat(data.columns[name].codes[cells] != data.columns[name].codes[firsts], starts) for name in names]
-    for place in range(len(groups)):
-        yield [name for name, differs in zip(names, found, strict=True) if differs[place]]
+def _differs(data: Numbers, name: str, cell: Integers | Flags) -> bool:
+    """Whether these cells state different things in a column."""
+    return len(np.unique(data.stated[name].codes[cell])) > 1
 
 
 def _labels_that_differ(data: Numbers) -> list[str]:
     """The labels that are not the same in all rows of a side."""
     new = data.cells.new
     labels = [name for name in data.labels if name != CONTROL]  # controls stand apart
-    return [name for name in labels if any(len(np.unique(data.columns[name].codes[side])) > 1 for side in (new, ~new))]
+    return [name for name in labels if any(_differs(data, name, side) for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -96,11 +92,3 @@ def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[s
 
 def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
     return list(zip(*(stated[name] for name in names), strict=True))
-
-
-def _decoded(column: CodedColumn, cell: Integers) -> list[Any]:
-    words = np.empty(len(column.words) + 1, object)
-    words[0] = None
-    words[1:] = list(column.words)
-    found: list[Any] = words[column.codes[cell]].tolist()
-    return found

@@ -13,13 +13,11 @@ from msgspec.structs import replace
 
 from tacholog.compare.comparable import Judgement
 from tacholog.compare.diff.estimate import Estimates, estimate
-from tacholog.compare.diff.family import Power, adjusted_together, power_of
 from tacholog.compare.diff.keys import row_keys
-from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
+from tacholog.compare.diff.match import NONE, CellPairs, same_runs
+from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names, reduced_values
 from tacholog.compare.diff.rows import either, natural
-from tacholog.compare.diff.same import same_runs
-from tacholog.compare.diff.verdict import FAILED_BITS, by_shift
+from tacholog.compare.diff.verdict import FAILED_BITS, Power, adjusted_together, by_shift, power_of
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift
@@ -57,20 +55,17 @@ def lossy(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[CellPairs, i
     if not loss_asked(policy):
         return CellPairs(*(np.zeros(0, np.int64) for _ in range(2))), 0, 0
     shares, counts = (_stated(data, pairs, name) for name in (LOSS, _COUNT))
-    setting = data.codes(("system", *SETTING, *SIZE, *data.labels))[either(pairs)]
+    setting = data.groups(("system", *SETTING, *SIZE, *data.labels))[either(pairs)]
     counts = counts[~np.isin(setting[counts], setting[shares])]
-    most = np.append(_most(data), 0.0)  # the last one is that of a side that is not there
+    most = np.append(np.nan_to_num(reduced_values(data, np.maximum)), 0.0)  # the last one is that of a side that is not there
     lost, counted = (places[np.maximum(most[pairs.old[places]], most[pairs.new[places]]) > 0] for places in (shares, counts))
     return CellPairs(pairs.old[lost], pairs.new[lost]), len(shares) - len(lost) + len(counts) - len(counted), len(counted)
 
 
 def _stated(data: Numbers, pairs: CellPairs, name: str) -> Integers:
     """The rows of a metric of which some run has a value."""
-    metric = data.columns["metric"]
-    if name not in metric.words:
-        return np.zeros(0, np.int64)
-    stated = np.where(pairs.old != NONE, data.cells.values[pairs.old], 0) + np.where(pairs.new != NONE, data.cells.values[pairs.new], 0) > 0
-    return np.flatnonzero(stated & (metric.codes[either(pairs)] == metric.words.index(name) + 1))
+    stated = np.where(pairs.old != NONE, data.cells.runs[pairs.old], 0) + np.where(pairs.new != NONE, data.cells.runs[pairs.new], 0) > 0
+    return np.flatnonzero(stated & (data.stated["metric"] == name)[either(pairs)])
 
 
 def losses(
@@ -114,7 +109,7 @@ def _test(data: Numbers, pairs: CellPairs, judged: list[Judgement], order: list[
     cells, (old, new) = data.cells, pairs
     equal = np.array([not (one.different or one.unverified) for one in judged], bool)
     whole = ~(cells.mixed[old] | cells.mixed[new]) & ((cells.marks[old] | cells.marks[new]) & FAILED_BITS == 0)
-    wanted = pairs.both & equal & whole & free & (np.minimum(cells.values[old], cells.values[new]) >= MIN_RUNS)
+    wanted = pairs.both & equal & whole & free & (np.minimum(cells.runs[old], cells.runs[new]) >= MIN_RUNS)
     least = np.full(len(old), policy.loss_threshold_points / 100)
     found = estimate(data, pairs, wanted, order, least, np.asarray)
     p, attainable = np.full(len(old), np.nan), np.zeros(len(old))
@@ -193,21 +188,12 @@ def _by_value(row: Loss, old: LossSide, new: LossSide, why: str, policy: Policy)
     return replace(row, verdict=verdict, reasons=(why,), design="single" if why in ("single_run", "unverified") else "confounded", threshold=band)
 
 
-def _most(data: Numbers) -> Floats:
-    """The largest value of each cell; 0 where there is none."""
-    most = np.zeros(len(data.cells.values))
-    filled = np.flatnonzero(data.cells.values)
-    if len(filled):
-        most[filled] = np.maximum.reduceat(data.entries.value, data.cells.first[filled])
-    return most
-
-
 def _values(data: Numbers, cell: int) -> Floats:
     """One share a run of a cell; none where there is no cell."""
     if cell == NONE:
         return data.entries.value[:0]
     first = data.cells.first[cell]
-    return data.entries.value[first : first + data.cells.values[cell]]
+    return data.entries.value[first : first + data.cells.runs[cell]]
 
 
 def _side(shares: Floats) -> LossSide | None:

@@ -1,12 +1,9 @@
-"""Both sides' numbers as plain arrays: what names each row, what it was measured under, and one value for each run.
-
-A million rows pass through here, so everything is whole-number codes: a column becomes small integers, several columns become one.
-"""
+"""Both sides' numbers: what names each row, what it was measured under, and one value for each run."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,22 +43,10 @@ _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
 
 
-class CodedColumn(NamedTuple):
-    """A column of both sides as whole numbers: 0 is unknown, k is ``words[k - 1]``. They are of the smallest type that holds them."""
-
-    codes: NDArray[np.unsignedinteger[Any]]
-    words: Sequence[Any]
-
-    def at(self, position: int) -> Any:  # noqa: ANN401 - a cell of any column
-        """The value at a position, ``None`` if unknown."""
-        code = self.codes[position]
-        return self.words[code - 1] if code else None
-
-
 class Cells(NamedTuple):
-    """What one side says of one row under one set of conditions: ``first`` and ``values`` (how many) point into the entries, sorted by run.
+    """What one side says of one row under one set of conditions: ``first`` is the place of its first entry, ``runs`` how many it has.
 
-    ``row`` and ``conditions`` are codes that both sides share, ``run`` is one of the cell's runs. ``median`` is NaN where no run gave a value.
+    ``row`` and ``conditions`` are numbers that both sides share, ``run`` is one of the cell's runs. ``median`` is NaN where no run gave a value.
     """
 
     new: Flags
@@ -69,31 +54,13 @@ class Cells(NamedTuple):
     conditions: Integers
     run: Integers
     first: Integers
-    values: Integers
+    runs: Integers
     median: Floats
     resolution: Floats
     bound: Integers
     samples: Floats
     marks: Integers
     mixed: Flags
-
-
-def upper_of_two(data: Numbers) -> Integers:
-    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.store.medians`."""
-    return _upper_of_two(data.columns["metric"])
-
-
-def _upper_of_two(metric: CodedColumn) -> Integers:
-    upper: Integers = np.array([0, *map(upper_of_two_counts, metric.words)], np.int64)
-    found: Integers = upper[metric.codes]
-    return found
-
-
-def latency_of(cells: Cells) -> Integers:
-    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
-    grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
-    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
-    return found
 
 
 class Entries(NamedTuple):
@@ -104,22 +71,46 @@ class Entries(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Both sides' numbers: what each cell is about, column by column, its values, and whether its row gets a verdict.
+    """Both sides' numbers: what each cell states, column by column, its values, and whether its row gets a verdict.
 
     ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
     ``labels`` are the columns of the labels that both sides must share (``label.plugin``).
     """
 
-    columns: dict[str, CodedColumn]
+    stated: dict[str, pd.Categorical]
     cells: Cells
     entries: Entries
     tested: Flags
     published: Flags
     labels: tuple[str, ...]
 
-    def codes(self, names: Iterable[str]) -> Integers:
-        """One code for several columns of the cells: equal where all of them are equal."""
-        return np.broadcast_to(_combined([self.columns[name] for name in names]), self.tested.shape)
+    def groups(self, names: Iterable[str]) -> Integers:
+        """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
+        return groups([self.stated[name].codes for name in names], len(self.tested))
+
+    def said(self, name: str, cell: Integers) -> list[Any]:
+        """Return what these cells state in a column; ``None`` for what is not known."""
+        words = [*self.stated[name].categories.tolist(), None]
+        return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
+
+
+def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
+    """Return a value for each row of a column: what ``value_of`` gives for its word, or ``unknown`` where it states none."""
+    found: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
+    return found.take(column.codes)  # The code of what is not stated is -1, the last one.
+
+
+def upper_of_two(metric: pd.Categorical) -> Integers:
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.store.medians`."""
+    found: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
+    return found
+
+
+def latency_of(cells: Cells) -> Integers:
+    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
+    grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
+    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
+    return found
 
 
 def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> Numbers:
@@ -129,58 +120,64 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
         old: the first side.
         new: the second side.
         policy: which rows are wanted, and across which fields they are compared.
-        profiles: what each run (the old side's first) was made on and with, as a code.
+        profiles: what each run (the old side's first) was made on and with, as a number.
     """
-    frames = [_wanted(side, policy) for side in (old, new)]
-    columns = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
-    runs = _positions(old.runs, new.runs, frames)
-    made = [side.runs.reindex(columns=["system", *OF_RUN]) for side in (old, new)]
-    columns |= {name: _spread(_column([one[name] for one in made]), runs) for name in ("system", *OF_RUN)}
-    of_labels = _labels(old.runs, new.runs)
-    columns |= {name: _spread(column, runs) for name, column in of_labels.items()}
+    sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
+    run = _positions(old.runs, new.runs, frames)
+    stated = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
+    of_labels = _labels(sides)
+    of_runs = {name: _column([side.runs.reindex(columns=[name])[name] for side in sides]) for name in ("system", *OF_RUN)} | of_labels
+    stated |= {name: column[run] for name, column in of_runs.items()}
+    setting = [name for name in ("system", *SETTING, *SIZE) if name not in policy.across]
+    conditions = [name for name in CONDITIONS if name not in policy.across]
     labels = tuple(name for name in of_labels if name not in policy.across)
-    named = [columns[name] for name in ("system", *SETTING, *SIZE) if name not in policy.across]
-    setting = _combined(named)
-    labelled_setting = _combined([*named, *(columns[name] for name in labels)]) if labels else setting
-    kept = [columns[name] for name in CONDITIONS if name not in policy.across]
-    width = int(profiles.max(initial=0)) + 1
-    conditions = dense(_combined(kept) * width + profiles[runs])
-    across = _combined([columns[name] for name in policy.across if name in columns])
     is_new = np.repeat([False, True], [len(frame) for frame in frames])
-    marks = np.concatenate([_mark_bits(frame["marks"]) for frame in frames])
-    names = _combined([columns[name] for name in NAME])
-    row = dense(setting * (int(names.max(initial=0)) + 1) + names)
-    cell = dense((conditions * (int(row.max(initial=0)) + 1) + row) * 2 + is_new)
-    tested = _tested(columns, labelled_setting, is_new, marks, policy)
-    cells, entries, at = _cells(frames, cell, runs, (marks, across, _upper_of_two(columns["metric"])), (is_new, row, conditions))
-    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in (old, new)])
-    for name, column in columns.items():  # one after the other, so that they are never all there twice
-        columns[name] = _spread(column, at)
-    return Numbers(columns, cells, entries, tested[at], published[cells.run], labels)
+    cell = groups([is_new, profiles[run], *(stated[name].codes for name in (*setting, *NAME, *conditions))], len(run))
+    order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
+    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    at = order[starts]  # of each cell, the number that says what it is about
+    mixed = np.zeros(len(run), bool)
+    for name in policy.across:
+        if name in stated:
+            mixed |= stated[name].codes != stated[name].codes[at][cell]
+    for name, column in stated.items():  # one after the other, so that they are never all there twice
+        stated[name] = column[at]
+    upper = upper_of_two(stated["metric"])
+    entries, first, count = _one_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
+    cells = Cells(
+        new=is_new[at],
+        row=groups([stated[name].codes for name in (*setting, *NAME)], len(at)),
+        conditions=groups([profiles[run[at]], *(stated[name].codes for name in conditions)], len(at)),
+        run=run[at],
+        first=first,
+        runs=count,
+        median=_medians(entries.value, first, count, upper),
+        resolution=_reduced(np.fmax, _floats(frames, "resolution")[order], starts),
+        bound=by_word(_column([frame["bound"] for frame in frames])[at], BOUNDS.index, 0),
+        samples=_reduced(np.fmin, _floats(frames, "samples")[order], starts),
+        marks=_reduced(np.bitwise_or, np.concatenate([_mark_bits(frame["marks"]) for frame in frames])[order], starts),
+        mixed=_reduced(np.logical_or, mixed[order], starts),
+    )
+    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])[cells.run]
+    arranged = Numbers(stated, cells, entries, np.zeros(len(at), bool), published, labels)
+    return arranged._replace(tested=_tested(arranged, arranged.groups((*setting, *labels)), policy))
 
 
-def least_of(data: Numbers, side: Integers) -> Floats:
-    """The smallest value of each of these cells; NaN where no run gave a value."""
-    entries, cells = data.entries, data.cells
-    found = np.full(len(cells.values), np.nan)
-    filled = np.flatnonzero(cells.values)
-    if len(filled):
-        found[filled] = np.minimum.reduceat(entries.value, cells.first[filled])
-    return found[side]
+def reduced_values(data: Numbers, function: np.ufunc) -> Floats:
+    """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN where no run gave a value."""
+    found = np.full(len(data.cells.runs), np.nan)
+    filled = np.flatnonzero(data.cells.runs)
+    found[filled] = _reduced(function, data.entries.value, data.cells.first[filled])
+    return found
 
 
 def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
     """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
     totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][entries.run])])
-    first, count = cells.first, cells.values  # noqa: PD011 - no frame
+    first, count = cells.first, cells.runs
     sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
     return sums
-
-
-def _spread(column: CodedColumn, positions: Integers) -> CodedColumn:
-    """The column's values at these positions, as a column."""
-    return CodedColumn(column.codes[positions], column.words)
 
 
 @functools.cache
@@ -201,24 +198,24 @@ def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
     return results[columns] if keep.all() else results.loc[keep, columns]
 
 
-def _column(parts: Sequence[pd.Series]) -> CodedColumn:
+def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
+    """Return a column of both sides as one, its words in order."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
     parts = [part for part in parts if len(part)] or parts[:1]  # Where there is only one side, nothing has to be joined.
-    categories = all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)  # which concat would write out, row by row
-    joined = parts[0] if len(parts) == 1 else union_categoricals([part.array for part in parts]) if categories else pd.concat(parts)
-    codes, words = pd.factorize(joined)
-    return CodedColumn((codes + 1).astype(np.min_scalar_type(len(words))), words.tolist())
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # which concat would write out, row by row
+        return union_categoricals([part.array for part in parts], sort_categories=True)
+    return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
 
 
-def _labels(old: pd.DataFrame, new: pd.DataFrame) -> dict[str, CodedColumn]:
+def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
     """A column for each label that any run has, one value a run."""
     import pandas as pd
 
-    texts = [text if isinstance(text, str) else None for side in (old, new) for text in side.reindex(columns=["labels"])["labels"]]
+    texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
     labels = [labels_of(text) for text in texts]
-    return {name: _column([pd.Series([one.get(name) for one in labels], dtype="string")]) for name in label_fields(texts)}
+    return {name: pd.Categorical([one.get(name) for one in labels]) for name in label_fields(texts)}
 
 
 def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
@@ -228,144 +225,67 @@ def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFra
     return np.concatenate([found[0], found[1] + len(old)]).astype(np.int64)
 
 
-def _combined(columns: Iterable[CodedColumn]) -> Integers:
-    """Several columns as one code: equal where all are equal."""
-    total: Integers | None = None
-    size = 1
-    for column in columns:
-        width = len(column.words) + 1
-        if total is None:
-            total, size = column.codes.astype(np.int64), width
-            continue
-        if size > 2**62 // width:
-            total = dense(total)
-            size = int(total.max(initial=0)) + 1
-        total = total * width + column.codes
-        size *= width
-    return dense(total) if total is not None else np.zeros(1, np.int64)
-
-
-def dense(codes: Integers) -> Integers:
-    """The same as whole numbers from 0 on without gaps, in the order in which they appear."""
+def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
+    """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
     import pandas as pd
 
-    return pd.factorize(codes)[0].astype(np.int64)
-
-
-def _mark_bits(marks: pd.Series) -> Integers:
-    lists = marks.to_numpy(object)
-    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-    bits = np.zeros(len(lists), np.int64)
-    known: dict[int, int] = {}  # by the identity of the list, which rows with the same marks share
-    marked = np.flatnonzero(lengths)
-    for one in lists[marked]:
-        if id(one) not in known:
-            known[id(one)] = sum({MARK_BITS.get(name, 0) for name in one})
-    bits[marked] = [known[id(one)] for one in lists[marked]]
-    return bits
-
-
-def _tested(columns: dict[str, CodedColumn], setting: Integers, is_new: Flags, marks: Integers, policy: Policy) -> Flags:
-    """Which numbers get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
-    tests = policy.tests()
-    metric, statistic = columns["metric"], columns["statistic"]
-    wanted = np.zeros(len(setting), bool)
-    for name, statistics in tests.items():
-        if name == LOSS:  # its rows are apart: most shares are zero, and have no ratio
-            continue
-        wanted |= _is(metric, (name,)) & _is(statistic, statistics)
-    if policy.metrics:
-        return wanted
-    latency, count = _is(metric, ("latency",)), int(setting.max(initial=0)) + 1
-    percentiles = np.ones(count, bool)
-    for side in (~is_new, is_new):
-        # Where both sides have a mean and only one has percentiles, the mean is what they have in common.
-        percentiles &= _any(setting, wanted & latency & side, count) | ~_any(setting, latency & side, count)
-    mean = _any(setting, latency & _is(statistic, ("mean",)), count)
-    instead = latency & ~percentiles[setting] & _is(statistic, IF_NO_PERCENTILE)
-    wanted |= instead & (_is(statistic, ("mean",)) | ~mean[setting])
-    goodput = wanted & _is(metric, ("goodput",))
-    unmoved = _any(setting, goodput & (marks & MARK_BITS["no_bytes_moved"] > 0), count)
-    useless = unmoved | ~_any(setting, goodput, count)
-    wanted &= ~(goodput & unmoved[setting])
-    return wanted & ~(_is(metric, ("message_rate",)) & ~useless[setting])
-
-
-def _is(column: CodedColumn, words: Sequence[str]) -> Flags:
-    chosen = np.array([False, *(word in words for word in column.words)])
-    result: Flags = chosen[column.codes]
-    return result
-
-
-def _any(group: Integers, where: Flags, count: int) -> Flags:
-    found = np.zeros(count, bool)
-    found[group[where]] = True
+    found = np.zeros(count, np.int64)
+    for column in columns:
+        codes = column.astype(np.int64)
+        if (codes != codes[:1]).any():  # Most conditions are the same everywhere.
+            found = pd.factorize(found * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
     return found
 
 
-def _cells(
-    frames: Sequence[pd.DataFrame],
-    cell: Integers,
-    runs: Integers,
-    coded: tuple[Integers, Integers, Integers],
-    shared: tuple[Flags, Integers, Integers],
-) -> tuple[Cells, Entries, Integers]:
-    """Sort the numbers into cells, give each cell one value a run, and say where in the columns each cell is described."""
-    marks, across, upper = coded
-    order = np.argsort(cell * (int(runs.max(initial=0)) + 1) + runs, kind="stable")
-    cell, runs, upper = cell[order], runs[order], upper[order]
-    starts = np.flatnonzero(np.diff(cell, prepend=-1))
-    value = _floats(frames, "value")[order]
-    resolution, samples = _floats(frames, "resolution")[order], _floats(frames, "samples")[order]
-    across = np.broadcast_to(across, order.shape)[order]
-    entries, first, count = _one_a_run(cell, runs, value, upper)
-    is_new, row, conditions = shared[0][order][starts], shared[1][order][starts], shared[2][order][starts]
-    return (
-        Cells(
-            new=is_new,
-            row=row,
-            conditions=conditions,
-            run=runs[starts],
-            first=first,
-            values=count,
-            median=_medians(entries.value, first, count, upper[starts]),
-            resolution=_reduce(np.fmax, resolution, starts),
-            bound=_bound_codes(frames)[order][starts],
-            samples=_reduce(np.fmin, samples, starts),
-            marks=_reduce(np.bitwise_or, marks[order], starts),
-            mixed=_reduce(np.maximum, across, starts) != _reduce(np.minimum, across, starts),
-        ),
-        entries,
-        order[starts],
-    )
+def _mark_bits(marks: pd.Series) -> Integers:
+    lists = marks.tolist()
+    ids = np.fromiter(map(id, lists), np.int64, len(lists))  # Rows with the same marks share their list.
+    _, first, which = np.unique(ids, return_index=True, return_inverse=True)
+    bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[place]}) for place in first.tolist()]
+    return np.array(bits, np.int64)[which]
+
+
+def _tested(data: Numbers, setting: Integers, policy: Policy) -> Flags:
+    """Which cells get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
+    metric, statistic, is_new = data.stated["metric"], data.stated["statistic"], data.cells.new
+    wanted = np.zeros(len(setting), bool)
+    for name, statistics in policy.tests().items():
+        if name != LOSS:  # its rows are apart: most shares are zero, and have no ratio
+            wanted |= (metric == name) & statistic.isin(statistics)
+    if policy.metrics:
+        return wanted
+
+    def any_of(where: Flags) -> Flags:
+        """Of each cell, whether any of its setting is one of these."""
+        return np.bincount(setting, where)[setting] > 0
+
+    latency, mean = metric == "latency", statistic == "mean"
+    # Where both sides have a mean and only one has percentiles, the mean is what they have in common.
+    no_percentiles = [any_of(latency & side) & ~any_of(wanted & latency & side) for side in (~is_new, is_new)]
+    instead = latency & (no_percentiles[0] | no_percentiles[1]) & statistic.isin(IF_NO_PERCENTILE)
+    wanted |= instead & (mean | ~any_of(latency & mean))
+    goodput = wanted & (metric == "goodput")
+    unmoved = any_of(goodput & (data.cells.marks & MARK_BITS["no_bytes_moved"] > 0))
+    useful = any_of(goodput) & ~unmoved
+    return wanted & ~(goodput & unmoved) & ~((metric == "message_rate") & useful)
 
 
 def _floats(frames: Sequence[pd.DataFrame], name: str) -> Floats:
     return np.concatenate([frame[name].to_numpy(np.float64, na_value=np.nan) for frame in frames])
 
 
-def _bound_codes(frames: Sequence[pd.DataFrame]) -> Integers:
-    column = _column([frame["bound"] for frame in frames])
-    known: Integers = np.array([0, *(BOUNDS.index(word) for word in column.words)], np.int64)
-    found: Integers = known[column.codes]
-    return found
-
-
-def _reduce(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArray[Any]:
+def _reduced(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArray[Any]:
     return function.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def _one_a_run(cell: Integers, runs: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
-    """One value for each cell and run (the median, where a run measured it more than once); cells with no value keep a count of 0."""
-    total = int(cell[-1]) + 1 if len(cell) else 0
-    present = ~np.isnan(value)
-    kept, run, values = cell[present], runs[present], value[present]
-    if len(kept) and (again := (np.diff(kept) == 0) & (np.diff(run) == 0)).any():
-        starts = np.flatnonzero(np.concatenate([[True], ~again]))
-        values = _medians(values, starts, np.diff(starts, append=len(values)), upper[present][starts])
-        kept, run = kept[starts], run[starts]
-    count = np.bincount(kept, minlength=total).astype(np.int64)
-    return Entries(run, values), np.cumsum(count) - count, count
+def _one_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
+    """One value for each cell and run: the median, where a run measured it more than once. And where the values of each cell begin, and how many."""
+    there = ~np.isnan(value)
+    cell, run, value = cell[there], run[there], value[there]
+    starts = np.flatnonzero((np.diff(cell, prepend=-1) != 0) | (np.diff(run, prepend=-1) != 0))
+    value = _medians(value, starts, np.diff(starts, append=len(value)), upper[cell[starts]])
+    count = np.bincount(cell[starts], minlength=len(upper)).astype(np.int64)
+    return Entries(run[starts], value), np.cumsum(count) - count, count
 
 
 def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
@@ -378,10 +298,8 @@ def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) 
         upper: 1 where the upper of two in the middle counts, 0 where the lower one does, shape (stretches,).
     """
     medians = np.full(len(count), np.nan)
-    medians[count == 1] = values[first[count == 1]]
-    several = np.flatnonzero(count > 1)
-    if len(several):
-        label = np.repeat(np.arange(len(count)), count)
-        ordered = values[np.lexsort((values, label))]
-        medians[several] = ordered[first[several] + (count[several] - 1 + upper[several]) // 2]
+    there = count > 0
+    if (count > 1).any():
+        values = values[np.lexsort((values, np.repeat(np.arange(len(count)), count)))]
+    medians[there] = values[(first + (count - 1 + upper) // 2)[there]]
     return medians

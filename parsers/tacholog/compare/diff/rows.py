@@ -73,15 +73,15 @@ def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, lis
 def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Difference, ...]]:
     """The values on each side of the fields that the diff goes across."""
     found: list[tuple[Difference, ...]] = [()] * len(pairs.old)
-    for name in (name for name in policy.across if name in data.columns and name not in OF_RUN):
-        column = data.columns[name]
-        texts = [None, *map(as_text, column.words)]
+    for name in (name for name in policy.across if name in data.stated and name not in OF_RUN):
+        column = data.stated[name]
+        texts = [*map(as_text, column.categories.tolist()), None]
         # The runs of a cell may have several labels, and the first of them would pass for that of all.
         several = data.cells.mixed if is_label(name) else np.zeros(len(data.cells.mixed), bool)
         unsure = several[pairs.old] | several[pairs.new]
-        codes = (np.where((side == NONE) | unsure, 0, column.codes[side]).tolist() for side in pairs)
+        codes = (np.where((side == NONE) | unsure, -1, column.codes[side]).tolist() for side in pairs)
         for place, (old, new) in enumerate(zip(*codes, strict=True)):
-            if old or new:
+            if old >= 0 or new >= 0:
                 found[place] += (Difference(name, texts[old], texts[new]),)
     return found
 
@@ -104,7 +104,7 @@ def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
     places = np.flatnonzero(chosen & exact)
     # Only sizes form a curve: rows that differ in something else, such as the offered rate, belong to another curve.
     alike = [name for name in (*KEY_FIELDS, *CONDITIONS, *data.labels) if name not in (*SIZE, *policy.across)]
-    code = data.codes(alike)[findings.pairs.old[places]]
+    code = data.groups(alike)[findings.pairs.old[places]]
     order = np.argsort(code, kind="stable")
     code, places = code[order], places[order]
     shift = np.log(cells.median[findings.pairs.new[places]] / cells.median[findings.pairs.old[places]])
@@ -123,8 +123,7 @@ def _without_sizes(keys: list[RowKey], places: Integers) -> list[RowKey]:
 def _flat(findings: Findings, key: RowKey, places: Integers) -> tuple[float | None, float | None]:
     """The latency of each side if it is the same at all of these sizes, although moving the bytes should make a difference."""
     cells = [side[places] for side in findings.pairs]
-    column = findings.data.columns["payload_bytes"]
-    sizes = [column.words[code - 1] for code in column.codes[cells[0]] if code]
+    sizes = [size for size in findings.data.said("payload_bytes", cells[0]) if size is not None]
     if key.metric != "latency" or max(sizes, default=0) - min(sizes, default=0) < _MOVING_SHOWS:
         return None, None
     old, new = (findings.data.cells.median[cell] for cell in cells)
@@ -154,10 +153,7 @@ def either(pairs: CellPairs) -> Integers:
 def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
     """Sort keys, least significant first: sizes within statistics within metrics within settings."""
     for name in ("demand", "payload_bytes_high", "payload_bytes", "statistic", "metric", *reversed(data.labels), *reversed(SETTING), "system"):
-        column = data.columns[name]
-        ranks = np.zeros(len(column.words) + 1, np.int64)
-        ranks[1 + np.array(sorted(range(len(column.words)), key=lambda index: column.words[index]), np.int64)] = np.arange(1, len(column.words) + 1)
-        yield ranks[column.codes[cell]]
+        yield data.stated[name].codes[cell]  # The words of a column are in order, after what is not stated.
 
 
 def _effect(findings: Findings) -> Floats:
@@ -251,7 +247,7 @@ def _ratio_kinds(ratio: list[float | None], tested: Flags, paired: Flags) -> lis
 def _levels(findings: Findings, order: Integers) -> list[Level | None]:
     """The level of evidence: a, one value a side; b, repeated runs; c, repeated runs whose samples are counted. The poorer side decides."""
     cells, (old, new) = findings.data.cells, findings.pairs
-    runs = np.minimum(cells.values[old], cells.values[new])
+    runs = np.minimum(cells.runs[old], cells.runs[new])
     counted = ~np.isnan(cells.samples[old] + cells.samples[new])
     names: list[Level | None] = ["a", "b", "c", None]
     index = np.where(findings.pairs.both, np.where(runs <= 1, 0, np.where(counted, 2, 1)), 3)
@@ -295,13 +291,12 @@ def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]
     tested = _decided(findings, order)[0].tolist()
     values = findings.data.entries.value
     side = findings.pairs[which][order]
-    exact = (cells.first, cells.values, cells.bound)
+    exact = (cells.first, cells.runs, cells.bound)
     columns = (
         *(column[side].tolist() for column in exact),
         *(_known(column[side]) for column in (cells.median, cells.resolution, cells.samples)),
     )
-    metric = findings.data.columns["metric"]
-    metrics = [metric.words[code - 1] for code in metric.codes[either(findings.pairs)[order]].tolist()]
+    metrics = findings.data.said("metric", either(findings.pairs)[order])
     found: list[Side | None] = []
     for cell, place, by_test, name, (first, count, bound, middle, resolution, samples) in zip(
         side.tolist(), order.tolist(), tested, metrics, zip(*columns, strict=True), strict=True

@@ -1,23 +1,31 @@
-"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
+"""One verdict for each row: the table of `docs/significance.md`, over all rows at once.
+
+Rows that are tested together are adjusted together: their p-values by both tests, and what these could have found.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tacholog.compare.bands import SameBuild
+from tacholog.compare.detection import Design, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.family import Power, adjusted_together, no_power, power_of
 from tacholog.compare.diff.keys import keys_of
 from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import SETTING, Cells, CodedColumn, Flags, Floats, Integers, Numbers, least_of
-from tacholog.compare.policy import BANDS, MIN_RUNS, TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
+from tacholog.compare.diff.numbers import SETTING, Cells, Flags, Floats, Integers, Numbers, by_word, reduced_values
+from tacholog.compare.jointly import PairedRows, by_largest
+from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND, Bands, Policy, RowFilter, band_of, percentile
 from tacholog.compare.result import VERDICTS, Verdict
-from tacholog.compare.statistics import Shift
+from tacholog.compare.statistics import Shift, adjusted, adjusted_each
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 INVALIDATING = ("run_failed", "altered", "loss", "out_of_order", "impossible")
 INVALID_BITS = sum(MARK_BITS[name] for name in INVALIDATING)
@@ -88,10 +96,7 @@ class Verdicts(NamedTuple):
 def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
     """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
-    statistic = data.columns["statistic"]
-    bands = np.array([0, *(BANDS.index(band_of(word)) for word in statistic.words)])[statistic.codes[cell]]
-    chosen = np.log1p(np.array([getattr(policy.thresholds_percent, band) for band in BANDS])[bands] / 100)
-    assumed = np.log1p(np.array([getattr(policy.single_value_percent, band) for band in BANDS])[bands] / 100)
+    chosen, assumed = (_band(data, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
     source = np.zeros(len(cell), np.int64)
     for override in policy.row:
         fits = _selected(data, cell, override)
@@ -103,12 +108,16 @@ def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBu
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
 
 
+def _band(data: Numbers, cell: Integers, percent: Bands) -> Floats:
+    """How much the statistic of each of these cells may differ, as a logarithm."""
+    return np.log1p(by_word(data.stated["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
+
+
 def _selected(data: Numbers, cell: Integers, selection: RowFilter) -> Flags:
     """Which of these cells' rows a selection means."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
-        column = data.columns[name]
-        fits &= np.array([False, *(word == value for word in column.words)])[column.codes[cell]]
+        fits &= (data.stated[name] == value)[cell]
     return fits
 
 
@@ -157,11 +166,11 @@ def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
     return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
 
 
-def testable(cells: Cells, pairs: CellPairs, statistic: CodedColumn) -> tuple[Flags, Flags]:
+def testable(cells: Cells, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
     """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
     old, new = pairs
-    share = np.array([np.nan, *((100 - (percentile(word) or 0.0)) / 100 for word in statistic.words)])[statistic.codes[old]]
-    centre = np.array([True, *(band_of(word) == "centre" for word in statistic.words)])[statistic.codes[old]]
+    share = by_word(statistic, lambda word: (100 - (percentile(word) or 0.0)) / 100, np.nan)[old]
+    centre = by_word(statistic, lambda word: band_of(word) == "centre", unknown=True)[old]
     samples = np.fmin(cells.samples[old], cells.samples[new])
     with np.errstate(invalid="ignore"):
         enough = centre | ~(samples * share < TESTABLE_BEYOND * (1 - 1e-9))
@@ -189,7 +198,8 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     _set(result, pairs.old == NONE, "added")
     old, new = pairs
     marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
-    low, missing = np.fmin(least_of(data, old), least_of(data, new)), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
+    least = reduced_values(data, np.minimum)
+    low, missing = np.fmin(least[old], least[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
     _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
     _set(result, both & judged.different, "not_comparable", "differs")
     _set(result, both & (marks & FAILED_BITS > 0), "invalid", "marked")
@@ -197,8 +207,8 @@ def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, li
     _set(result, both & (marks & MARK_BITS["loss"] > 0), "lossy", "marked")
     _set(result, both & (low <= 0), "invalid", "not_positive")
     _set(result, judged.same_runs, "unreplicated_same", "same_measurement")
-    runs = np.minimum(cells.values[old], cells.values[new])
-    enough, poor = testable(cells, pairs, data.columns["statistic"])
+    runs = np.minimum(cells.runs[old], cells.runs[new])
+    enough, poor = testable(cells, pairs, data.stated["statistic"])
     _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
     _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
     _by_value(result, data, pairs, judged.unverified, found, limits)
@@ -222,7 +232,7 @@ def _by_value(result: Verdicts, data: Numbers, pairs: CellPairs, unverified: Fla
         reason[found.design == index] = REASON[found.designs[index].reason or "order_unknown"]
     reason[unverified] = REASON["unverified"]
     reason[(cells.bound[old] != 0) | (cells.bound[new] != 0)] = REASON["bound"]
-    reason[np.minimum(cells.values[old], cells.values[new]) == 1] = REASON["single_run"]
+    reason[np.minimum(cells.runs[old], cells.runs[new]) == 1] = REASON["single_run"]
     low, high = bounds(cells, pairs)
     apart = (low > limits.single) | (high < -limits.single)
     free = (reason > 0) & (result.verdict < 0)
@@ -241,7 +251,7 @@ def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Fl
         ("system", "test", "metric"),
     )
     for names in series:
-        code = data.codes(names)[pairs.old]
+        code = data.groups(names)[pairs.old]
         count = int(code.max(initial=0)) + 1
         rows = np.bincount(code[single], minlength=count)
         alike = np.bincount(code[single & same], minlength=count)
@@ -267,9 +277,7 @@ def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates
 
 def lower_is_better(data: Numbers, pairs: CellPairs) -> Flags:
     """The direction of each pair of cells."""
-    metric = data.columns["metric"]
-    lower: Flags = np.array([True, *(METRICS[word].better != "higher" for word in metric.words)])[metric.codes[pairs.old]]
-    return lower
+    return by_word(data.stated["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
 
 
 def by_shift(
@@ -300,3 +308,81 @@ def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
     """What a reader should know about the runs of a row, besides its verdict."""
     known = {"two_modes": two_modes, "significant": significant, "gated": gated}
     return tuple(name for name, there in known.items() if there)
+
+
+class Power(NamedTuple):
+    """The power of the tests in each row of a report, shape (rows,) each; NaN, or 0, for rows that were not tested.
+
+    ``attainable`` is the smallest adjusted p-value that the row can have if only it changed, ``needed`` the number of pairs, or of sessions on each
+    side, that makes it significant, ``detectable`` the smallest true shift of this row alone that is detected in four cases of five.
+    """
+
+    attainable: Floats
+    needed: Integers
+    detectable: Floats
+
+
+def no_power(total: int) -> Power:
+    """The power of rows that were not tested."""
+    return Power(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
+
+
+def adjusted_together(found: Estimates, family: Integers, rate: float, *, each: bool = False) -> Floats:
+    """The adjusted p-values of rows that are tested together, in their order.
+
+    Two tests share the level: the ranks of each row, and the largest of all rows. Each p-value is divided by its part of the level, and the smaller
+    one counts.
+
+    Args:
+        found: the estimates of all rows.
+        family: the rows that are tested together.
+        rate: the level of both tests.
+        each: whether any false row counts (Holm) and not the share of false rows (Benjamini and Hochberg).
+    """
+    if not len(family):
+        return np.zeros(0)
+    share = _share(found, family, rate)
+    result = np.ones(len(family))
+    if share < 1:
+        result = (adjusted_each if each else adjusted)(found.shift.p[family]) / (1 - share)
+    if share:
+        members = np.zeros(len(found.tested), bool)
+        members[family] = True
+        largest = by_largest([_part(batch, members) for batch in found.in_pairs if members[batch.rows].any()], len(members))[family]
+        result = np.fmin(result, largest / share)
+    return np.minimum(result, 1.0)
+
+
+def _part(batch: PairedRows, members: Flags) -> PairedRows:
+    chosen = members[batch.rows]
+    return PairedRows(batch.rows[chosen], batch.differences[chosen], batch.pairs[chosen])
+
+
+def _share(found: Estimates, family: Integers, rate: float) -> float:
+    """The part of the level that the test by the largest row gets."""
+    paired = found.paired[family]
+    return share_of_largest(np.unique(found.groups[family][paired, 0]).tolist(), rate, sessions=not paired.all())
+
+
+def power_of(found: Estimates, family: Integers, least: Floats, rate: float) -> Power:
+    """The power of the tests in rows that are adjusted together.
+
+    Args:
+        found: the estimates of all rows.
+        family: the rows that are adjusted together, shape (members,).
+        least: the smallest shift that counts in each row of the report.
+        rate: the level of both tests.
+    """
+    result, many = no_power(len(family)), len(family)
+    if not many:
+        return result
+    share = _share(found, family, rate)
+    shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
+    for index, (paired, old, new) in enumerate(shapes.tolist()):
+        there = np.flatnonzero(which.reshape(-1) == index)
+        rows = family[there]
+        design = Design(old, new, many, bool(paired))
+        result.attainable[there] = attainable(design, share)
+        result.needed[there] = runs_needed(many, rate, bool(paired))
+        result.detectable[there] = detectable(found.deviation[rows], design, rate, least[rows], found.hidden[rows], share=share)
+    return result
