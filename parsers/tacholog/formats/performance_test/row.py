@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Cell, Conditions, Line, Number, Record, impossible, printed
+from tacholog.formats.kit import COUNT_LIMIT, DERIVED, Broken, Cell, Conditions, Line, Number, Record, closed_cells, impossible, printed
 
 _MIN, _MEAN, _MAX = "latency_min (ms)", "latency_mean (ms)", "latency_max (ms)"
 _NEEDED = ("T_experiment", "T_loop", "received")
@@ -41,6 +41,7 @@ _PRINTED = {
     ("cpu_of_machine", "mean"): "cpu_usage (%)",
     ("peak_memory", "max"): "ru_maxrss",
 }
+_SHOWN = frozenset(_PRINTED.values())
 _DIGITS = 4
 
 
@@ -186,9 +187,8 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
-    cells = Cell.between(line.text, ",")
-    if not line.whole:
-        cells.pop()
+    pieces = closed_cells(line)
+    cells = [piece.strip() for piece in pieces]
     if line.whole and cells and not cells[-1]:
         cells.pop()  # Some versions print a separator behind the last cell.
     if not columns:
@@ -201,7 +201,13 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
         return Broken("row is cut short, garbled or of another table")
     if not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
-    return checked(ExperimentRow(float(cells[0]), dict(zip(columns, cells, strict=False))))
+    row: dict[str, str] = dict(zip(columns, cells, strict=False))
+    at = 0
+    for name, piece in zip(columns, pieces, strict=False):
+        if name in _SHOWN:
+            row[name] = Cell(row[name], at + piece.index(row[name]))
+        at += len(piece) + 1
+    return checked(ExperimentRow(float(cells[0]), row))
 
 
 def checked(row: ExperimentRow) -> ExperimentRow:
