@@ -80,19 +80,7 @@ def _only(dataset: Dataset, runs: pd.DataFrame) -> Dataset:
     tables = {name: getattr(dataset, name) for name in TABLES if name != "runs"}
     # A run that could not be read may belong to this release: the report must name it.
     others = set(dataset.runs["run"]) - set(runs["run"])
-    return Dataset(runs=runs, **{name: _without(table, others) for name, table in tables.items()}, hosts=dataset.hosts)
-
-
-def _without(table: pd.DataFrame, others: Collection[str]) -> pd.DataFrame:
-    """The rows of a table that are not of these runs. To ask pandas took a tenth of a second for each release of a site."""
-    import numpy as np
-    import pandas as pd
-
-    runs = table["run"]
-    if not isinstance(runs.dtype, pd.CategoricalDtype):
-        return table[np.array([run not in others for run in runs], dtype=bool)]
-    keeps = np.array([*(run not in others for run in runs.cat.categories), True])  # the code of no run is -1
-    return table[keeps[runs.cat.codes]]
+    return Dataset(runs=runs, **{name: table[~table["run"].isin(others)] for name, table in tables.items()}, hosts=dataset.hosts)
 
 
 def stated_of(runs: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:

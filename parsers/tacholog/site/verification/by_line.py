@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tacholog.formats.source import LogText
 from tacholog.privacy.free_text import MASK
@@ -23,17 +22,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SCALES = (1.0, 1e3, 1e6, 1e9, 1e12, 0.01)  # what columns divide numbers by: us, Mbit/s, %, ...
 _NEAR = 1e-9
-_COLUMNS = ("run", "log", "id", "line", "last_line", "value")
 _MOST_LINES = 1000  # of one number
-
-
-class _Row(NamedTuple):
-    """A row of the offered table that the log does not give."""
-
-    id: str
-    line: int
-    last_line: int
-    value: float
 
 
 def number_texts(text: str) -> list[str]:
@@ -69,29 +58,22 @@ class OfferedLogs:
             offered: the numbers that the site offers.
             found: the ids that the logs give.
         """
-        by_log: dict[tuple[str, str], list[_Row]] = {}
-        missing = offered[~offered["id"].isin(set(found))]
-        for run, log, name, line, last_line, value in zip(*(missing[column] for column in _COLUMNS), strict=True):
-            if isinstance(line, Integral):
-                last = int(last_line) if isinstance(last_line, Integral) else int(line)  # A number of one line states no last one.
-                by_log.setdefault((str(run), str(log)), []).append(_Row(str(name), int(line), last, float(value)))
-        shown = {key: self._printed(key, rows) for key, rows in by_log.items() if self.is_masked(*key)}
-        return {key: ids for key, ids in shown.items() if ids}
+        missing = offered[~offered["id"].isin(set(found)) & offered["line"].notna()]
+        by_log = missing.assign(last_line=missing["last_line"].fillna(missing["line"])).groupby(["run", "log"], sort=False)
+        masked = {(str(run), str(log)): rows for (run, log), rows in by_log if self.is_masked(str(run), str(log))}
+        return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
-    def _printed(self, key: tuple[str, str], rows: Sequence[_Row]) -> set[str]:
+    def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
         """Return the ids whose values all stand on their lines."""
-        wanted = {number for row in rows for number in _numbers(row)}
-        texts = {number: number_texts(text) for number, text in _lines(self._paths[key]) if number in wanted}
-        wrong = {row.id for row in rows if not _is_on(row, texts)}
-        return {row.id for row in rows} - wrong
-
-
-def _is_on(row: _Row, texts: Mapping[int, Sequence[str]]) -> bool:
-    return math.isnan(row.value) or any(reads(text, abs(row.value)) for number in _numbers(row) for text in texts.get(number, ()))
-
-
-def _numbers(row: _Row) -> range:
-    return range(row.line, min(row.last_line, row.line + _MOST_LINES) + 1)
+        places = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
+        wanted = {line for lines in places for line in lines}
+        texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}
+        wrong = {
+            number
+            for number, lines, value in zip(rows["id"], places, rows["value"], strict=True)
+            if not (math.isnan(value) or any(reads(text, abs(value)) for line in lines for text in texts.get(line, ())))
+        }
+        return {*rows["id"]} - wrong
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

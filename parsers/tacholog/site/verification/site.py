@@ -82,7 +82,7 @@ def verify_site(site: Path) -> Receipt:
     if not is_built(site):
         systems = set(offered.loc[offered["run"].isin([run for run, _ in printed]), "system"].dropna())
         findings += [*texts_compared(site, offered), *newest_compared(site, data, systems)]
-    addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in {(key.run, key.log) for key in _keys(by_log)}}
+    addresses = {f"{log_document(LOGS, run, log)}.html": f"{run}/{log}" for run, log in by_log}
     pages = shown = 0
     for page in sorted(path for ending in ("html", "js") for path in site.rglob(f"*.{ending}")):
         path = page.relative_to(site)
@@ -106,15 +106,6 @@ def verify_site(site: Path) -> Receipt:
         findings=tuple(findings),
         notes=tuple(notes),
     )
-
-
-class _Key(NamedTuple):
-    run: str
-    log: str
-
-
-def _keys(by_log: Mapping[tuple[str, str], Values]) -> Iterator[_Key]:
-    return (_Key(*key) for key in by_log)
 
 
 def _published(offered: pd.DataFrame) -> dict[tuple[str, str], Values]:
