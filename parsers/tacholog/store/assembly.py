@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -118,7 +117,6 @@ class _Assembly:
     """Collects the numbers of runs."""
 
     def __init__(self) -> None:
-        self._first = secrets.randbits(62)  # So that no two parts have runs of the same number.
         self._shapes: dict[Shape, int] = {}
         self._names: dict[Name, int] = {}
         self._record_parts: list[Words] = []
@@ -156,7 +154,7 @@ class _Assembly:
         self._runs += 1
         facts = [log.head.facts for log in logs]
         return RunRecord(
-            number=self._first + self._runs - 1,
+            number=self._runs - 1,
             run=run_row(manifest, facts, ending, options),
             logs=[log_row(log) for log in logs],
             problems=problems,
@@ -187,14 +185,14 @@ class _Assembly:
         if not columns.number_count:
             return ""
         log_of = np.arange(len(counts)).repeat(counts)
-        run_of = np.array([number - self._first for number, _ in self._logs], dtype=np.int64)[log_of]
+        run_of = np.array([number for number, _ in self._logs], dtype=np.int64)[log_of]
         judge(columns, self._contexts, log_of, run_of)
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
         self._record_parts.append(columns.record_words)
         self._number_parts.append(columns.number_words)
-        self._logs.append((self._first + self._runs, log))
+        self._logs.append((self._runs, log))
         self._starts.append((len(self._shape_codes), len(self._name_codes)))
         self._shape_codes += [self._shapes.setdefault(shape, len(self._shapes)) for shape in columns.shapes]
         self._name_codes += [self._names.setdefault(name, len(self._names)) for name in columns.names]

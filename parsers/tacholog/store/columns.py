@@ -116,7 +116,9 @@ RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields
 
 
 def joined_words(parts: Sequence[Words], width: int) -> Words:
-    """Return the columns of several parts, each of so many columns, as those of one."""
+    """Return the columns of several parts, each of so many columns, as those of one. A single part is not copied."""
     import numpy as np
 
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)

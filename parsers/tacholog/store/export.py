@@ -36,7 +36,7 @@ _HDR_HEAD = (
 _HOW: Mapping[FileKind, str] = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}
 _FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
 #: The id of a number, of columns that it has. `number_id` makes the same.
-ID = "run || '/' || log || '#L' || line || ':' || metric || '.' || statistic || CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END"
+ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
