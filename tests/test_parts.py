@@ -16,7 +16,7 @@ from tests.command import run_tacholog_text
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.store.cache import PARTS, Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 FIRST = 77_841_180
@@ -98,7 +98,7 @@ import os, pathlib, sys
 from tacholog.store import parts
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 whole = parts._sha256
 def killed(path):
     os.kill(os.getpid(), 9)
@@ -136,7 +136,7 @@ def test_a_part_that_does_not_fit_on_the_disk_is_not_kept(data: Path) -> None:
 import pathlib, resource, signal, sys
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 folder = pathlib.Path(sys.argv[1])
 cache = Cache(folder.parent / "cache")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

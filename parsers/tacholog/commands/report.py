@@ -138,7 +138,7 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
     import difflib
 
     from tacholog.runs.labels import is_label, label_fields
-    from tacholog.store.saved import saved_runs
+    from tacholog.store.frames import saved_runs
 
     asked = [field for field in fields if is_label(field)]
     if not asked:

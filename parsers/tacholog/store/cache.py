@@ -61,7 +61,7 @@ class Kind(StrEnum):
     MANIFEST = "manifest"  #: manifests, decoded
     RUN = "run"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
-    FILE = "file"  #: digests of files: see `tacholog.store.file_digests`
+    FILE = "file"  #: digests of files: see `tacholog.store.digests`
 
 
 class Size(NamedTuple):

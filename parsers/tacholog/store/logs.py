@@ -20,8 +20,7 @@ from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_re
 from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
 from tacholog.schema.conditions import Basis, Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record, Status
-from tacholog.store.column_builder import ColumnBuilder, ShapeInLog
-from tacholog.store.columns import NOT_STATED, Columns, Shape
+from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, ShapeInLog
 from tacholog.store.distributions import packed_bins
 
 if TYPE_CHECKING:

@@ -11,19 +11,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
+from tacholog.store.distributions import Distribution
 from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, set_list, text
 from tacholog.store.export import ID, FileKind, copy, text_columns
-from tacholog.store.frames import Row, frame, results_frame
+from tacholog.store.fetch import Fetching, StoredRun
+from tacholog.store.frames import Dataset, Row, dataset, frame, results_frame
 from tacholog.store.parts import DEFAULTS, ORDINAL, RUN, SETTING, Contents, contents_of
+from tacholog.store.quality import COINCIDENCE
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 _ORDER = "ORDER BY place, row"
 _NO_SOURCE = f"(SELECT 0 AS file_index, 0 AS file_row_number, 0 AS {RUN} WHERE false)"
 
@@ -174,3 +177,43 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
     if name in DEFAULTS:
         value = f"coalesce({value}, {DEFAULTS[name]})"
     return f"{value}::{type_} AS {quoted(name)}"
+
+
+class Store:
+    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
+
+    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
+        """Take runs that were fetched."""
+        self.hosts = hosts
+        self.problems: list[Row] = []
+        self.runs = [
+            {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
+        ]
+        self._stored, self._parts = runs, fetching.used  # Parts that are not kept are there as long as these.
+
+    @staticmethod
+    def problems_of(run: StoredRun) -> list[Row]:
+        """Return the problems of the logs of a run."""
+        return [{**row, "run": run.listed.run} for row in run.record.problems]
+
+    @property
+    def results(self) -> Results:
+        """The numbers of all runs."""
+        runs = [PartRun(stored.record.number, stored.part, row) for stored, row in zip(self._stored, self.runs, strict=True)]
+        return Results(self._parts[-1].folder, runs)
+
+    def logs(self) -> list[Row]:
+        """Return the rows of ``logs``."""
+        return [{**row, "run": run.listed.run} for run in self._stored for row in run.record.logs]
+
+    def histograms(self) -> Iterator[Row]:
+        """Yield the rows of ``histograms``."""
+        for run in self._stored:
+            for log, line, payload_bytes, basis, packed in run.record.histograms:
+                place = {"run": run.listed.run, "log": log, "line": line}
+                yield {**place, "payload_bytes": payload_bytes, "basis": basis, "bins": Distribution(packed)}
+
+    def dataset(self) -> Dataset:
+        """Return all of it as frames."""
+        rows = {"runs": self.runs, "logs": self.logs(), "problems": self.problems, "histograms": [*self.histograms()]}
+        return dataset(rows, self.results.frame(), self.hosts)
