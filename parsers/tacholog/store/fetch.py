@@ -122,6 +122,7 @@ class Fetching:
             told(len(runs) - len(missing))
         if missing:
             _Reading(self, missing, lambda left: told(len(runs) - left)).do()
+            self._cache.clean()
         return [run.found for run in runs if run.found is not None]
 
     def _looked_up(self, listed: Sequence[ListedRun]) -> list[_Run]:
@@ -187,7 +188,7 @@ class Fetching:
             run.found = self._stored(run, self.used[-1], part, record)
         if len(self.used) == 1 and not is_code_changed():  # Else the code that read it is not the one that its keys name.
             kept = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
-            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept})
+            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept}, part)
 
     def tasks(self, runs: Sequence[_Run]) -> list[RunTask]:
         """Return what is to be done for these runs."""
