@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
 _READ_BYTES = 1 << 20
-_OF_RECORDS = ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples")
+_OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
 #: Columns of a part that are no columns of the results: the number of the run; what was measured, as a number that is equal for equal conditions; and
 #: which one a number is of those of its line that have its name.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
-#: What a part does not say of a number, because nearly all numbers have it.
-DEFAULTS = {"marks": 0, ORDINAL: 1}
+#: What nearly all numbers have in some columns, so that a part does not say it.
+DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 
 class Parts:
@@ -146,9 +146,11 @@ def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequenc
     table.add_coded(numbers.bound, {"bound": BOUNDS})
     for name in _OF_RECORDS:
         table.add_integers(name, getattr(records, name)[record])
+    if (records.last_line != records.line).any():
+        table.add_integers("last_line", records.last_line[record])
     table.add_integers("value_line", numbers.value_line)
-    table.add_integers("marks", numbers.marks)
-    table.add_integers(ORDINAL, ordinals(columns, log_of))
+    table.add_integers("marks", numbers.marks, absent=0)
+    table.add_integers(ORDINAL, ordinals(columns, log_of), absent=1)
     table.add_floats("value", numbers.value)
     table.add_floats("resolution", numbers.resolution)
     table.write(path, 1 + max(number for number, _ in logs))
@@ -191,11 +193,10 @@ class _Table:
             are_same = known * len(values) if len(known) == 1 else values
             self._columns[name] = one_of(self._connection, name, type_, are_same, quoted(array))
 
-    def add_integers(self, name: str, values: Integers) -> None:
-        """Add a column of integers; left out if none of them is known."""
+    def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
+        """Add a column of integers; left out if none of them says anything."""
         import numpy as np
 
-        absent = DEFAULTS.get(name, NOT_STATED)
         if (values != absent).any():
             self._arrays[name] = np.ascontiguousarray(values)
             self._columns[name] = f"nullif({quoted(name)}, {absent})"
