@@ -92,7 +92,7 @@ class Results:
             releases = [_release(run.row) for run in self._runs]
             of_runs = {name: (types.get(name, TYPES[RUNS[name].kind]), [run.row[name] for run in self._runs]) for name in ("run", *OFFERED_OF_RUNS)}
             of_runs |= {"group": ("VARCHAR", [group for group, _ in releases]), "label": ("VARCHAR", [label for _, label in releases])}
-            of_runs["place"] = "INTEGER", range(len(self._runs))
+            of_runs["place"] = "INTEGER", [*range(len(self._runs))]
             facts = [f"{one_of(connection, name, type_, scan.listed(of), 'number')} AS {quoted(name)}" for name, (type_, of) in of_runs.items()]
             columns = [_column(name, contents, types) for name in (*RESULTS, SETTING, ORDINAL) if name != "run"]
             starts, files = set_list(connection, "starts", "BIGINT", scan.starts), set_list(connection, "files", "VARCHAR", scan.files)
