@@ -217,11 +217,14 @@ class Cache:
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 self.path.with_name(self.path.name + suffix).unlink()
-        _remove_parts(self.path.parent / PARTS)
+        parts = self.path.parent / PARTS
+        _remove_parts(parts)
+        with contextlib.suppress(OSError):
+            parts.rmdir()
 
 
 def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
-    """Delete what `tacholog.store.parts` and the engine wrote before this time, but no part that is named; if nothing is left, the folder too."""
+    """Delete what `tacholog.store.parts` and the engine wrote before this time, but no part that is named."""
     for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
         with contextlib.suppress(OSError):  # Another command may delete the same.
             if path.stem in named or path.stat().st_mtime >= before_s:
@@ -230,8 +233,6 @@ def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = m
                 shutil.rmtree(path)
             else:
                 path.unlink()
-    with contextlib.suppress(OSError):
-        folder.rmdir()
 
 
 def is_of_others(path: Path) -> bool:
