@@ -19,7 +19,7 @@ from tests.depth import tries
 
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.store.cache import FILE, PARTS, VARIABLE, Cache, Kind, cache_folder, key_of
-from tacholog.store.versions import code_digest, detection_digest, is_code_changed, reader_digest
+from tacholog.store.digests import code_digest, detection_digest, is_code_changed, reader_digest
 
 KEY = key_of("a log", b"\x00\x01")
 LONG = b"a value that is worth packing " * 100
@@ -336,7 +336,7 @@ def test_behind_a_process_that_never_ends_to_write_nothing_waits_twice(tmp_path:
 
 @pytest.mark.machinery
 def test_code_that_is_edited_after_its_digest_was_made_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.store.versions._READ_FILES", {})
+    monkeypatch.setattr("tacholog.store.digests._READ_FILES", {})
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "edited_while_it_runs.py"
     module.write_text("one = 1\n")

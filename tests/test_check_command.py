@@ -17,8 +17,7 @@ from tests.command import run_tacholog_text
 from tests.report.conftest import FIRST, add_run, rti
 
 from tacholog.commands.check import check
-from tacholog.store.checks import violations
-from tacholog.store.copies import with_copies
+from tacholog.store.complaints import violations, with_copies
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 

@@ -13,7 +13,7 @@ from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import LogText
 from tacholog.schema.records import Number, Record
-from tacholog.store.column_builder import ColumnBuilder
+from tacholog.store.columns import ColumnBuilder
 
 NEVER = 1_000_000
 

@@ -25,9 +25,8 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.complaints import complaints
 from tacholog.store.distributions import Distribution, NoDistribution, packed_bins
 from tacholog.store.export import write_hdr
-from tacholog.store.frames import Dataset, dtype_of, without_distributions
+from tacholog.store.frames import Dataset, dtype_of, open_saved, without_distributions
 from tacholog.store.load import load, load_logs
-from tacholog.store.saved import open_saved
 
 if sys.version_info >= (3, 14):
     from compression import zstd

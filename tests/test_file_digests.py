@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tacholog.store.cache import FILE, Cache
-from tacholog.store.file_digests import FileDigests, read_sha256
+from tacholog.store.digests import FileDigests, read_sha256
 
 pytestmark = [
     pytest.mark.machinery,

@@ -19,7 +19,7 @@ from tacholog.store.cache import FILE, Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load, load_logs
 from tacholog.store.logs import Limits
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 
 TABLE_RUN = list(TABLES["results"]).index("run")
 

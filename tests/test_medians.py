@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacholog.store.medians import median_place, median_run
+from tacholog.schema.metrics import median_place, median_run
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.command import run_tacholog_text
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.store.cache import PARTS, Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 FIRST = 77_841_180
@@ -98,7 +98,7 @@ import os, pathlib, sys
 from tacholog.store import parts
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 whole = parts._sha256
 def killed(path):
     os.kill(os.getpid(), 9)
@@ -136,7 +136,7 @@ def test_a_part_that_does_not_fit_on_the_disk_is_not_kept(data: Path) -> None:
 import pathlib, resource, signal, sys
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 folder = pathlib.Path(sys.argv[1])
 cache = Cache(folder.parent / "cache")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -167,3 +167,44 @@ def test_parts_stay_few_files_when_a_log_changes(data: Path) -> None:
 
     assert received(data) == ([FIRST, 5, FIRST + 2], 1, 2)
     assert len(parts(data)) == 2
+
+
+def test_rows_are_in_the_order_of_their_runs_whatever_parts_these_are_in(data: Path) -> None:
+    (data / "1").rename(data.parent / "later")
+    assert received(data) == ([FIRST, FIRST + 2], 2, 0)
+    (data.parent / "later").rename(data / "1")
+
+    assert received(data) == (NUMBERS, 1, 2)
+    assert len(parts(data)) == 2
+    cache = {"TACHOLOG_CACHE": str(data.parent / "cache")}
+    for kind in ("csv", "json"):
+        exported = run_tacholog_text("export", "--data", str(data), "--format", kind, environment=cache).stdout
+        assert sorted(map(str, NUMBERS), key=exported.index) == [*map(str, NUMBERS)]
+
+
+def test_a_run_that_is_a_copy_of_another_one_has_its_numbers_in_its_own_place(data: Path) -> None:
+    shutil.copytree(data / "2", data / "0-copy")
+
+    first = received(data)
+
+    assert first == ([FIRST, FIRST + 2, FIRST + 1, FIRST + 2], 4, 0)
+    assert received(data) == (first[0], 0, 4)
+
+
+def test_parts_that_no_run_names_are_deleted_by_a_later_command_but_none_that_another_one_may_be_writing(data: Path) -> None:
+    received(data)
+    (named,) = parts(data)
+    lost, young = named.with_name(f"{'1' * 64}.parquet"), named.with_name(f"{'2' * 64}.parquet")
+    half, foreign = named.with_name(".part-7-killed"), named.with_name("notes.txt")
+    for path in (lost, young, half, foreign):
+        path.write_bytes(b"x")
+    for path in (named, lost, half, foreign):
+        os.utime(path, (1, 1))
+
+    received(data)
+    assert lost.exists()  # Nothing was read, so nothing was cleaned.
+    shutil.copytree(data / "2", data / "3")
+    (data / "3" / "sub.log").write_bytes(LINE.format(7).encode())
+    received(data)
+
+    assert {path for path in (named, lost, young, half, foreign) if path.exists()} == {named, young, foreign}

@@ -15,8 +15,7 @@ from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions, DataPath, Touched
 from tacholog.schema.marks import marks_of
 from tacholog.schema.records import Number, Record
-from tacholog.store.column_builder import ColumnBuilder
-from tacholog.store.columns import Columns, Shape
+from tacholog.store.columns import ColumnBuilder, Columns, Shape
 from tacholog.store.load import load
 from tacholog.store.quality import RunContext, judge
 

@@ -17,7 +17,7 @@ from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.verification.receipt import verify_data
 from tacholog.store.cache import VARIABLE, Cache, Kind
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 OF_RUNS = {"a/run.toml", "a/sub.log", "b/run.toml", "b/sub.log"}

@@ -14,8 +14,8 @@ from tests.command import run_tacholog_text
 
 from tacholog.runs.manifest import Command, Host, LogFile, Manifest, as_toml, write
 from tacholog.schema.conditions import StatedConditions
+from tacholog.store.frames import open_saved
 from tacholog.store.load import load
-from tacholog.store.saved import open_saved
 from tacholog.view import results
 from tacholog.view.series import series_of
 

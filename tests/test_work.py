@@ -29,8 +29,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, Here, PoolLost, Processes
-from tacholog.store.work import Work
+from tacholog.store.pool import Cluster, Here, PoolLost, Processes, Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 
@@ -73,7 +72,7 @@ import json
 from pathlib import Path
 from tacholog.store.cache import Cache
 from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 if __name__ == "__main__":
     found = load([Path("data")], work=Work(2, cache=Cache(Path("cache"))))
     values = found.results[found.results["metric"] == "messages_received"]
@@ -146,7 +145,7 @@ class Impatient:
 
 
 def test_a_log_that_hangs_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacholog.store.work.Processes", lambda _count, _warned: Impatient())
+    monkeypatch.setattr("tacholog.store.pool.Processes", lambda _count, _warned: Impatient())
     runs(tmp_path / "data", 300)
     run(tmp_path / "data/0007", sub="poison: hang\n")
     run(tmp_path / "data/0008", sub="poison: hang\n", other=LINE.format(7))

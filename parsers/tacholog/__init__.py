@@ -81,7 +81,7 @@ def load(*paths: str | PathLike[str]) -> Dataset:
     """
     from pathlib import Path
 
-    from tacholog.store.inputs import open_paths
+    from tacholog.store.load import open_paths
 
     if not paths:
         raise TypeError("load() needs at least one folder or log")

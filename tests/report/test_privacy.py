@@ -25,8 +25,8 @@ from tacholog.runs.manifest import Command, Host, LogFile, Manifest, write
 from tacholog.schema.tables import TABLES
 from tacholog.site.build import build_site
 from tacholog.site.settings import CampaignOfRelease, SiteSettings, read_settings
+from tacholog.store.frames import open_saved
 from tacholog.store.load import load
-from tacholog.store.saved import open_saved
 
 # What MyST and the theme still use of Sphinx is their business.
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

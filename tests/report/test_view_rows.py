@@ -12,8 +12,8 @@ import pytest
 
 from tacholog.schema.conditions import Conditions
 from tacholog.store.distributions import Distribution
+from tacholog.store.frames import open_saved
 from tacholog.store.load import load, load_logs
-from tacholog.store.saved import open_saved
 from tacholog.view import results
 from tacholog.view.results import ResultRow
 from tacholog.view.run_digests import run_digests

@@ -35,8 +35,7 @@ NOT_LOGS = (".toml", ".md")
 @reading_options
 def check(folder: Path, *, jobs: int | None, cluster: str | None) -> None:
     """Load the folder as a dataset and print its problems."""
-    from tacholog.store.checks import violations
-    from tacholog.store.copies import with_copies
+    from tacholog.store.complaints import violations, with_copies
     from tacholog.store.load import load
 
     dataset = with_copies(load([folder], work=work_of(jobs, cluster)))

@@ -134,8 +134,7 @@ def diff(
     from tacholog.compare.renames import find_renames, read_renames, renamed
     from tacholog.compare.sides import find_all, of_labels
     from tacholog.runs.labels import labels_asked
-    from tacholog.store.complaints import complaints
-    from tacholog.store.copies import with_copies
+    from tacholog.store.complaints import complaints, with_copies
 
     check_across(across)
     given = read_policy(thresholds) if thresholds else Policy()
@@ -169,8 +168,8 @@ def _metric(word: str) -> str:
 
 def is_bare(name: str) -> bool:
     """Whether a side is a log, or a folder of logs without any run.toml."""
+    from tacholog.store.frames import is_saved
     from tacholog.store.load import run_folders
-    from tacholog.store.saved import is_saved
 
     path = Path(name)
     return path.is_file() or (path.is_dir() and not is_saved(path) and next(run_folders(path), None) is None)

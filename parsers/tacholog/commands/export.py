@@ -35,7 +35,7 @@ from tacholog.errors import UnreadableInput
 if TYPE_CHECKING:
     from tacholog.store.complaints import Complaints
     from tacholog.store.export import FileKind
-    from tacholog.store.load import Store
+    from tacholog.store.results import Store
 
 _PIECE_BYTES = 1 << 20
 _ONE_FILE, _FOLDERS = ("parquet",), ("hdr", "github-action-benchmark")

@@ -52,7 +52,7 @@ def report(
     from tacholog.site.settings import read_settings
     from tacholog.site.stamp import STAMP, former_site_named, large_of
     from tacholog.store.complaints import saved_complaints
-    from tacholog.store.saved import saved_runs
+    from tacholog.store.frames import saved_runs
 
     site = (output or home() / "build" / "site").resolve()
     # With --output, the working folder is beside the site: two sites must not share one Sphinx cache.
@@ -145,7 +145,7 @@ def _tell_missing_labels(fields: Sequence[str], dataset: Path, config: Path | No
     asked = [field for field in fields if is_label(field)]
     if not asked:
         return
-    from tacholog.store.saved import saved_runs
+    from tacholog.store.frames import saved_runs
 
     there = label_fields(saved_runs(dataset)["labels"].dropna())
     for field in (field for field in asked if field not in there):

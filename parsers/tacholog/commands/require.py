@@ -74,8 +74,7 @@ def require(
     from tacholog.compare.requirements.file import read_requirements
     from tacholog.compare.requirements.judge import check_bases, exit_code, judge
     from tacholog.compare.sides import find, of_release
-    from tacholog.store.complaints import complaints
-    from tacholog.store.copies import with_copies
+    from tacholog.store.complaints import complaints, with_copies
     from tacholog.view.requirements import newest
 
     requirements = read_requirements(file or _default_file(roots))

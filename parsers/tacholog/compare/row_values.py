@@ -15,9 +15,8 @@ from tacholog.compare.profiles import Profile, profiles_of
 from tacholog.compare.requirements.interval import median_interval
 from tacholog.compare.result import RowKey
 from tacholog.compare.sides import stated_of, without_controls
-from tacholog.schema.metrics import METRICS, Direction
+from tacholog.schema.metrics import METRICS, Direction, median_run
 from tacholog.store.frames import Dataset
-from tacholog.store.medians import median_run
 
 CONFIDENCE = 0.95
 LOSS = ("loss", "total")

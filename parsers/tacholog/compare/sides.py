@@ -13,9 +13,8 @@ from tacholog.runs.labels import CONTROL, has_labels, label_name, labels_of
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.tables import TABLES
 from tacholog.store.frames import Dataset
-from tacholog.store.inputs import open_path
-from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.load import load, open_path
+from tacholog.store.pool import Work
 from tacholog.visible import one_form
 
 if TYPE_CHECKING:

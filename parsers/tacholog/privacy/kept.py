@@ -18,8 +18,8 @@ from tacholog.privacy.known_names import FoundNames, KnownNames
 from tacholog.privacy.logs import ShownLines
 from tacholog.privacy.pseudonyms import KEY_VARIABLE
 from tacholog.store.cache import Cache, Kind, key_of
+from tacholog.store.digests import code_digest, reader_digest
 from tacholog.store.frames import Row
-from tacholog.store.versions import code_digest, reader_digest
 
 _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),

@@ -23,7 +23,7 @@ from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
 from tacholog.store.cache import open_cache
-from tacholog.store.file_digests import digests_in
+from tacholog.store.digests import digests_in
 from tacholog.visible import INVISIBLE
 
 _HIDDEN = re.compile(f"[{INVISIBLE}]")

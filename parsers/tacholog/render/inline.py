@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from tacholog.render.html import Html, join, tag, visible
 from tacholog.schema.metrics import METRICS
-from tacholog.store.ordinals import with_ordinal
+from tacholog.store.export import with_ordinal
 from tacholog.view.results import ResultRow
 
 _PRINTED = re.compile(r"(?<![\w.])\d{1,30}(?:\.\d{1,30})?")

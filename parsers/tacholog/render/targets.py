@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tacholog.render.html import Html, tag
 from tacholog.render.tables.tables import Links
-from tacholog.store.ordinals import with_ordinal
+from tacholog.store.export import with_ordinal
 from tacholog.view.results import ResultRow
 
 

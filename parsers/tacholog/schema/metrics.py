@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -67,3 +68,29 @@ METRICS: dict[str, Metric] = {
     "context_switches": Metric("switches", "lower", "Context switches"),
     "peak_memory": Metric("bytes", "lower", "Largest resident set"),
 }
+
+
+def median_place(values: Sequence[float], metric: str) -> int:
+    """Return the index of the median in ``values``. Of two in the middle it is the worse one, by the metric's direction.
+
+    Args:
+        values: one value a run, shape (n,), n >= 1, in the metric's unit, in any order.
+        metric: a name of `tacholog.schema.metrics.METRICS`.
+
+    Returns:
+        An index into ``values``. Of equal values it is the first, so that the same input gives the same run.
+    """
+    ordered = sorted(values)
+    lower_of_two, upper_of_two = (len(ordered) - 1) // 2, len(ordered) // 2
+    return values.index(ordered[upper_of_two if upper_of_two_counts(metric) else lower_of_two])
+
+
+def upper_of_two_counts(metric: str) -> bool:
+    """Return whether the upper one of two values in the middle is the median. For code that computes many medians as arrays."""
+    better, unit = METRICS[metric].better, METRICS[metric].unit
+    return better == "lower" or (better is None and unit == "ns")
+
+
+def median_run(values: Sequence[float], metric: str) -> float:
+    """Return the median by the rule of `median_place`: one of ``values``."""
+    return values[median_place(values, metric)]

@@ -17,7 +17,7 @@ from tacholog.site.unchanged import inputs_of
 
 if TYPE_CHECKING:
     from tacholog.store.logs import Progress
-    from tacholog.store.work import Work
+    from tacholog.store.pool import Work
 
 
 def build_site(

@@ -21,7 +21,7 @@ from tacholog.render.html import NOTHING, Html, join, tag, visible
 from tacholog.render.inline import NOWHERE, Span, by_line, spans_of, with_anchors
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
-from tacholog.store.ordinals import with_ordinal
+from tacholog.store.export import with_ordinal
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import ResultRow
 

@@ -29,13 +29,11 @@ from tacholog.site.requirements import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
 from tacholog.site.walk import walk
 from tacholog.store.complaints import FILE as COMPLAINTS
-from tacholog.store.complaints import complaints
-from tacholog.store.copies import with_copies
-from tacholog.store.frames import Dataset, Row, frame
+from tacholog.store.complaints import complaints, with_copies
+from tacholog.store.frames import Dataset, Row, frame, open_saved
 from tacholog.store.load import load
 from tacholog.store.logs import Progress
-from tacholog.store.saved import open_saved
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 
 _NAMED = 3  # problems named in one line; check lists them all
 

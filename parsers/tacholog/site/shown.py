@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.errors import TachologError
-from tacholog.store.frames import Dataset
-from tacholog.store.saved import open_saved
+from tacholog.store.frames import Dataset, open_saved
 from tacholog.view.views import View, view_of
 
 BAND_FILES = f"{BANDS}/*.csv"

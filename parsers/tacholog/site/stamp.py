@@ -24,7 +24,7 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
 from tacholog.store.cache import Cache, open_cache
-from tacholog.store.file_digests import FileDigests, SeenFile, digests_in, read_sha256
+from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
 from tacholog.view.own_names import RAW
 
 STAMP = ".tacholog-built.json"

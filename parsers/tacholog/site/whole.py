@@ -44,7 +44,7 @@ from tacholog.site.unchanged import Inputs
 from tacholog.store.complaints import saved_complaints
 from tacholog.store.frames import Dataset, without_distributions
 from tacholog.store.logs import Progress
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
 from tacholog.view.history import latest
 from tacholog.view.own_names import DATA, DOWNLOADS, LOGS, RAW, STATIC
 from tacholog.view.run_digests import digest, run_digests

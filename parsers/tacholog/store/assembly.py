@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -14,7 +13,7 @@ from tacholog.errors import UnreadableInput
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.labels import labels_text
-from tacholog.runs.manifest import RUN_FILE, Host, LogFile, Manifest
+from tacholog.runs.manifest import RUN_FILE, Host, Manifest
 from tacholog.runs.moments import is_moment
 from tacholog.runs.problems import UNREADABLE, problem
 from tacholog.runs.stated import options_apart
@@ -23,7 +22,7 @@ from tacholog.schema.records import SEVERITY, Facts, Status, number_in
 from tacholog.store.clocks import Clocks, clocks_of
 from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
 from tacholog.store.frames import Row
-from tacholog.store.logs import Limits, LogEntry, LogHead, lost_log, open_named, read_log
+from tacholog.store.logs import Limits, LogEntry, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
 from tacholog.store.quality import RunContext, judge
 
@@ -33,13 +32,6 @@ if TYPE_CHECKING:
 _RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
 #: Is told the place of a run among those to read, the name of its log that is read, and how many more bytes of its text are read now.
 Heard = Callable[[int, str, int], object]
-
-
-class ReadLog(NamedTuple):
-    """A log as its manifest lists it, and what it gave."""
-
-    entry: LogFile
-    head: LogHead
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -118,7 +110,6 @@ class _Assembly:
     """Collects the numbers of runs."""
 
     def __init__(self) -> None:
-        self._first = secrets.randbits(62)  # So that no two parts have runs of the same number.
         self._shapes: dict[Shape, int] = {}
         self._names: dict[Name, int] = {}
         self._record_parts: list[Words] = []
@@ -134,21 +125,20 @@ class _Assembly:
     def add(self, task: RunTask, heard: Callable[[str, int], object]) -> RunRecord:
         """Read a run."""
         manifest = msgspec.json.decode(task.manifest, type=Manifest)
-        entries = [_read(task, manifest, place, heard) for place in range(len(manifest.logs))]
-        logs = [ReadLog(entry, read.head) for entry, read in zip(manifest.logs, entries, strict=True)]
-        sizes = [(read.head.text_bytes, read.columns.number_count) for read in entries]
-        problems = [problem("", log.entry.file, each.line, each.kind, each.text, each.reason) for log in logs for each in log.head.problems]
+        logs = [_read(task, manifest, place, heard) for place in range(len(manifest.logs))]
+        sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
+        problems = [row for log in logs for row in log.head.problems]
         clocks = clocks_of(manifest, task.open)
-        ending = run_ending(manifest, logs, has_results=any(shape.scope != "resources" for read in entries for shape in read.columns.shapes))
-        of_results = [read for read in entries if read.head.format != _RESOURCES]
-        options = options_apart(manifest, _measured(entries) if manifest.options else ())
-        for log, read in zip(logs, entries, strict=True):
-            if read.head.format == _RESOURCES:
+        ending = run_ending(manifest, logs, has_results=any(shape.scope != "resources" for log in logs for shape in log.columns.shapes))
+        of_results = [log for log in logs if log.head.format != _RESOURCES]
+        options = options_apart(manifest, _measured(logs) if manifest.options else ())
+        for log in logs:
+            if log.head.format == _RESOURCES:
                 shared = _shared({shape.conditions for other in of_results for shape in other.columns.shapes})
-                read.columns.shapes = _under(shared, read.columns.shapes)
-            elif (line := clocks.apply(read.columns)) is not None:
+                log.columns.shapes = _under(shared, log.columns.shapes)
+            elif (line := clocks.apply(log.columns)) is not None:
                 problems.append(clocks.problem("", log.entry.file, line))
-            self._add_columns(log.entry.file, read.columns)
+            self._add_columns(log.entry.file, log.columns)
             self._contexts.append(_context(log.head.facts, manifest, task.processors, failed=ending[0] == "failed"))
         if manifest.start_time is not None and not is_moment(manifest.start_time):
             reason = f'start_time = {manifest.start_time!r} is no time as in "2026-01-31T12:00:00Z", and was not used'
@@ -156,7 +146,7 @@ class _Assembly:
         self._runs += 1
         facts = [log.head.facts for log in logs]
         return RunRecord(
-            number=self._first + self._runs - 1,
+            number=self._runs - 1,
             run=run_row(manifest, facts, ending, options),
             logs=[log_row(log) for log in logs],
             problems=problems,
@@ -187,14 +177,14 @@ class _Assembly:
         if not columns.number_count:
             return ""
         log_of = np.arange(len(counts)).repeat(counts)
-        run_of = np.array([number - self._first for number, _ in self._logs], dtype=np.int64)[log_of]
+        run_of = np.array([number for number, _ in self._logs], dtype=np.int64)[log_of]
         judge(columns, self._contexts, log_of, run_of)
         return write_part(folder, columns, self._logs, log_of)
 
     def _add_columns(self, log: str, columns: Columns) -> None:
         self._record_parts.append(columns.record_words)
         self._number_parts.append(columns.number_words)
-        self._logs.append((self._first + self._runs, log))
+        self._logs.append((self._runs, log))
         self._starts.append((len(self._shape_codes), len(self._name_codes)))
         self._shape_codes += [self._shapes.setdefault(shape, len(self._shapes)) for shape in columns.shapes]
         self._name_codes += [self._names.setdefault(name, len(self._names)) for name in columns.names]
@@ -235,7 +225,7 @@ def _in_all(meanings: Sequence[int], codes: Integers, starts: Sequence[int], cou
     return in_all
 
 
-def _histograms(log: ReadLog, clocks: Clocks) -> Iterator[tuple[str, int, int | None, str, bytes]]:
+def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int | None, str, bytes]]:
     for histogram in log.head.histograms:
         if histogram.basis != "one-way" or clocks.refusal is None:
             yield log.entry.file, histogram.line, histogram.payload_bytes, histogram.basis, histogram.packed
@@ -277,7 +267,7 @@ def _context(facts: Facts, manifest: Manifest, processors: float | None, *, fail
     )
 
 
-def run_ending(manifest: Manifest, logs: Sequence[ReadLog], *, has_results: bool) -> tuple[Status | None, str | None]:
+def run_ending(manifest: Manifest, logs: Sequence[LogEntry], *, has_results: bool) -> tuple[Status | None, str | None]:
     """Return how a run ended and why: the worst ending that its manifest or one of its logs states; ``None`` if none of them states any.
 
     A log without results does not make a run empty whose other logs have some: often only one side prints them.
@@ -317,7 +307,7 @@ def run_row(manifest: Manifest, facts: Sequence[Facts], ending: tuple[Status | N
     }
 
 
-def log_row(log: ReadLog) -> Row:
+def log_row(log: LogEntry) -> Row:
     """Return a log's row without its run."""
     head = log.head
     return {

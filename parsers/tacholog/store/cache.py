@@ -15,10 +15,12 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import math
 import os
 import shutil
 import sqlite3
 import sys
+import time
 import weakref
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -38,8 +40,9 @@ VARIABLE = "TACHOLOG_CACHE"
 FILE = "cache.sqlite3"
 PARTS = "tacholog-parts"
 _APPLICATION = 0x7AC40106  # Nobody else's, as far as the list in the sources of SQLite knows.
-_LAYOUT = 6  # Of the tables. A file of another layout is made anew.
+_LAYOUT = 7  # Of the tables. A file of another layout is made anew.
 _WAIT_S = 30
+_YOUNG_S = 86_400  # No command takes so long from a part to the values that name it.
 _AT_ONCE = 500  # Keys in one question. SQLite takes 999 or more.
 _PAGES_KIB = 1 << 14  # Of the file in memory. Keys are in no order, so those of a hundred thousand logs are all over the pages of their table.
 _CHECKSUM_BYTES = 16
@@ -61,7 +64,7 @@ class Kind(StrEnum):
     MANIFEST = "manifest"  #: manifests, decoded
     RUN = "run"  #: what the logs of a run gave but its numbers, and the part that holds these: see `tacholog.store.assembly`
     PUBLISHED = "published"  #: what pages show of logs: redacted text, digests of pages
-    FILE = "file"  #: digests of files: see `tacholog.store.file_digests`
+    FILE = "file"  #: digests of files: see `tacholog.store.digests`
 
 
 class Size(NamedTuple):
@@ -89,9 +92,15 @@ class Cache:
             found |= {key: value for key, stored in rows if (value := _right(kind, key, stored)) is not None}
         return found
 
-    def put(self, kind: Kind, entries: Mapping[bytes, bytes]) -> None:
-        """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept."""
-        rows = [(key, _stored(kind, key, value)) for key, value in entries.items()]
+    def put(self, kind: Kind, entries: Mapping[bytes, bytes], part: str = "") -> None:
+        """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept.
+
+        Args:
+            kind: what the values are.
+            entries: the values, by their keys.
+            part: the part that they name, which is kept as long as they are.
+        """
+        rows = [(key, part, _stored(kind, key, value)) for key, value in entries.items()]
         if rows:
             self._write(functools.partial(_insert, kind, rows))
 
@@ -107,6 +116,12 @@ class Cache:
     def parts(self) -> Path | None:
         """The folder of the parts; ``None`` where nothing is kept."""
         return self.path.parent / PARTS if self.path and self._connection else None
+
+    def clean(self) -> None:
+        """Delete parts that no value names, and what processes that were killed left. Young ones stay: another command may be about to name them."""
+        named = self._ask(lambda connection: {part for (part,) in connection.execute(f'SELECT DISTINCT part FROM "{Kind.RUN}"')})  # noqa: S608 - our own words
+        if named is not None and self.parts:
+            _remove_parts(self.parts, named, time.time() - _YOUNG_S)
 
     def clear(self) -> None:
         """Forget everything, and give the space back."""
@@ -202,17 +217,22 @@ class Cache:
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 self.path.with_name(self.path.name + suffix).unlink()
-        _remove_parts(self.path.parent / PARTS)
+        parts = self.path.parent / PARTS
+        _remove_parts(parts)
+        with contextlib.suppress(OSError):
+            parts.rmdir()
 
 
-def _remove_parts(folder: Path) -> None:
-    """Delete what `tacholog.store.parts` wrote, and the folder if nothing else is in it."""
-    with contextlib.suppress(OSError):
-        for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*")]:
-            path.unlink(missing_ok=True)
-        for path in folder.glob(".spill-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        folder.rmdir()
+def _remove_parts(folder: Path, named: Collection[str] = (), before_s: float = math.inf) -> None:
+    """Delete what `tacholog.store.parts` and the engine wrote before this time, but no part that is named."""
+    for path in [*folder.glob(f"{'[0-9a-f]' * 64}.parquet"), *folder.glob(".part-*"), *folder.glob(".spill-*")]:
+        with contextlib.suppress(OSError):  # Another command may delete the same.
+            if path.stem in named or path.stat().st_mtime >= before_s:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def is_of_others(path: Path) -> bool:
@@ -273,7 +293,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise _OtherLayout if marks[0] == _APPLICATION else _OthersFile
         for kind in Kind:
-            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, value BLOB NOT NULL)')
+            connection.execute(f'CREATE TABLE IF NOT EXISTS "{kind}" (key BLOB PRIMARY KEY, part TEXT NOT NULL, value BLOB NOT NULL)')
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
@@ -287,9 +307,9 @@ def _select(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection)
     return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({places})', tuple(keys)).fetchall()  # noqa: S608 - our own words
 
 
-def _insert(kind: Kind, rows: list[tuple[bytes, bytes]], connection: sqlite3.Connection) -> None:
+def _insert(kind: Kind, rows: list[tuple[bytes, str, bytes]], connection: sqlite3.Connection) -> None:
     with connection:
-        connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?)', rows)  # noqa: S608 - our own words
+        connection.executemany(f'INSERT OR REPLACE INTO "{kind}" VALUES (?, ?, ?)', rows)  # noqa: S608 - our own words
 
 
 def _stored(kind: Kind, key: bytes, value: bytes) -> bytes:

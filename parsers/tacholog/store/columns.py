@@ -2,19 +2,21 @@
 
 A record has a place in the arrays of records, and each of its numbers has a place in the arrays of numbers. What many records share is kept once: the
 `Shape` of a record and the name of a number. A log with a million numbers takes some 40 MB so, and objects would take 600.
-`tacholog.store.column_builder` makes columns of what a reader finds.
+`ColumnBuilder` makes them of what a reader finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tacholog.formats.blocks import RecordBlock
+from tacholog.formats.reading import Event
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.marks import mark_bits
-from tacholog.schema.records import Scope, Side, Test
+from tacholog.schema.records import BOUNDS, Number, Record, Scope, Side, Test
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
-    #: Columns of eight bytes a value: an array of shape (columns, n).
     Words = Integers
 
 NOT_STATED = -1  # in columns of integers, of which none can be negative
@@ -116,7 +117,146 @@ RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields
 
 
 def joined_words(parts: Sequence[Words], width: int) -> Words:
-    """Return the columns of several parts, each of so many columns, as those of one."""
+    """Return the columns of several parts, each of so many columns, as those of one. A single part is not copied."""
     import numpy as np
 
+    if len(parts) == 1:
+        return parts[0]
     return np.concatenate(parts, axis=1) if parts else np.zeros((width, 0), dtype=np.int64)
+
+
+_BOUND_CODES: Mapping[str, int] = {bound: code for code, bound in enumerate(BOUNDS)}
+_RECORD = NumberArrays._fields.index("record")
+_NAN = float("nan")
+_HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
+
+
+class ShapeInLog(NamedTuple):
+    """The shape of records as their log states it. ``run`` is the number of their run in the log, whose conditions hold for them too."""
+
+    scope: Scope
+    test: Test
+    side: Side | None
+    participant: str | None
+    conditions: Conditions
+    run: int
+
+
+class ColumnBuilder:
+    """Makes columns of records that come one by one or in blocks."""
+
+    def __init__(self) -> None:
+        """Start without records."""
+        self.number_count = 0
+        self.last_line_read = 0  # the first line of the latest record
+        self._shapes: dict[ShapeInLog, int] = {}
+        self._names: dict[Name, int] = {}
+        self._held_records: list[tuple[int, ...]] = []
+        self._held_counts: list[int] = []
+        self._held_numbers: list[Number] = []
+        self._record_count = 0  # of those that are arrays
+        self._record_parts: list[Words] = []
+        self._number_parts: list[Words] = []
+
+    def add(self, event: Event, record: Record) -> None:
+        """Add one record."""
+        high, samples, size = record.payload_bytes_high, record.samples, record.payload_bytes
+        self._held_records.append(
+            (
+                event.line,
+                event.last_line,
+                self._shape_of(record, event.run),
+                NOT_STATED if size is None else size,
+                NOT_STATED if high is None else high,
+                NOT_STATED if samples is None else samples,
+            )
+        )
+        self._held_counts.append(len(record.numbers))
+        self._held_numbers.extend(record.numbers)
+        self.number_count += len(record.numbers)
+        self.last_line_read = event.line
+        if len(self._held_numbers) >= _HELD_NUMBERS:
+            self._flush()
+
+    def add_block(self, block: RecordBlock, run: int) -> None:
+        """Add the records of a block, which are in this run of the log."""
+        import numpy as np
+
+        if not len(block):
+            return
+        self._flush()
+        like, found = block.like, block.columns
+        records = np.empty((RECORD_WIDTH, len(block)), dtype=np.int64)
+        line, last_line, shape, size, high, samples = records
+        line[:], last_line[:] = block.lines, block.lines
+        shape[:], size[:] = self._shape_of(like, run), found.payload_bytes
+        high[:] = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
+        samples[:] = found.samples if found.samples is not None else NOT_STATED if like.samples is None else like.samples
+        words = np.empty((NUMBER_WIDTH, len(block), len(found.numbers)), dtype=np.int64)
+        record, name, value, resolution, bound, value_line, marks = words
+        record[:] = np.arange(len(block))[:, None]
+        value_line[:] = NOT_STATED
+        for place, number in enumerate(found.numbers):
+            name[:, place] = self._name_of((number.metric, number.statistic))
+            value.view(np.float64)[:, place] = number.values
+            resolution.view(np.float64)[:, place] = number.resolutions
+            bound[:, place] = np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound])
+            marks[:, place] = mark_bits(number.marks)
+        self._add(records, words.reshape(NUMBER_WIDTH, -1))
+        self.number_count += len(block) * len(found.numbers)
+        self.last_line_read = int(block.lines[-1])
+
+    def finish(self) -> tuple[list[ShapeInLog], list[Name], Words, Words]:
+        """Return the shapes as the log states them, the names, and the words of all records and numbers, in the order of their lines."""
+        import numpy as np
+
+        self._flush()
+        records, numbers = joined_words(self._record_parts, RECORD_WIDTH), joined_words(self._number_parts, NUMBER_WIDTH)
+        self._record_parts, self._number_parts = [], []
+        if (np.diff(records[0]) < 0).any():
+            records, numbers = _sorted_by_lines(records, numbers)
+        return list(self._shapes), list(self._names), records, numbers
+
+    def _shape_of(self, record: Record, run: int) -> int:
+        shape = ShapeInLog(record.scope, record.test, record.side, record.participant, record.conditions, run)
+        return self._shapes.setdefault(shape, len(self._shapes))
+
+    def _name_of(self, name: Name) -> int:
+        return self._names.setdefault(name, len(self._names))
+
+    def _add(self, records: Words, numbers: Words) -> None:
+        """Add records as words. The first of them is called 0."""
+        numbers[_RECORD] += self._record_count
+        self._record_count += records.shape[1]
+        self._record_parts.append(records)
+        self._number_parts.append(numbers)
+
+    def _flush(self) -> None:
+        """Make arrays of the records that are held as objects."""
+        import numpy as np
+
+        if not self._held_records:
+            return
+        held = self._held_numbers
+        words = np.empty((NUMBER_WIDTH, len(held)), dtype=np.int64)
+        record, name, value, resolution, bound, value_line, marks = words
+        record[:] = np.repeat(np.arange(len(self._held_records)), self._held_counts)
+        name[:] = [self._name_of((number.metric, number.statistic)) for number in held]
+        value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in held]
+        resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in held]
+        bound[:] = [_BOUND_CODES[number.bound] for number in held]
+        value_line[:] = [number.line or NOT_STATED for number in held]
+        marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in held]
+        self._add(np.array(self._held_records, dtype=np.int64).T, words)
+        self._held_records, self._held_counts, self._held_numbers = [], [], []
+
+
+def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
+    """Sort the records by their first lines. Those on one line stay in the order in which they were found."""
+    import numpy as np
+
+    order = np.argsort(records[0], kind="stable")
+    place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    numbers[_RECORD] = place[numbers[_RECORD]]
+    return records[:, order], numbers[:, np.argsort(numbers[_RECORD], kind="stable")]

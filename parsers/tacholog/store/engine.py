@@ -70,8 +70,14 @@ def make_words(connection: duckdb.DuckDBPyConnection, name: str, words: Iterable
     return type_
 
 
-def make_table(connection: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Make a small table of rows."""
-    fields = ", ".join(f"{quoted(column)} {type_}" for column, type_ in types.items())
-    values = [{column: row[column] for column in types} for row in rows]
-    ask(connection, f"CREATE TEMP TABLE {quoted(name)} AS SELECT unnest($rows::STRUCT({fields})[], max_depth := 2)", {"rows": values})
+def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Iterable[object]) -> str:
+    """Keep values of a type, and return an expression for the list of them."""
+    ask(connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": list(values)})
+    return f"getvariable({text(name)})"
+
+
+def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], place: str) -> str:
+    """Return an expression for one of these values of a type: the one at a place, from 0. If all are the same, the place is not looked at."""
+    is_same = len({*values}) == 1
+    listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
+    return f"{listed}[{1 if is_same else f'{place} + 1'}]"

@@ -16,7 +16,7 @@ from tacholog.schema.columns import Kind
 from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
 from tacholog.store.engine import ask, connected, quoted, text, why_not_written
-from tacholog.store.parquet import mark_words
+from tacholog.store.frames import mark_words, ordinals
 from tacholog.visible import no_formula
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _HDR_HEAD = (
 _HOW: Mapping[FileKind, str] = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}
 _FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
 #: The id of a number, of columns that it has. `number_id` makes the same.
-ID = "run || '/' || log || '#L' || line || ':' || metric || '.' || statistic || CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END"
+ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
 
 
 def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str:
@@ -44,19 +44,23 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
     return f"{run}/{log}#L{line}:{metric}.{statistic}"
 
 
+def with_ordinal(name: str, ordinal: int) -> str:
+    """Return what tells a number from the others of its line: the first keeps the name that it would have alone."""
+    return name if ordinal == 1 else f"{name}~{ordinal}"
+
+
 def results_table(data: Dataset) -> pd.DataFrame:
     """Return every number with its permanent id and the facts of its run: the table that other tools get."""
     import pandas as pd
 
-    results = data.results.assign(marks=mark_words(data.results["marks"]), row=range(len(data.results)))
+    results = data.results.assign(marks=mark_words(data.results["marks"]))
     with connected() as connection:
-        connection.register("results", results)
-        same = "PARTITION BY run, log, line, metric, statistic ORDER BY row"
-        found = ask(connection, f"SELECT {ID} FROM (SELECT *, row_number() OVER ({same}) AS ordinal FROM results) ORDER BY row")  # noqa: S608
+        connection.register("results", results.assign(ordinal=ordinals(results)))
+        found = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
     runs = results["run"].astype("category").array
     places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
     table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
-    table |= {str(name): column.array for name, column in results.items() if name != "row"}
+    table |= {str(name): column.array for name, column in results.items()}
     for name in OFFERED_OF_RUNS:
         fact = data.runs[name].astype("category") if RUNS[name].kind == "text" else data.runs[name]
         table[name] = fact.iloc[places].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[places].array

@@ -7,10 +7,11 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,12 +19,11 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.evidence import read_evidence
 from tacholog.runs.manifest import Manifest
 from tacholog.store.assembly import RunRecord, RunTask, read_runs
-from tacholog.store.cache import Cache, Kind, key_of
-from tacholog.store.file_digests import SeenFile, digests_in
+from tacholog.store.cache import Kind, key_of
+from tacholog.store.digests import SeenFile, detection_digest, digests_in, is_code_changed, reader_digest
 from tacholog.store.logs import Limits, Progress, open_named
 from tacholog.store.parts import Parts, put_part
-from tacholog.store.pool import Here, Pool, PoolLost
-from tacholog.store.versions import detection_digest, is_code_changed, reader_digest
+from tacholog.store.pool import Here, Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
@@ -54,13 +54,6 @@ class StoredRun(NamedTuple):
     record: RunRecord
 
 
-class LogCount(msgspec.Struct):
-    """How many logs were taken from the cache, and how many were read."""
-
-    kept: int = 0
-    read: int = 0
-
-
 class _Kept(msgspec.Struct, array_like=True):
     """What the index keeps of a run."""
 
@@ -80,35 +73,35 @@ class _Run(msgspec.Struct, eq=False):
     lost: dict[int, str] = {}
 
 
-class PoolFor(Protocol):
-    """Returns what reads so many logs with so many bytes."""
-
-    def __call__(self, logs: int, size_bytes: int, *, is_local: bool = False) -> Pool:
-        """Return it; with ``is_local``, it reads on this machine."""
-
-
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Kept).decode
 _Answer = tuple[str | None, list[RunRecord]]
 
 
+@contextmanager
+def fetching(work: Work, limits: Limits | None = None, progress: Progress | None = None) -> Iterator[Fetching]:
+    """Fetch runs. At the end, all processes that were started for it are ended."""
+    try:
+        yield Fetching(work, limits, progress)
+    finally:
+        digests_in(work.cache).flush()
+        work.end_pools()
+
+
 class Fetching:
     """Fetches many runs."""
 
-    def __init__(self, cache: Cache, parts: Parts, pool_for: PoolFor, limits: Limits | None, progress: Progress | None, tally: LogCount) -> None:
+    def __init__(self, work: Work, limits: Limits | None, progress: Progress | None) -> None:
         """Prepare to fetch.
 
         Args:
-            cache: where runs are looked up.
-            parts: where their numbers are.
-            pool_for: returns what reads the logs of runs that are in no part.
+            work: who reads the logs of runs that are in no part, and where what they give is kept.
             limits: how much of one log is read.
             progress: is told which log is being read, and how far.
-            tally: counts the logs.
         """
-        self.used = [parts]  # where parts are; the last one is where they are written
-        self._cache, self._pool_for, self._limits, self._progress, self._tally = cache, pool_for, limits, progress, tally
-        self._digests = digests_in(cache)
+        self.used = [work.parts]  # where parts are; the last one is where they are written
+        self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
+        self._digests = digests_in(work.cache)
 
     def runs(self, listed: Sequence[ListedRun], told: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
         """Return each run with what its logs gave; their numbers are in parts.
@@ -123,12 +116,13 @@ class Fetching:
             runs += self._looked_up(some)
         missing = [run for run in runs if run.found is None]
         logs_missing = sum(len(run.logs) for run in missing)
-        self._tally.kept += sum(len(run.logs) for run in runs) - logs_missing
-        self._tally.read += logs_missing
+        self._work.tally.kept += sum(len(run.logs) for run in runs) - logs_missing
+        self._work.tally.read += logs_missing
         if len(missing) < len(runs):
             told(len(runs) - len(missing))
         if missing:
             _Reading(self, missing, lambda left: told(len(runs) - left)).do()
+            self._cache.clean()
         return [run.found for run in runs if run.found is not None]
 
     def _looked_up(self, listed: Sequence[ListedRun]) -> list[_Run]:
@@ -194,7 +188,7 @@ class Fetching:
             run.found = self._stored(run, self.used[-1], part, record)
         if len(self.used) == 1 and not is_code_changed():  # Else the code that read it is not the one that its keys name.
             kept = [(run, record) for run, record in zip(runs, records, strict=True) if run.key and not run.lost and _is_as_seen(run, record)]
-            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept})
+            self._cache.put(Kind.RUN, {run.key: _encode(_Kept(part, record)) for run, record in kept}, part)
 
     def tasks(self, runs: Sequence[_Run]) -> list[RunTask]:
         """Return what is to be done for these runs."""
@@ -213,7 +207,7 @@ class Fetching:
 
     def pool_for(self, runs: Sequence[_Run], *, is_local: bool) -> Pool:
         """Return what reads these runs."""
-        return self._pool_for(sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs), is_local=is_local)
+        return self._work.pool_for(sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs), is_local=is_local)
 
     @property
     def folder(self) -> Path:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.evidence import is_there
 from tacholog.formats.reading import Scan
-from tacholog.formats.source import open_log
+from tacholog.formats.source import not_a_file, open_log
 from tacholog.runs.labels import NOT_STATED
 from tacholog.runs.manifest import (
     HOSTS_FOLDER,
@@ -33,15 +34,17 @@ from tacholog.runs.manifest import (
 )
 from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
 from tacholog.schema.records import number_in
+from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
-from tacholog.store.distributions import Distribution
-from tacholog.store.fetch import Fetching, ListedRun, StoredRun
-from tacholog.store.file_digests import FileDigests, SeenFile, digests_in
-from tacholog.store.frames import Dataset, Row, dataset
+from tacholog.store.digests import FileDigests, SeenFile, digests_in, manifest_digest
+from tacholog.store.fetch import ListedRun, fetching
+from tacholog.store.frames import Dataset, Row, is_saved, open_saved
 from tacholog.store.logs import Limits, Progress
-from tacholog.store.results import PartRun, Results
-from tacholog.store.versions import manifest_digest
-from tacholog.store.work import Work
+from tacholog.store.pool import Work
+from tacholog.store.results import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _REASONS_SHOWN = 3
 _MANIFESTS_AT_ONCE = 500
@@ -89,55 +92,15 @@ def open_runs(
         run._replace(processors=number_in(host.cpu, "threads") if (host := hosts.get(run.manifest.host or "")) else None)
         for run in _listed(folders, work.cache, problems, wanted)
     ]
-    with work.fetching(limits, progress) as fetching:
-        runs = fetching.runs(listed, lambda done: work.tell(done, len(folders)))
-        store = Store(fetching, runs, hosts)
+    with fetching(work, limits, progress) as fetch:
+        runs = fetch.runs(listed, lambda done: work.tell(done, len(folders)))
+        store = Store(fetch, runs, hosts)
     store.problems += problems
     for run in runs:
         name, folder, manifest = run.listed.run, run.listed.folder, run.listed.manifest
         store.problems += store.problems_of(run)
         store.problems += unlisted_files(name, folder, folders[name].names, manifest)
     return store
-
-
-class Store:
-    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
-
-    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
-        """Take runs that were fetched."""
-        self.hosts = hosts
-        self.problems: list[Row] = []
-        self.runs = [
-            {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
-        ]
-        self._stored, self._parts = runs, fetching.used  # Parts that are not kept are there as long as these.
-
-    @staticmethod
-    def problems_of(run: StoredRun) -> list[Row]:
-        """Return the problems of the logs of a run."""
-        return [{**row, "run": run.listed.run} for row in run.record.problems]
-
-    @property
-    def results(self) -> Results:
-        """The numbers of all runs."""
-        runs = [PartRun(stored.record.number, stored.part, row) for stored, row in zip(self._stored, self.runs, strict=True)]
-        return Results(self._parts[-1].folder, runs)
-
-    def logs(self) -> list[Row]:
-        """Return the rows of ``logs``."""
-        return [{**row, "run": run.listed.run} for run in self._stored for row in run.record.logs]
-
-    def histograms(self) -> Iterator[Row]:
-        """Yield the rows of ``histograms``."""
-        for run in self._stored:
-            for log, line, payload_bytes, basis, packed in run.record.histograms:
-                place = {"run": run.listed.run, "log": log, "line": line}
-                yield {**place, "payload_bytes": payload_bytes, "basis": basis, "bins": Distribution(packed)}
-
-    def dataset(self) -> Dataset:
-        """Return all of it as frames."""
-        rows = {"runs": self.runs, "logs": self.logs(), "problems": self.problems, "histograms": [*self.histograms()]}
-        return dataset(rows, self.results.frame(), self.hosts)
 
 
 class _RunFolder(NamedTuple):
@@ -260,9 +223,9 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
         UnreadableInput: a log cannot be opened, or its format is not known; with ``skip_unreadable``: none of the logs can be read.
     """
     work, skipped = work or Work(), list[Row]()
-    with work.fetching() as fetching:
-        runs = fetching.runs([*_assumed(paths, skipped, skip_unreadable=skip_unreadable)])
-        store = Store(fetching, runs, {})
+    with fetching(work) as fetch:
+        runs = fetch.runs([*_assumed(paths, skipped, skip_unreadable=skip_unreadable)])
+        store = Store(fetch, runs, {})
     if skipped and not runs:
         more = f"; and {len(skipped) - _REASONS_SHOWN} more files" if len(skipped) > _REASONS_SHOWN else ""
         raise UnreadableInput("; ".join(row["reason"] for row in skipped[:_REASONS_SHOWN]) + more)
@@ -323,3 +286,92 @@ def _load_hosts(folder: Path, files: Sequence[str], hosts: dict[str, Host], prob
             hosts[file.removesuffix(".toml")] = read_host(folder / file)
         except UnreadableInput as error:
             problems.append(problem("", file, 0, UNREADABLE, "", str(error)))
+
+
+def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = None) -> Dataset:
+    """Read one folder or one log.
+
+    Args:
+        path: a folder of runs, a log, a folder of logs, or a folder in which `Dataset.save` wrote.
+        without: of a saved dataset: columns of the results that the caller does not need.
+        work: who reads the logs; ``None``: this process.
+
+    Raises:
+        UnreadableInput: there is nothing, or nothing that can be read.
+    """
+    if wrong := not_a_file(path):
+        raise UnreadableInput(f"{path}: {wrong}, and is not read")
+    if path.is_file():
+        return load_logs([path], work=work)
+    if not path.is_dir():
+        raise UnreadableInput(f"{path}: no such file or folder")
+    if is_saved(path):
+        return open_saved(path, without)
+    if next(run_folders(path), None) is not None:
+        return with_hosts_above(load([path], work=work), path)
+    return _load_folder_of_logs(path, work)
+
+
+def open_paths(paths: Sequence[Path]) -> Dataset:
+    """Read several folders or logs into one dataset. Folders of runs are read together, so that their runs are compared with each other.
+
+    Raises:
+        UnreadableInput: one of them cannot be read, or is given twice.
+    """
+    roots = [path for path in paths if path.is_dir() and not is_saved(path) and next(run_folders(path), None) is not None]
+    parts = [open_path(path) for path in paths if path not in roots]
+    if roots:
+        runs = load(roots)
+        for root in roots:
+            runs = with_hosts_above(runs, root)
+        parts.insert(0, runs)
+    return joined(parts)
+
+
+def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
+    folders = list(folders_below(path))
+    logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
+    left_out = [row for folder, _ in folders for row in no_files(folder)]
+    if not logs:
+        raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
+    return load_logs(logs, left_out, skip_unreadable=True, work=work)
+
+
+def with_hosts_above(dataset: Dataset, path: Path) -> Dataset:
+    """Return the dataset with the hosts that are described above the folder: ``data/rti/x`` knows those in ``data/hosts``."""
+    hosts = dict(dataset.hosts)
+    for host in sorted(set(dataset.runs["host"].dropna()) - hosts.keys()):
+        name = f"{HOSTS_FOLDER}/{host}.toml"
+        above = next((folder for folder in path.resolve().parents if "/" not in host and is_there(folder, name)), None)
+        if above:
+            hosts[host] = read_host(above / name)
+    return msgspec.structs.replace(dataset, hosts=hosts)
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """Return several datasets as one.
+
+    Raises:
+        UnreadableInput: two of them hold the same run.
+    """
+    import pandas as pd
+
+    if len(parts) == 1:
+        return parts[0]
+    tables = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in TABLES if name != "results"}
+    tables["results"] = _joined_results([part.results for part in parts])
+    runs = tables["runs"]["run"]
+    if runs.duplicated().any():
+        raise UnreadableInput(f"the run {runs[runs.duplicated()].iloc[0]} was given twice; its numbers would count twice")
+    return Dataset(**tables, hosts={name: host for part in parts for name, host in part.hosts.items()})
+
+
+def _joined_results(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return several frames of results as one. Columns of categories stay such, although their words differ."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    is_text = {name: all(isinstance(frame[name].dtype, pd.CategoricalDtype) for frame in frames) for name in frames[0].columns}
+    others = pd.concat([frame[[name for name in frame.columns if not is_text[name]]] for frame in frames], ignore_index=True)
+    made = {name: union_categoricals([frame[name].array for frame in frames]) if is_text[name] else others[name] for name in frames[0].columns}
+    return pd.DataFrame(made)

@@ -17,28 +17,19 @@ from tacholog.formats.reading import Event, Scan, why_unknown
 from tacholog.formats.registry import describe_error
 from tacholog.formats.source import LogText
 from tacholog.runs.manifest import LogFile, Manifest
-from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, text_shown, utf8
+from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, problem
 from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
 from tacholog.schema.conditions import Basis, Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record, Status
-from tacholog.store.column_builder import ColumnBuilder, ShapeInLog
-from tacholog.store.columns import NOT_STATED, Columns, Shape
+from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, ShapeInLog
 from tacholog.store.distributions import packed_bins
+from tacholog.store.frames import Row
 
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
 #: Is called with the log that is being read, and how many more bytes of its text are read now.
 Progress = Callable[[str, int], object]
-
-
-class LogProblem(msgspec.Struct, frozen=True, array_like=True):
-    """A problem of a log: a row of the table ``problems`` without its place."""
-
-    line: int
-    kind: str
-    text: str
-    reason: str
 
 
 class HistogramHead(msgspec.Struct, array_like=True):
@@ -60,7 +51,7 @@ class LogHead(msgspec.Struct):
         lines: how many lines of each class it has.
         facts: what it says of its run.
         status: how the run ended, as far as the log says; ``reason``: why.
-        problems: what is wrong with it.
+        problems: what is wrong with it: rows of ``problems`` without the run.
         histograms: its distributions.
         text_bytes: the size of its text, which is longer than the log if that is compressed.
         is_lost: whether it could not be read. Then its problem says why.
@@ -74,15 +65,16 @@ class LogHead(msgspec.Struct):
     facts: Facts
     status: Status | None
     reason: str | None
-    problems: list[LogProblem]
+    problems: list[Row]
     histograms: list[HistogramHead]
     text_bytes: int
     is_lost: bool = False
 
 
 class LogEntry(msgspec.Struct):
-    """What one log gives."""
+    """A log as its manifest lists it, and what it gave."""
 
+    entry: LogFile
     head: LogHead
     columns: Columns
 
@@ -146,10 +138,10 @@ def lost_log(entry: LogFile, kind: str, reason: str, log_format: str | None = No
     """Return a log that could not be read. If a format fails in the middle of a log, its beginning is not trusted either."""
     facts = Facts(status="failed", reason=f"{entry.file} cannot be read")
     status, why = (facts.status, facts.reason) if entry.results else (None, None)
-    problems = [LogProblem(0, kind, "", utf8(reason))]
+    problems = [problem("", entry.file, 0, kind, "", reason)]
     head = LogHead(log_format or entry.format, None, None, None, {}, facts, status, why, problems, [], text_bytes, is_lost=True)
     words = ColumnBuilder().finish()
-    return LogEntry(head, Columns([], [], *words[2:]))
+    return LogEntry(entry, head, Columns([], [], *words[2:]))
 
 
 class _Reader:
@@ -165,7 +157,7 @@ class _Reader:
         self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
         self._stated = stated(manifest)
         self._columns = columns
-        self._problems: list[LogProblem] = []
+        self._problems: list[Row] = []
         self._histograms: list[HistogramHead] = []
         self._bins: list[list[Integers]] = []  # the parts of each
 
@@ -255,7 +247,7 @@ class _Reader:
         self._bins.append([bins])
 
     def _add_problem(self, line: int, kind: str, text: str, reason: str) -> None:
-        self._problems.append(LogProblem(line, kind, text_shown(text), utf8(reason)))
+        self._problems.append(problem("", self._entry.file, line, kind, text, reason))
 
     def _entry_of(self, account: Account) -> LogEntry:
         shapes, names, record_words, number_words = self._columns.finish()
@@ -263,7 +255,7 @@ class _Reader:
         if self._stated != StatedConditions():
             self._complete_from_manifest(shapes, columns, account)
         columns.shapes = [_completed(shape, self._entry, account, self._stated) for shape in shapes]
-        self._problems.sort(key=lambda problem: problem.line)
+        self._problems.sort(key=lambda row: row["line"])
         status, reason = (account.status, account.reason) if self._entry.results else (None, None)
         lines = dict(account.lines)
         head = LogHead(
@@ -280,7 +272,7 @@ class _Reader:
             self.text_bytes,
         )
         self._pack_bins()
-        return LogEntry(head, columns)
+        return LogEntry(self._entry, head, columns)
 
     def _pack_bins(self) -> None:
         import numpy as np

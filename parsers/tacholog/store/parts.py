@@ -11,9 +11,9 @@ import os
 import secrets
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,7 +23,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
-from tacholog.store.engine import TYPES, ask, connected, make_words, quoted, text, why_not_written
+from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
 _READ_BYTES = 1 << 20
-_OF_RECORDS = ("line", "last_line", "payload_bytes", "payload_bytes_high", "samples")
+_OF_RECORDS = ("line", "payload_bytes", "payload_bytes_high", "samples")
 _OF_SHAPES = ("scope", "test", "side", "participant")
 #: Columns of a part that are no columns of the results: the number of the run; what was measured, as a number that is equal for equal conditions; and
 #: which one a number is of those of its line that have its name.
 RUN, SETTING, ORDINAL = "run_number", "setting", "ordinal"
+#: What nearly all numbers have in some columns, so that a part does not say it.
+DEFAULTS = {"marks": "0", ORDINAL: "1", "last_line": "line"}
 
 
 class Parts:
@@ -131,30 +133,27 @@ def write_part(folder: Path, columns: Columns, logs: Sequence[tuple[int, str]], 
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequence[tuple[int, str]], log_of: Integers, path: Path) -> None:
-    """Write one row for each number. What all rows have is written once, and a column without any value is left out."""
-    table = _Table(connection, columns.number_count)
+    """Write one row for each number. A column without any value is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
-    table.add_coded(RUN, log_of[record], [number for number, _ in logs])
-    table.add_coded("log", log_of[record], [name for _, name in logs])
-    shape = records.shape[record]
-    table.add_coded(SETTING, shape, [_setting(one) for one in shapes])
-    for name in _OF_SHAPES:
-        table.add_coded(name, shape, [getattr(one, name) for one in shapes])
-    for name in Conditions.__struct_fields__:
-        table.add_coded(name, shape, [getattr(one.conditions, name) for one in shapes])
-    table.add_coded("metric", numbers.name, [metric for metric, _ in names])
-    table.add_coded("statistic", numbers.name, [statistic for _, statistic in names])
-    table.add_coded("unit", numbers.name, [METRICS[metric].unit for metric, _ in names])
-    table.add_coded("bound", numbers.bound, BOUNDS)
+    table = _Table(connection)
+    table.add_coded(log_of[record], {RUN: [number for number, _ in logs], "log": [name for _, name in logs]})
+    of_shapes = {name: [getattr(shape, name) for shape in shapes] for name in _OF_SHAPES}
+    of_conditions = {name: [getattr(shape.conditions, name) for shape in shapes] for name in Conditions.__struct_fields__}
+    table.add_coded(records.shape[record], {SETTING: [_setting(shape) for shape in shapes], **of_shapes, **of_conditions})
+    units = [METRICS[metric].unit for metric, _ in names]
+    table.add_coded(numbers.name, {"metric": [metric for metric, _ in names], "statistic": [statistic for _, statistic in names], "unit": units})
+    table.add_coded(numbers.bound, {"bound": BOUNDS})
     for name in _OF_RECORDS:
         table.add_integers(name, getattr(records, name)[record])
+    if (records.last_line != records.line).any():
+        table.add_integers("last_line", records.last_line[record])
     table.add_integers("value_line", numbers.value_line)
     table.add_integers("marks", numbers.marks, absent=0)
     table.add_integers(ORDINAL, ordinals(columns, log_of), absent=1)
     table.add_floats("value", numbers.value)
     table.add_floats("resolution", numbers.resolution)
-    table.write(path)
+    table.write(path, 1 + max(number for number, _ in logs))
 
 
 def _setting(shape: Shape) -> int:
@@ -165,78 +164,97 @@ def _setting(shape: Shape) -> int:
 class _Table:
     """A table that is put together column by column, and written."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, rows: int) -> None:
-        import numpy as np
-
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        self._arrays: dict[str, NDArray[Any]] = {"rows": np.zeros(rows, dtype=np.int8)}
-        self._columns: list[str] = []
-        self.words: dict[str, list[str]] = {}
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._columns: dict[str, str] = {}
+        self._words: dict[str, list[str | None]] = {}
 
-    def add_coded(self, name: str, codes: Integers, values: Sequence[object]) -> None:
-        """Add a column that has one of these values in each row."""
+    def add_coded(self, codes: Integers, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Add columns whose values in a row are those at one place of their lists.
+
+        Args:
+            codes: the place of each row.
+            columns: the values at each place.
+        """
         import numpy as np
 
-        used = np.flatnonzero(np.bincount(codes, minlength=len(values))).tolist()
-        known = list(dict.fromkeys(value for place in used if (value := values[place]) is not None))
-        if not known:
-            return
-        type_ = TYPES[_kind(name)]
-        if _kind(name) == "text":
-            self.words[name] = [str(word) for word in known]
-            type_ = make_words(self._connection, name, self.words[name])
-        if len(known) == 1 and all(values[place] is not None for place in used):
-            ask(self._connection, f"SET VARIABLE {quoted(name)} = $value::{TYPES[_kind(name)]}", {"value": known[0]})
-            self._columns.append(f"getvariable({text(name)})::{type_} AS {quoted(name)}")
-            return
-        places = {value: place for place, value in enumerate(known)}
-        meant = np.array([places.get(value, -1) for value in values], dtype=np.int64)
-        self._arrays[name] = meant[codes] + 1  # No value is at place 0.
-        values_of = f"enum_range(NULL::{type_})" if _kind(name) == "text" else f"getvariable({text(name)})"
-        if _kind(name) != "text":
-            ask(self._connection, f"SET VARIABLE {quoted(name)} = $values::{type_}[]", {"values": known})
-        self._columns.append(f"{values_of}[{quoted(name)}]::{type_} AS {quoted(name)}")
+        used = np.flatnonzero(np.bincount(codes)).tolist()
+        array = f"codes of {next(iter(columns))}"
+        self._arrays[array] = codes
+        for name, values in columns.items():
+            known = list(dict.fromkeys(values[place] for place in used))
+            if known == [None]:
+                continue
+            type_ = TYPES[_kind(name)]
+            if _kind(name) == "text":
+                self._words[name] = known
+                type_ = make_words(self._connection, name, [word for word in values if word is not None])
+            are_same = known * len(values) if len(known) == 1 else values
+            self._columns[name] = one_of(self._connection, name, type_, are_same, quoted(array))
 
     def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
-        """Add a column of integers; left out if none of them is known."""
+        """Add a column of integers; left out if none of them says anything."""
         import numpy as np
 
-        if not len(values) or not (values != absent).any():
-            return
-        self._arrays[name] = np.ascontiguousarray(values)
-        known = f"nullif({quoted(name)}, {NOT_STATED})" if absent == NOT_STATED else quoted(name)
-        self._columns.append(f"{known} AS {quoted(name)}")
+        if (values != absent).any():
+            self._arrays[name] = np.ascontiguousarray(values)
+            self._columns[name] = f"nullif({quoted(name)}, {absent})"
 
     def add_floats(self, name: str, values: NDArray[np.float64]) -> None:
         """Add a column of floats."""
         import numpy as np
 
         self._arrays[name] = np.ascontiguousarray(values)
-        self._columns.append(f"nullif({quoted(name)}, 'NaN'::DOUBLE) AS {quoted(name)}")
+        self._columns[name] = f"nullif({quoted(name)}, 'NaN'::DOUBLE)"
 
-    def write(self, path: Path) -> None:
-        """Write it, with the words of each of its columns."""
+    def write(self, path: Path, runs: int) -> None:
+        """Write it, with what `contents_of` says of it."""
         self._connection.register("arrays", self._arrays)
-        words = text(msgspec.json.encode(self.words).decode())
-        query = f"SELECT {', '.join(self._columns)} FROM arrays"  # noqa: S608 - our own words
-        ask(
-            self._connection,
-            f"COPY ({query}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{words: {words}}})",
-        )
+        about = text(msgspec.json.encode(_About(runs, list(self._columns), self._words)).decode())
+        query = f"SELECT {', '.join(f'{value} AS {quoted(name)}' for name, value in self._columns.items())} FROM arrays"  # noqa: S608 - our own words
+        how = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{about: {about}}}"
+        ask(self._connection, f"COPY ({query}) TO {text(str(path))} ({how})")
 
 
 def _kind(name: str) -> Kind:
     return "integer" if name in (RUN, SETTING) else (RESULTS.get(name) or CONDITIONS[name]).kind
 
 
-def words_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> Mapping[str, list[str]]:
-    """Return the words of each column of some parts."""
-    found: dict[str, dict[str, None]] = {}
-    files = {"files": list(paths)}
-    for (content,) in ask(connection, "SELECT value FROM parquet_kv_metadata($files) WHERE key = 'words' ORDER BY file_name", files):
-        for name, words in msgspec.json.decode(content, type=dict[str, list[str]]).items():
-            found.setdefault(name, {}).update(dict.fromkeys(words))
-    return {name: list(words) for name, words in found.items()}
+class _About(msgspec.Struct, array_like=True):
+    """What a part says of itself: how many runs it has, its columns, and the different words of each, with ``None`` if a row has none."""
+
+    runs: int
+    columns: list[str]
+    words: dict[str, list[str | None]]
+
+
+class Contents(NamedTuple):
+    """What some parts hold.
+
+    Attributes:
+        runs: how many runs each has.
+        columns: the columns that any of them has.
+        words: the words of each column of words.
+        everywhere: the word of each column that has only this word, in every row.
+    """
+
+    runs: Mapping[str, int]
+    columns: Collection[str]
+    words: Mapping[str, list[str]]
+    everywhere: Mapping[str, str]
+
+
+def contents_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> Contents:
+    """Return what some parts hold."""
+    rows = ask(connection, "SELECT file_name, value FROM parquet_kv_metadata($files) WHERE key = 'about'", {"files": paths}) if paths else []
+    of_files = {name: msgspec.json.decode(content, type=_About) for name, content in rows}
+    abouts = [of_files[path] for path in paths]
+    columns = dict.fromkeys(name for about in abouts for name in about.columns)
+    found = {name: dict.fromkeys(word for about in abouts for word in about.words.get(name, [None])) for name in columns}
+    words = {name: [word for word in known if word is not None] for name, known in found.items()}
+    everywhere = {name: words[name][0] for name, known in found.items() if len(known) == len(words[name]) == 1}
+    return Contents({path: about.runs for path, about in zip(paths, abouts, strict=True)}, columns.keys(), words, everywhere)
 
 
 def ordinals(columns: Columns, log_of: Integers) -> Integers:
@@ -250,6 +268,8 @@ def ordinals(columns: Columns, log_of: Integers) -> Integers:
     starts = np.ones(len(found), dtype=bool)
     starts[1:] = (np.diff(line) != 0) | (np.diff(log) != 0)
     key = np.cumsum(starts) * len(columns.names) + numbers.name
+    if (np.diff(key) > 0).all():
+        return found
     order = np.argsort(key, kind="stable")
     first = np.ones(len(found), dtype=bool)
     first[1:] = np.diff(key[order]) != 0

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SAMPLES_BEYOND = 10  # With fewer samples beyond it, a percentile is mostly too good.
 LOSS_LIMIT = 0.01
+COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
 TIMEOUT_NS = (99.9e6, 100.2e6)  # Half of the 200 ms that the tool waits for a lost answer, and the time until it notices.
 OWN_LOAD = 2  # The load average may still hold the publisher and the subscriber of the run before, which both polled.
 DELIVERY_MARGIN = 1.05  # Well above the rounding of the figures, which is at most 2 %.

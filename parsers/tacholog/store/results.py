@@ -5,27 +5,30 @@ A query sets the mark that only several releases together show.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARK_BITS, marks_of
 from tacholog.schema.tables import OFFERED, OFFERED_OF_RUNS, RESULTS, RUNS
-from tacholog.store.engine import TYPES, ask, connected, make_table, make_words, quoted
+from tacholog.store.distributions import Distribution
+from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, set_list, text
 from tacholog.store.export import ID, FileKind, copy, text_columns
-from tacholog.store.frames import Row, frame, results_frame
-from tacholog.store.parts import ORDINAL, RUN, SETTING, words_of
+from tacholog.store.fetch import Fetching, StoredRun
+from tacholog.store.frames import Dataset, Row, dataset, frame, results_frame
+from tacholog.store.parts import DEFAULTS, ORDINAL, RUN, SETTING, Contents, contents_of
+from tacholog.store.quality import COINCIDENCE
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-_ORDER = "ORDER BY place, row"  # A query without it gives rows in any order: which side of a join is read first depends on sizes.
-COINCIDENCE = 3  # So many equal figures are no accident. Fewer may be, unless they are bounds.
-_SOURCE = "read_parquet(getvariable('files'), union_by_name = true, file_row_number = true)"
-_NO_SOURCE = f"(SELECT NULL::BIGINT AS {RUN}, NULL::BIGINT AS file_row_number WHERE false)"
+_ORDER = "ORDER BY place, row"
+_NO_SOURCE = f"(SELECT 0 AS file_index, 0 AS file_row_number, 0 AS {RUN} WHERE false)"
 
 
 class PartRun(NamedTuple):
@@ -47,15 +50,14 @@ class Results:
             runs: the runs.
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
-        self._files = {path: place for place, path in enumerate(dict.fromkeys(run.part for run in self._runs))}
 
     def frame(self) -> pd.DataFrame:
         """Return them as the table ``results``."""
         if not self._runs:
             return frame("results", ())
-        with self._opened() as (connection, words):
+        with self._opened() as (connection, words, order):
             columns = ", ".join(f"enum_code({quoted(name)}) AS {quoted(name)}" if name in words else quoted(name) for name in RESULTS)
-            found = connection.execute(f"SELECT {columns} FROM results {_ORDER}").fetchnumpy()  # noqa: S608 - our own words
+            found = connection.execute(f"SELECT {columns} FROM results {order}").fetchnumpy()  # noqa: S608 - our own words
             return results_frame(found, words)
 
     def write(self, kind: FileKind, path: Path) -> None:
@@ -64,89 +66,154 @@ class Results:
         Raises:
             OSError: the file cannot be written.
         """
-        with self._opened() as (connection, words):
+        with self._opened() as (connection, words, order):
             bits = [bits for (bits,) in ask(connection, "SELECT DISTINCT marks FROM results ORDER BY marks")]
-            rows = [{"marks": one, "mark_words": " ".join(marks_of(one))} for one in bits]
-            type_ = make_words(connection, "mark_words", [row["mark_words"] for row in rows])
-            make_table(connection, "mark_words", {"marks": "BIGINT", "mark_words": type_}, rows)
-            known = {**words, "id": words["run"], "marks": [row["mark_words"] for row in rows]}
+            sets = [" ".join(marks_of(one)) for one in bits]
+            place = f"list_position({set_list(connection, 'bits', 'BIGINT', bits)}, marks) - 1"
+            marks = one_of(connection, "marks", make_words(connection, "marks", sets), sets, place)
+            known = {**words, "id": words["run"], "marks": sets}
             columns = text_columns({name: (column.kind, known.get(name, ())) for name, column in OFFERED.items()}, kind)
-            table = f"SELECT * EXCLUDE (marks, mark_words), mark_words AS marks, {ID} AS id FROM results LEFT JOIN mark_words USING (marks)"  # noqa: S608 - our own words
-            copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {_ORDER}", kind, path)  # noqa: S608 - our own words
+            table = f"SELECT * REPLACE ({marks} AS marks), {ID} AS id FROM results"  # noqa: S608 - our own words
+            copy(connection, f"SELECT {', '.join(columns)} FROM ({table}) {order}", kind, path)  # noqa: S608 - our own words
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]]]]:
-        """Open a database with the view ``results``. Yield the words of its columns too."""
-        files = [*self._files]
+    def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
+        """Open a database with the view ``results``. Yield also the words of its columns, and how a query gives its rows in order."""
         with connected(self._folder, threads=2) as connection:
-            words = dict(words_of(connection, files)) if files else {}
+            contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
+            scan = _Scan(self._runs, contents)
+            words = {name: contents.words.get(name, []) for name, column in RESULTS.items() if column.kind == "text"}
             words["run"] = list(dict.fromkeys(run.row["run"] for run in self._runs))
             for name in OFFERED_OF_RUNS:
                 if RUNS[name].kind == "text":
                     words[name] = list(dict.fromkeys(run.row[name] for run in self._runs if run.row[name] is not None))
             types = {name: make_words(connection, name, found) for name, found in words.items()}
-            facts = {name: types.get(name, TYPES[RUNS[name].kind]) for name in ("run", *OFFERED_OF_RUNS)}
-            rows = [{"number": run.number, "place": place, **_release(run.row), **run.row} for place, run in enumerate(self._runs)]
-            make_table(connection, "wanted", {"number": "BIGINT", "place": "INTEGER", "group": "VARCHAR", "label": "VARCHAR", **facts}, rows)
-            source = _NO_SOURCE
-            if files:
-                ask(connection, "SET VARIABLE files = $files::VARCHAR[]", {"files": files})
-                source = _SOURCE
-            known = {name for name, *_ in ask(connection, f"DESCRIBE SELECT * FROM {source}")}  # noqa: S608 - our own words
-            marks = "coalesce(p.marks, 0)" if "marks" in known else "0::BIGINT"
-            repeated = ""
-            if self._has_releases():
-                ask(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED.format(source=source, missing=_missing(known))}")
-                bit = MARK_BITS["republished"]
-                marks = f"{marks} | CASE WHEN r.label IS NULL THEN 0 ELSE {bit} END"
-                same = (f"r.{SETTING} = p.{SETTING}", "r.metric = p.metric", "r.statistic = p.statistic")
-                repeated = " AND ".join(['LEFT JOIN repeated r ON r."group" = w."group"', "r.label = w.label", *same])
-            columns = [f"w.{quoted(name)}" for name in facts]
-            columns += [_column(name, known, types) for name in RESULTS if name not in ("run", "marks")]
-            ordinal = f"coalesce(p.{ORDINAL}, 1)" if ORDINAL in known else "1"
-            made = f"w.place, p.file_row_number AS row, {ordinal} AS {ORDINAL}, {marks} AS marks, {', '.join(columns)}"
-            ask(connection, f"CREATE TEMP VIEW results AS SELECT {made} FROM {source} p JOIN wanted w ON p.{RUN} = w.number {repeated}")  # noqa: S608 - our own words
-            yield connection, words
 
-    def _has_releases(self) -> bool:
-        """Whether a system has several published releases: else none repeats another one."""
-        found: dict[str, set[str]] = {}
-        for one in self._runs:
-            release = _release(one.row)
-            if release["group"] is not None:
-                found.setdefault(str(release["group"]), set()).add(str(release["label"]))
-        return any(len(labels) > 1 for labels in found.values())
+            releases = [_release(run.row) for run in self._runs]
+            of_runs = {name: (types.get(name, TYPES[RUNS[name].kind]), [run.row[name] for run in self._runs]) for name in ("run", *OFFERED_OF_RUNS)}
+            of_runs |= {"group": ("VARCHAR", [group for group, _ in releases]), "label": ("VARCHAR", [label for _, label in releases])}
+            of_runs["place"] = "INTEGER", [*range(len(self._runs))]
+            facts = [f"{one_of(connection, name, type_, scan.listed(of), 'number')} AS {quoted(name)}" for name, (type_, of) in of_runs.items()]
+            columns = [_column(name, contents, types) for name in (*RESULTS, SETTING, ORDINAL) if name != "run"]
+            starts, files = set_list(connection, "starts", "BIGINT", scan.starts), set_list(connection, "files", "VARCHAR", scan.files)
+            source = f"read_parquet({files}, union_by_name = true, file_row_number = true)" if scan.files else _NO_SOURCE
+            part = f"SELECT *, file_row_number AS row, {starts}[file_index::BIGINT + 1] + {RUN} AS number FROM {source}"  # noqa: S608 - our own words
+            wanted = "" if None not in scan.places else "WHERE place IS NOT NULL"
+            ask(connection, f"CREATE TEMP VIEW numbers AS SELECT {', '.join((*facts, *columns))}, row FROM ({part}) {wanted}")  # noqa: S608 - our own words
+            if _are_several(releases):
+                ask(connection, f"CREATE TEMP TABLE repeated AS {_REPEATED}")
+                ask(connection, f"CREATE TEMP VIEW results AS {_WITH_REPEATED}")
+            else:
+                ask(connection, "CREATE TEMP VIEW results AS FROM numbers")
+            # A query that joins nothing gives rows in the order of the files.
+            yield connection, words, "" if scan.is_in_order and not _are_several(releases) else _ORDER
+
+
+class _Scan:
+    """How parts are read: which files, one behind the other, and which run has which place.
+
+    Attributes:
+        files: the files. One with a run of which there are copies is read once for each.
+        starts: how many runs are in the files before each.
+        places: the place of each run in the files among those that are wanted; ``None`` if it is not wanted.
+        is_in_order: whether the runs that are wanted are in their order.
+    """
+
+    def __init__(self, runs: Sequence[PartRun], contents: Contents) -> None:
+        copies: Counter[tuple[str, int]] = Counter()
+        found: dict[tuple[str, int], list[int | None]] = {}
+        for place, run in enumerate(runs):
+            file = run.part, copies[run.part, run.number]
+            copies[run.part, run.number] += 1
+            found.setdefault(file, [None] * contents.runs[run.part])[run.number] = place
+        self.files = [path for path, _ in found]
+        self.starts = [0]
+        for places in found.values():
+            self.starts.append(self.starts[-1] + len(places))
+        self.places = [place for places in found.values() for place in places]
+        wanted = [place for place in self.places if place is not None]
+        self.is_in_order = wanted == sorted(wanted)
+
+    def listed(self, values: Sequence[object]) -> list[object]:
+        """Return a value of each run that is wanted as one of each run in the files."""
+        return [None if place is None else values[place] for place in self.places]
+
+
+def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
+    """Whether a system has several published releases: else none repeats another one."""
+    systems = [system for system, _ in {*releases} if system is not None]
+    return len(systems) > len({*systems})
 
 
 # The numbers that a release of a system publishes under some conditions, as a list: another release with the same list repeats them.
 _REPEATED = f"""
-WITH published AS (
-    SELECT w."group", w.label, p.{SETTING}, p.metric, p.statistic, p.bound,
-        struct_pack(size := p.payload_bytes, high := p.payload_bytes_high, value := p.value + 0.0, bound := p.bound) AS figure
-    FROM (SELECT *, {{missing}} FROM {{source}}) p JOIN wanted w ON p.{RUN} = w.number WHERE w."group" IS NOT NULL
-), releases AS (
-    SELECT "group", label, {SETTING}, metric, statistic, list(DISTINCT figure ORDER BY figure) AS figures, bool_and(bound <> '=') AS are_bounds
-    FROM published GROUP BY ALL
+WITH releases AS (
+    SELECT "group", label, {SETTING}, metric, statistic, bool_and(bound <> '=') AS are_bounds, list(DISTINCT figure ORDER BY figure) AS figures
+    FROM (SELECT *, struct_pack(size := payload_bytes, high := payload_bytes_high, value := value + 0.0, bound := bound) AS figure FROM numbers)
+    WHERE "group" IS NOT NULL GROUP BY "group", label, {SETTING}, metric, statistic
 ), repeated AS (
     SELECT "group", {SETTING}, metric, statistic, figures FROM releases GROUP BY ALL
     HAVING count(*) > 1 AND (len(figures) >= {COINCIDENCE} OR bool_and(are_bounds))
 )
 SELECT "group", label, {SETTING}, metric, statistic FROM releases JOIN repeated USING ("group", {SETTING}, metric, statistic, figures)
 """  # noqa: S608 - our own words
+_WITH_REPEATED = f"""
+SELECT n.* REPLACE (n.marks | CASE WHEN r.label IS NULL THEN 0 ELSE {MARK_BITS["republished"]} END AS marks)
+FROM numbers n LEFT JOIN repeated r USING ("group", label, {SETTING}, metric, statistic)
+"""  # noqa: S608 - our own words
 
 
-def _missing(known: set[str]) -> str:
-    """Return columns that no part has, for a query that needs them."""
-    return ", ".join(["0 AS none", *(f"NULL::BIGINT AS {name}" for name in ("payload_bytes", "payload_bytes_high") if name not in known)])
-
-
-def _release(row: Row) -> dict[str, object]:
+def _release(row: Row) -> tuple[str | None, str | None]:
     """Return the system and the release of a run that somebody published."""
-    is_published = row["published"] and row["release"]
-    return {"group": row["system"], "label": row["release"]} if is_published else {"group": None, "label": None}
+    return (row["system"], row["release"]) if row["published"] and row["release"] else (None, None)
 
 
-def _column(name: str, known: set[str], types: Mapping[str, str]) -> str:
-    """Return a column of the results, with its type."""
-    type_ = types.get(name, TYPES[(RESULTS.get(name) or CONDITIONS[name]).kind])
-    return f"{f'p.{quoted(name)}' if name in known else 'NULL'}::{type_} AS {quoted(name)}"
+def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
+    """Return a column of the results or of a part, with its type."""
+    type_ = "BIGINT" if name in (SETTING, ORDINAL) else types.get(name, TYPES[(RESULTS.get(name) or CONDITIONS[name]).kind])
+    value = quoted(name) if name in contents.columns else "NULL"
+    if name in contents.everywhere:
+        value = text(contents.everywhere[name])
+    if name in DEFAULTS:
+        value = f"coalesce({value}, {DEFAULTS[name]})"
+    return f"{value}::{type_} AS {quoted(name)}"
+
+
+class Store:
+    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
+
+    def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
+        """Take runs that were fetched."""
+        self.hosts = hosts
+        self.problems: list[Row] = []
+        self.runs = [
+            {**run.record.run, "run": run.listed.run, "root": str(run.listed.folder), "manifest": run.listed.manifest_json.decode()} for run in runs
+        ]
+        self._stored, self._parts = runs, fetching.used  # Parts that are not kept are there as long as these.
+
+    @staticmethod
+    def problems_of(run: StoredRun) -> list[Row]:
+        """Return the problems of the logs of a run."""
+        return [{**row, "run": run.listed.run} for row in run.record.problems]
+
+    @property
+    def results(self) -> Results:
+        """The numbers of all runs."""
+        runs = [PartRun(stored.record.number, stored.part, row) for stored, row in zip(self._stored, self.runs, strict=True)]
+        return Results(self._parts[-1].folder, runs)
+
+    def logs(self) -> list[Row]:
+        """Return the rows of ``logs``."""
+        return [{**row, "run": run.listed.run} for run in self._stored for row in run.record.logs]
+
+    def histograms(self) -> Iterator[Row]:
+        """Yield the rows of ``histograms``."""
+        for run in self._stored:
+            for log, line, payload_bytes, basis, packed in run.record.histograms:
+                place = {"run": run.listed.run, "log": log, "line": line}
+                yield {**place, "payload_bytes": payload_bytes, "basis": basis, "bins": Distribution(packed)}
+
+    def dataset(self) -> Dataset:
+        """Return all of it as frames."""
+        rows = {"runs": self.runs, "logs": self.logs(), "problems": self.problems, "histograms": [*self.histograms()]}
+        return dataset(rows, self.results.frame(), self.hosts)

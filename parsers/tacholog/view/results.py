@@ -14,7 +14,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.schema.tables import TABLES
 from tacholog.store.columns import NOT_STATED
 from tacholog.store.distributions import Distribution
-from tacholog.store.ordinals import Ordinals
+from tacholog.store.frames import ordinals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,9 +172,9 @@ def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[Re
     Rows are made of whole columns. To convert each by itself took ten times as long.
     """
     known = runs(data) if known is None else known
-    parts = (data.results.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(data.results), _ROWS_AT_ONCE))
-    ordinals = Ordinals()
-    return [result for part in parts for result in _results(part, known, ordinals)]
+    found = data.results.assign(ordinal=ordinals(data.results))
+    parts = (found.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(found), _ROWS_AT_ONCE))
+    return [result for part in parts for result in _results(part, known)]
 
 
 def number_digests(data: Dataset) -> dict[str, str]:
@@ -213,12 +213,11 @@ def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
 
 
-def _results(frame: pd.DataFrame, known: Mapping[str, RunRow], ordinals: Ordinals) -> Iterator[ResultRow]:
+def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
     columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
     columns["marks"] = frame["marks"].tolist()
     columns["run"] = _runs_of(frame["run"], known)
     columns["conditions"] = _conditions(frame)
-    columns["ordinal"] = ordinals.of(frame).tolist()
     in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
     return map(ResultRow, *in_order)
 

@@ -14,8 +14,7 @@ import msgspec
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.statistics import MIN_CLUSTER, cluster_split
-from tacholog.schema.metrics import METRICS
-from tacholog.store.medians import median_place
+from tacholog.schema.metrics import METRICS, median_place
 from tacholog.view.results import ResultRow
 
 MARK = "two_groups"

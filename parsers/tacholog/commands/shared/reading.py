@@ -12,7 +12,7 @@ from tacholog.commands.shared.listing import counted
 
 if TYPE_CHECKING:
     from tacholog.commands.shared.progress import Progress
-    from tacholog.store.work import Work
+    from tacholog.store.pool import Work
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -28,7 +28,7 @@ def reading_options(command: _Command) -> _Command:
 
 def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = None) -> Work:
     """Return who reads the logs."""
-    from tacholog.store.work import Work, all_cores
+    from tacholog.store.pool import Work, all_cores
 
     return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))
 

@@ -132,7 +132,7 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """The median of each row by the rule of `tacholog.store.medians`; ``upper`` as `upper_of_two` says it."""
+    """The median of each row by the rule of `tacholog.schema.metrics`; ``upper`` as `upper_of_two` says it."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians

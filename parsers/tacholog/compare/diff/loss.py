@@ -21,7 +21,7 @@ from tacholog.compare.diff.verdict import FAILED_BITS, Power, adjusted_together,
 from tacholog.compare.policy import MIN_RUNS, Policy
 from tacholog.compare.result import VERDICTS, Loss, LossSide, RunOrder, Verdict
 from tacholog.compare.statistics import Shift
-from tacholog.store.medians import median_run
+from tacholog.schema.metrics import median_run
 
 _COUNT = "messages_lost"
 _OF_ONE_SIDE: tuple[Verdict, Verdict] = ("removed", "added")

@@ -14,9 +14,9 @@ from tacholog.compare.comparable import A_REFERENCE, BYTES
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
 from tacholog.runs.labels import CONTROL, label_fields, labels_of
 from tacholog.schema.marks import MARK_BITS, MARKS
+from tacholog.schema.metrics import upper_of_two_counts
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
-from tacholog.store.medians import upper_of_two_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: obj
 
 
 def upper_of_two(metric: pd.Categorical) -> Integers:
-    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.store.medians`."""
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.schema.metrics`."""
     found: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
     return found
 
@@ -289,7 +289,7 @@ def _one_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) ->
 
 
 def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
-    """The median of each stretch of values, which is one of them: the rule of `tacholog.store.medians`, for many at once. NaN for an empty stretch.
+    """The median of each stretch of values, which is one of them: the rule of `tacholog.schema.metrics`, for many at once. NaN for an empty stretch.
 
     Args:
         values: all stretches, one after the other, shape (n,).

@@ -18,9 +18,8 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.runs.labels import is_label
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.metrics import METRICS, median_run
 from tacholog.schema.records import BOUNDS
-from tacholog.store.medians import median_run
 
 _ALONE = {reason: (reason,) if reason else () for reason in REASONS}
 _MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printed latency hides

@@ -18,9 +18,9 @@ from tacholog.compare.requirements.result import RequirementRow, RowVerdict
 from tacholog.compare.result import RowKey
 from tacholog.compare.row_values import Arranged, arranged
 from tacholog.schema.marks import MARK_BITS
+from tacholog.schema.metrics import median_run
 from tacholog.schema.records import BOUNDS
 from tacholog.store.frames import Dataset
-from tacholog.store.medians import median_run
 
 _LOST = ("loss", "messages_lost")
 _EXACT = 1e-9  # a limit in the file and the same number in a log may differ by what floats lose

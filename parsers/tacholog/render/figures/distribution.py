@@ -9,7 +9,7 @@ import msgspec
 from tacholog.render.figures.axes import number_axis, percentile_axis
 from tacholog.render.figures.figures import Figure, PlotPoint, Trace, latency_words
 from tacholog.render.hover import details_of
-from tacholog.store.medians import median_place
+from tacholog.schema.metrics import median_place
 from tacholog.view.numerals import quantity, size
 from tacholog.view.results import HistogramRow
 from tacholog.view.series import Series

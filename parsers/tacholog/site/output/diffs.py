@@ -20,8 +20,8 @@ from tacholog.compare.sides import of_labels, of_release
 from tacholog.runs.labels import has_labels
 from tacholog.site.shown import BAND_FILES, State, dataset_in, opened
 from tacholog.store.cache import Kind, key_of, open_cache
+from tacholog.store.digests import code_digest
 from tacholog.store.frames import Dataset
-from tacholog.store.versions import code_digest
 from tacholog.view.results import RunRow
 from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.views import View

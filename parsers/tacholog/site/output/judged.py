@@ -17,7 +17,7 @@ from tacholog.site.output.diffs import CODE, dataset_of, files_beside, kept
 from tacholog.site.requirements import releases_of_site
 from tacholog.site.shown import State, opened
 from tacholog.store.cache import key_of
-from tacholog.store.versions import code_digest
+from tacholog.store.digests import code_digest
 from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
 from tacholog.view.results import RunRow

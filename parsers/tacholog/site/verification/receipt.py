@@ -10,9 +10,8 @@ import msgspec
 
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
-from tacholog.store.inputs import with_hosts_above
-from tacholog.store.load import load
-from tacholog.store.work import Work
+from tacholog.store.load import load, with_hosts_above
+from tacholog.store.pool import Work
 
 _WRONG = ("altered", "unreadable", "contradicted")
 _REASONS = 3  # in one line; check lists them all
