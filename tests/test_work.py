@@ -300,6 +300,29 @@ def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, l
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("soon_given_up")
+def test_a_task_that_is_sent_while_the_cluster_is_given_up_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_dask()
+    said: list[str] = []
+    with cluster(tmp_path, monkeypatch) as running:
+        pool = Cluster(running.address, said.append)
+        for worker in running.workers:
+            worker.kill()
+            worker.wait()
+        send = pool._client.submit
+
+        def send_slowly(*task: Any, **options: Any) -> Any:  # noqa: ANN401 - as Dask has it
+            sent = send(*task, **options)
+            until(lambda: said, "the cluster is given up")
+            return sent
+
+        monkeypatch.setattr(pool._client, "submit", send_slowly)
+        with pytest.raises(PoolLost):
+            pool.submit(os.getpid, LIMIT_S).result(LIMIT_S)
+        pool.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("soon_given_up")
 def test_a_cluster_without_workers_is_given_up_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_dask()
     said: list[str] = []

@@ -157,11 +157,17 @@ class Cluster:
             return answer
         try:
             sent = self._client.submit(_within, task, timeout_s, pure=False)
-            with self._lock:
-                self._waiting[answer] = sent
-            sent.add_done_callback(lambda found: self._answer(answer, found))
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
             answer.set_exception(PoolLost(str(error)))
+            return answer
+        with self._lock:
+            why_lost = self._why_lost  # The cluster may have been given up just now: then nobody else answers.
+            if why_lost is None:
+                self._waiting[answer] = sent
+        if why_lost is None:
+            sent.add_done_callback(lambda found: self._answer(answer, found))
+        else:
+            answer.set_exception(PoolLost(why_lost))
         return answer
 
     def _answer(self, answer: Future[Any], found: Any) -> None:  # noqa: ANN401 - a future of Dask
@@ -193,9 +199,9 @@ class Cluster:
                 return
 
     def _give_up(self, why: str) -> None:
-        self._why_lost = why
         self._warn(f"--cluster {self._address}: the cluster {why}; the rest is read on this machine")
         with self._lock:
+            self._why_lost = why
             waiting, self._waiting = [*self._waiting], {}
         for answer in waiting:
             answer.set_exception(PoolLost(why))
