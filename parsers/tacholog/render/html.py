@@ -51,7 +51,7 @@ def folded(heading: Html, *content: object) -> Html:
     return tag("details", tag("summary", heading), tag("div", *content, class_="tl-folded"), class_="tl-fold")
 
 
-def tag(name: str, *content: object, **attributes: object) -> Html:
+def tag(name: str, /, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
     shown = "".join(
         [

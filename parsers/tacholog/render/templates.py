@@ -16,7 +16,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tacholog.render import myst
-from tacholog.render.html import Html, esc
+from tacholog.render.html import Html, esc, tag
 from tacholog.resources import templates_dir
 from tacholog.view.numerals import grouped
 
@@ -57,6 +57,11 @@ def html_templates(folder: Path | None = None) -> _Environment:
     return _html_templates(folder or templates_dir())
 
 
+def rendered(name: str, **context: object) -> Html:
+    """Return what a template makes of its values."""
+    return Html(html_templates().get_template(name).render(**context))  # noqa: S704 - the environment has escaped every value
+
+
 def take_compiled(pages: BytecodeCache, comparisons: BytecodeCache) -> None:
     """Let both environments take compiled templates from elsewhere, and bring there what they compile."""
     myst_templates().bytecode_cache, html_templates().bytecode_cache = pages, comparisons
@@ -79,7 +84,17 @@ def _myst_templates(folder: Path) -> _Environment:
 
 @lru_cache(maxsize=2)
 def _html_templates(folder: Path) -> _Environment:
-    return _Environment(folder, _as_html, {}, autoescape=True)
+    return _Environment(folder, _as_html, {"counted": counted, "labelled": labelled}, autoescape=True)
+
+
+def counted(number: float) -> Html:
+    """Return a count in an element whose class says that it is one."""
+    return tag("span", grouped(number), class_="stat-count")
+
+
+def labelled(value: object) -> Html:
+    """Return a text with digits, such as a title, in an element whose class says that these are not a measurement."""
+    return tag("span", value, class_="stat-label")
 
 
 def _as_myst(value: object) -> str:
