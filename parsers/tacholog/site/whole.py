@@ -89,9 +89,9 @@ def _run_sphinx(made: MadePages, site: Path, work: Path, settings: SiteSettings)
             made.connect(app)
             app.build()
     except SphinxError as error:
-        raise TachologError(f"Sphinx cannot build {source}: {error}; the site is not complete") from error
+        raise TachologError(f"Sphinx cannot build {source}: {error}; the site stays as it was") from error
     if app.statuscode:
-        raise TachologError(f"Sphinx found problems in {source} (they are named above); the site is not complete")
+        raise TachologError(f"Sphinx found problems in {source} (they are named above); the site stays as it was")
     shutil.rmtree(trees)
     _drop_unused(site)
 
@@ -112,6 +112,7 @@ def _drop_unused(site: Path) -> None:
     """Delete what no page loads of Sphinx, the theme and its icons: maps for debuggers, templates, fonts. That was half of the folder."""
     static, search = site / "_static", site / "search.html"
     loads_stemmers = search.is_file() and _STEMMERS[1:] in search.read_text(encoding="utf-8")
+    (site / "objects.inv").unlink()  # Other projects would read it to link to prose.
     for pattern in (*_NEVER_LOADED, *(() if loads_stemmers else (_STEMMERS,))):
         for path in static.glob(pattern):
             path.unlink()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -16,7 +18,6 @@ from sphinx.util.docutils import SphinxDirective
 from tacholog.compare.policy import Policy
 from tacholog.errors import TachologError
 from tacholog.render.html import Html, join, tag
-from tacholog.render.myst import unquoted
 from tacholog.render.outward import Source
 from tacholog.runs.labels import labels_asked
 from tacholog.site import blocks, blocks_of_releases
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _PAGE = "tacholog-page"
 _HEADING = 2
+_ARGUMENT = re.compile(r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s"\'\\]+))(?=\s|$)')
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(["\\]))')
 _PAIR = 2  # two releases, or a metric and a statistic
 _Body = TypeVar("_Body")
 _SELECTION = (*(name for name in Selection.__struct_fields__ if name != "labels"), "label")
@@ -190,10 +193,23 @@ class PerfFold(SphinxDirective):
 
 
 def _words_of(line: str) -> list[str]:
+    r"""Return the words of the line of a directive, split as in a shell; ``\u00e9`` within double quotes means the letter.
+
+    Raises:
+        TachologError: a quote is not closed.
+    """
+    words, end = [], 0
+    while found := _ARGUMENT.match(line, end):
+        words.append(found["bare"] if found["quoted"] is None else _unescaped(found["quoted"]))
+        end = found.end()
     try:
-        return unquoted(line)
+        return words if not line[end:].strip() else shlex.split(line)
     except ValueError as error:
         raise TachologError(f"{line}: {error}") from error
+
+
+def _unescaped(word: str) -> str:
+    return _ESCAPE.sub(lambda found: found[3] or chr(int(found[1] or found[2], 16)), word)
 
 
 def _labels(option: str) -> tuple[tuple[str, str], ...]:

@@ -35,7 +35,6 @@ from tacholog.view.views import Selection, View
 from tacholog.visible import drawn
 
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
-FEEDS = (RELEASES_FEED, CHANGES_FEED)
 _ATOM = "http://www.w3.org/2005/Atom"
 _COMPARISONS, _CHANGES = 10, 50  # entries; the first kind costs a comparison each
 _Moments = Mapping[tuple[str, str], str]  # by system and release
