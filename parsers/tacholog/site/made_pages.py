@@ -179,10 +179,10 @@ class MadePages:
         functions: dict[str, object] = {name: shown(name, make) for name, make in _BLOCKS.items()}
         functions |= {"section": page.section, "fold": page.fold, "code": blocks.code, "title": page.title}
         body = page.section(1, page.title, planned.place, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
-        text = _SUMMARY.sub(" ", body)
-        for html in sorted(hidden, key=len, reverse=True):
-            text = text.replace(html, " ") if html else text
-        return self._addressed(page.document, body), [markup.unescape(_TAG.sub(" ", text)), *words]
+        text = str(body)
+        for html in filter(None, hidden):
+            text = text.replace(html, " ")
+        return self._addressed(page.document, body), [markup.unescape(_TAG.sub(" ", _SUMMARY.sub(" ", text))), *words]
 
     def _addressed(self, document: str, html: str) -> str:
         """Return HTML whose links are addresses.
