@@ -356,7 +356,11 @@ def test_every_page_has_a_policy_without_unsafe_scripts_and_no_inline_handler_is
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', path.read_text())
         assert policy, path
         assert "default-src 'none'" in policy[1]
+        assert "script-src 'self';" in policy[1]
         assert "unsafe" not in policy[1].replace("style-src 'self' 'unsafe-inline'", "")
+        scripts = re.findall(r"<script\b([^>]*)>", path.read_text())
+        assert [script for script in scripts if "src=" not in script and not re.search(r'type="application/(ld\+)?json"', script)] == []
+        assert "<style" not in path.read_text()
 
 
 def test_pages_say_what_they_show_without_scripts(site: Path) -> None:
@@ -371,11 +375,6 @@ def test_the_plots_bundle_is_there_once_and_asks_nobody(site: Path) -> None:
 
     assert [path.name for path in site.rglob("plotly*.js")] == ["plotly.min.js"]
     assert "showSendToCloud: false" in script
-
-
-def ages(site: Path) -> dict[str, int]:
-    """When each page was written; the theme writes its own two anew each time that Sphinx runs."""
-    return {path.relative_to(site).as_posix(): path.stat().st_mtime_ns for path in pages(site) if path.name not in ("search.html", "genindex.html")}
 
 
 @pytest.fixture(scope="module")

@@ -45,10 +45,14 @@ class _Environment(ImmutableSandboxedEnvironment):
         return tree
 
 
-@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
 def html_templates(folder: Path | None = None) -> _Environment:
     """Return the environment, for the templates of a folder or for our own."""
-    return _Environment(folder or templates_dir())
+    return _templates_in(folder or templates_dir())
+
+
+@lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
+def _templates_in(folder: Path) -> _Environment:
+    return _Environment(folder)
 
 
 def rendered(name: str, **context: object) -> Html:

@@ -38,9 +38,9 @@ _PAGE = "page.html"  # the template of the theme
 _NO_CONTENTS = {"html_theme.sidebar_secondary.remove": "true"}
 _NO_MENUS = "no-menus"
 # Plotly sets styles on what it draws.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'"
+_POLICY = Html(
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'\">"
 )
 _USED_WITHOUT_MENUS = {"script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"), "css_files": "tacholog.css"}
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
@@ -127,8 +127,7 @@ class MadePages:
         context["parents"] = [{"link": context["pathto"](name), "title": self._titles[name]} for name in (page.parents if page else ())]
         context["menu"] = [(name, self._titles[name]) for name in MENU if name in self._titles]
         context["menu_here"] = page.parents[0] if page and page.parents else document
-        policy = tag("meta", http_equiv="Content-Security-Policy", content=_POLICY)
-        context["metatags"] = f"{policy}{context.get('metatags') or ''}{blocks.feed_links(self._feeds, context['pathto'])}"
+        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{blocks.feed_links(self._feeds, context['pathto'])}"
         if _NO_MENUS in (context.get("meta") or {}):
             for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
                 context[f"theme_{part}"] = []

@@ -65,7 +65,7 @@ class Page:
             keeps_parts: whether large parts get files of their own.
         """
         self.document, self._data, self.title = document, data, plain_title(title)
-        self.documents, self.links, self.feeds, self._keeps_parts = documents, Links(logs), feeds or {}, keeps_parts
+        self.documents, self.links, self.feeds, self.keeps_parts = documents, Links(logs), feeds or {}, keeps_parts
         self.parts: dict[str, Part] = {}
         self.sections: list[Section] = []
         self.says_costs = False  # whether it says already what the numbers of a table of costs mean
@@ -127,13 +127,13 @@ class Page:
 
     def put_aside(self, part: Part) -> None:
         """Keep a part of the page, or more pieces of it."""
-        if self._keeps_parts:
+        if self.keeps_parts:
             known = self.parts.get(part.name, Part(part.name, {}))
             self.parts[part.name] = Part(part.name, known.pieces | part.pieces, part.title or known.title)
 
     def apart(self, name: str) -> Apart | None:
         """Return what keeps large tables out of the page, in a part of that name; nothing if the project keeps no parts."""
-        if not self._keeps_parts:
+        if not self.keeps_parts:
             return None
 
         def keep(place: str, content: Html) -> tuple[str, Html]:
@@ -157,7 +157,7 @@ class Page:
 
     def rest(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
         """Return what takes the end of a list, in words and as HTML, out of the page, and returns what leads to it; nothing if no parts are kept."""
-        if not self._keeps_parts:
+        if not self.keeps_parts:
             return None
 
         def fold(words: str, content: Html) -> Html:
@@ -165,11 +165,6 @@ class Page:
             return self.folded(part, tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), *places_of(content), class_=class_)
 
         return fold
-
-    @property
-    def keeps_parts(self) -> bool:
-        """Whether large parts get files of their own."""
-        return self._keeps_parts
 
     # Sections
 
