@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import json
@@ -300,17 +299,11 @@ def test_a_site_says_how_to_cite_it(built: Path) -> None:
         assert (built / file["contentUrl"].removeprefix("https://example.org/performance/")).is_file()
 
 
-def test_search_engines_find_the_description_in_the_home_page_and_its_policy_need_not_allow_it(built: Path) -> None:
+def test_search_engines_find_the_description_in_the_home_page(built: Path) -> None:
     page = (built / "index.html").read_text(encoding="utf-8")
 
     (block,) = re.findall(r'<script type="application/ld\+json"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert json.loads(block) == json.loads((built / "dataset.jsonld").read_text())
-    assert sha256_of_script(block) not in page
-    assert "script-src 'self' 'sha256-" in page
-
-
-def sha256_of_script(body: str) -> str:
-    return base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
 
 
 def test_the_page_of_downloads_has_links_to_the_files_for_programs(built: Path) -> None:
