@@ -68,6 +68,7 @@ _FILES = (
 _MOST_SCRIPTS = 10
 _MOST_CARDS = 4
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_BETWEEN_TAGS = re.compile(r">[^<]*")
 _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 _WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
 _WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a page has only links
@@ -381,7 +382,8 @@ def code(text: str, language: str) -> Html:
     """Return a block of code, with colours for its language."""
     from sphinx.highlighting import PygmentsBridge
 
-    coloured = PygmentsBridge().highlight_block(text, language)
+    # Pygments does not escape quotes, and `href="doc:` in our HTML is a link of ours.
+    coloured = _BETWEEN_TAGS.sub(lambda found: found[0].replace('"', "&quot;"), PygmentsBridge().highlight_block(text, language))
     return tag("div", Html(coloured), class_=f"highlight-{language} notranslate")  # noqa: S704 - Pygments has escaped the text
 
 
