@@ -42,7 +42,10 @@ _POLICY = Html(
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'\">"
 )
-_USED_WITHOUT_MENUS = {"script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"), "css_files": "tacholog.css"}
+_USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
+    "script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"),
+    "css_files": ("tacholog.css",),
+}
 _TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
 _SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
 _BLOCKS: Mapping[str, Callable[..., Html]] = {

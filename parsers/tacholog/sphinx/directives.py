@@ -40,7 +40,7 @@ _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U(00[0-9a-fA-F]{6})|(["\\]))')
 _PAIR = 2  # two releases, or a metric and a statistic
 _Body = TypeVar("_Body")
 _SELECTION = (*(name for name in Selection.__struct_fields__ if name != "labels"), "label")
-_OPTIONS = {
+_OPTIONS: dict[str, Callable[[str], object]] | None = {
     **dict.fromkeys((*_SELECTION, "show", "file", "metric", "across", "only"), directives.unchanged_required),
     "limit": directives.nonnegative_int,
     "summary": directives.flag,
