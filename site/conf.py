@@ -15,6 +15,9 @@ author = _site["name"]
 copyright = _site["copyright"] or ""
 
 extensions = ["myst_parser", "sphinx_copybutton", "tacholog.sphinx"]
+# Prose only: `tacholog report` makes all other pages, the first one too. No page is in a table of contents: menu.html has the menu.
+root_doc = "methodology"
+suppress_warnings = ["toc.not_included"]
 # A new list: the theme appends to the default list, so a second build in the same process would differ from the first.
 templates_path = ["_templates"]
 exclude_patterns = ["**/_*.md"]
@@ -36,10 +39,11 @@ html_theme_options = {
     },
     "external_links": [{"name": html.escape(link["title"]), "url": html.escape(link["url"])} for link in _links],
     "navbar_align": "left",
+    "navbar_center": ["menu"],
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["contents"],
+    "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"] if copyright else [],  # nobody but its owner can say whose a site is
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -59,34 +63,11 @@ html_permalinks_icon = "#"
 copybutton_exclude = ".linenos, .gp"
 
 
-_USED_WITHOUT_MENUS = {"script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"), "css_files": "tacholog.css"}
-
-
-def _without_menus(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Leave menus, and scripts and styles of other pages, out of pages of which there are hundreds: these have more bytes than a log.
-
-    The name of the site leads to the first page.
-    """
-    if "no-menus" in (context.get("meta") or {}):
-        for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
-            context[f"theme_{part}"] = []
-        context["theme_disable_search"] = True
-        for kind, used in _USED_WITHOUT_MENUS.items():
-            context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
-
-
 def _named(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
     """Give the name of the site to the templates as text. Sphinx takes it for HTML: not all templates escape it."""
     context["docstitle"] = context["shorttitle"] = escape(_site["name"])
 
 
-def _without_neighbours(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Name no page before or after this one: Sphinx does not write a page again whose neighbour came, went or changed its title."""
-    context["prev"] = context["next"] = None
-
-
 def setup(app: Sphinx) -> None:
     """Change what pages get before the theme does."""
     app.connect("html-page-context", _named, priority=400)
-    app.connect("html-page-context", _without_menus, priority=400)
-    app.connect("html-page-context", _without_neighbours, priority=400)

@@ -39,12 +39,6 @@ def ending_in_order() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def interrupt_again() -> None:
-    """Raise KeyboardInterrupt if a signal came: for use after code of others that turns it into an error of its own."""
-    if _received:
-        raise KeyboardInterrupt
-
-
 def _is_main() -> bool:
     return threading.current_thread() is threading.main_thread()  # Python sets handlers only there.
 

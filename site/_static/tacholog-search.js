@@ -68,6 +68,10 @@
     return Object.assign(document.createElement("p"), { className: "context", textContent: cut(best, keywords) });
   };
 
+  document.addEventListener("DOMContentLoaded", () => document.querySelector(".bd-search-container input")?.select());
+
+  document.addEventListener("DOMContentLoaded", () => document.querySelector(".bd-search-container input")?.select());
+
   // On a local disk, browsers do not let a page read other pages. So only titles can be shown.
   if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 })();

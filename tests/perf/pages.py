@@ -27,7 +27,6 @@ from tacholog.resources import site_dir
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
 from tacholog.site.bundle import plotly_bundle
 from tacholog.sphinx.assets import PLOTLY
-from tacholog.view.own_names import LOGS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = (ROOT / "tests/formats/native/latency-udp.log", ROOT / "tests/formats/native/throughput-udp.log")
@@ -141,7 +140,7 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
     """Build everything into ``folder/site``, and yield what it cost."""
     runs = write_runs(folder / "data", pages)
     tacholog, sphinx = Path(sys.executable).with_name("tacholog"), (sys.executable, "-m", "sphinx", "-q")
-    site, work = folder / "site", folder / ".site-build"
+    site = folder / "site"
     report = (tacholog, "report", "--data", folder / "data", "--output", site)
     plotly_bundle()  # fetched here, if it has to be, so that the build does not wait for a registry
     imported = min(cpu_s(sys.executable, "-c", IMPORTS) for _ in range(3))
@@ -149,9 +148,7 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
     made = len(ages(site))
     write_bare(folder / "bare", made)
     bare = cpu_s(*sphinx, "-b", "html", folder / "bare", folder / "bare-site")
-    alone = cpu_s(*sphinx, "-b", "html", *sphinx_settings(work), work / "source", folder / "again")
-    yield Row(f"Sphinx, {made} pages of tables and plots", alone, "s", "bare pages", bare, Goal("<=", 1.5))
-    yield Row(f"from the logs of {runs} runs to the site", built, "s", "bare pages", bare)
+    yield Row(f"from the logs of {runs} runs to the site, {made} pages", built, "s", "bare pages", bare)
     known = ages(site)
     again = cpu_s(*report)
     yield Row(f"without a change ({changed(site, known)} pages written)", again, "s", "importing", imported, Goal("<=", 2))
@@ -159,12 +156,6 @@ def builds(folder: Path, pages: int) -> Iterator[Row]:
     known = ages(site)
     one = cpu_s(*report)
     yield Row(f"with one changed log ({changed(site, known)} pages written)", one, "s", "all anew", built)
-
-
-def sphinx_settings(work: Path) -> list[str]:
-    """Return what `tacholog report` tells Sphinx about a dataset."""
-    settings = {"tacholog_dataset": str(work / "dataset"), "tacholog_logs": LOGS, "tacholog_csp": "1"}
-    return [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
 
 
 def change_one(data: Path) -> None:

@@ -1,24 +1,23 @@
-"""A site that is brought up to date is the site that is made from nothing, whatever changed: settings, renames, the pages of the menu."""
+"""A site that is brought up to date is the site that is made from nothing, whatever changed; and a build that changes nothing touches nothing."""
 
 from __future__ import annotations
 
-import gzip
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.command import run_tacholog_text
-from tests.report.conftest import FIRST, NATIVE, add_run, rti
-from tests.report.test_beside import add_systems
+from tests.report.conftest import FIRST, SECOND, add_run, rti, write_data
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.privacy.settings import Privacy
-from tacholog.runs.manifest import Manifest
 from tacholog.site.build import build_site
+from tacholog.site.output_folder import only_one_build
 from tacholog.site.prepare import prepare
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import STAMP, finished
+from tacholog.site.stamp import STAMP, finished, remove_stamp
 
 pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
@@ -26,20 +25,20 @@ pytestmark = [  # what MyST and the theme still use of Sphinx is their business
     pytest.mark.site,
 ]
 ROOT = Path(__file__).resolve().parent.parent.parent
-NOT_COMPARED = (STAMP, ".buildinfo", ".buildinfo.bak")
+USUAL = SiteSettings()
 
 
-def add(data: Path, run: str, **about: object) -> None:
-    add_run(data, run, FIRST, msgspec.structs.replace(rti("UDPv4", published=False), **about))
+def add(data: Path, run: str, log: str = FIRST, **about: object) -> None:
+    add_run(data, run, log, msgspec.structs.replace(rti("UDPv4", published=False), **about))
 
 
 def files(site: Path) -> dict[str, bytes]:
     """The files of a site, and its folders: their names may be those of systems."""
-    found = (path for path in site.rglob("*") if path.name not in NOT_COMPARED)
+    found = (path for path in site.rglob("*") if path.name != STAMP)
     return {path.relative_to(site).as_posix(): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
-def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings()) -> set[str]:  # noqa: B008 - it cannot be changed
+def differing(data: Path, folder: Path, settings: SiteSettings = USUAL) -> set[str]:
     """Bring the site up to date, make another from nothing, and return the files in which they differ."""
     number = len([*folder.glob("again*")])
     build_site([data], folder / "site", folder, settings)
@@ -48,21 +47,61 @@ def differing(data: Path, folder: Path, settings: SiteSettings = SiteSettings())
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
-@pytest.mark.machinery
-@pytest.mark.nightly
-def test_a_download_of_another_page_with_the_same_name_is_made_again(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    run = shutil.copytree(ROOT / "data/hmbdc/14-2", data / "run") / "run.toml"  # has several transports, of which one is rmcast
-    run.write_text(run.read_text() + '\n[labels]\nplugin = "rmcast"\n')
-    name = "data/hmbdc-rmcast.csv.gz"
-
-    assert differing(data, tmp_path, SiteSettings(pages=("system", "label.plugin"))) == set()
-    by_label = files(tmp_path / "site")[name]
-    assert differing(data, tmp_path) == set()
-    assert len(gzip.decompress(files(tmp_path / "site")[name])) < len(gzip.decompress(by_label))
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with data of several releases."""
+    data = write_data(tmp_path / "data")
+    for release, log in (("1.0", FIRST), ("1.1", SECOND), ("1.2", FIRST)):
+        for number in range(2):
+            add(data, f"rti/{release}/{number}", log, release=release, system_version=release)
+    return tmp_path
 
 
-@pytest.mark.machinery
+def test_a_second_build_of_the_same_touches_no_file(folder: Path) -> None:
+    build_site([folder / "data"], folder / "site", folder)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP}
+    remove_stamp(folder / "site")  # With it, there is no second build at all.
+
+    build_site([folder / "data"], folder / "site", folder)
+
+    assert {path: path.stat().st_mtime_ns for path in (folder / "site").rglob("*") if path.is_file() and path.name != STAMP} == before
+
+
+def _run_more(data: Path) -> None:
+    add(data, "rti/1.3/0", SECOND, release="1.3")
+
+
+def _run_gone(data: Path) -> None:
+    shutil.rmtree(data / "rti/1.2/0")
+
+
+def _system_gone(data: Path) -> None:
+    shutil.rmtree(data / "own")
+
+
+def _renames(data: Path) -> None:
+    (data / "renames.toml").write_text('[transport]\n"UDPv4" = "zorkmid"\n')
+
+
+@pytest.mark.parametrize(
+    ("edit", "settings"),
+    [
+        (_run_more, USUAL),
+        (_system_gone, SiteSettings(name="Another name", pages=("transport", "system"))),
+        pytest.param(_run_gone, USUAL, marks=pytest.mark.nightly),
+        pytest.param(_renames, USUAL, marks=pytest.mark.nightly),
+    ],
+)
+def test_after_an_edit_the_site_is_the_one_that_is_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
+    build_site([folder / "data"], folder / "site", folder)
+    before = files(folder / "site")
+
+    edit(folder / "data")
+
+    assert differing(folder / "data", folder, settings) == set()
+    assert files(folder / "site") != before
+
+
 def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path) -> None:
     data, logo = tmp_path / "data", tmp_path / "secret.svg"
     add(data, "a")
@@ -74,21 +113,6 @@ def test_a_logo_that_the_settings_no_longer_name_is_not_published(tmp_path: Path
     assert not (tmp_path / "site/_static/logo.svg").exists()
 
 
-@pytest.mark.machinery
-@pytest.mark.nightly
-def test_renames_that_come_and_go_are_those_of_all_pages(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    for release in ("1.0", "1.1"):
-        for number in range(2):
-            add(data, f"{release}-{number}", release=release)
-    assert differing(data, tmp_path) == set()
-    (data / "renames.toml").write_text('[transport]\n"UDPv4" = "zorkmid"\n')
-    assert differing(data, tmp_path) == set()
-    (data / "renames.toml").unlink()
-    assert differing(data, tmp_path) == set()
-
-
-@pytest.mark.machinery
 def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> None:
     add(tmp_path / "data", "a")
     (tmp_path / "work/dataset.new").mkdir(parents=True)
@@ -99,49 +123,50 @@ def test_what_a_stopped_build_left_of_a_dataset_is_not_taken(tmp_path: Path) -> 
     assert not (tmp_path / "work/dataset/renames.toml").exists()
 
 
-@pytest.mark.machinery
+def test_a_site_that_another_process_builds_is_left_alone(tmp_path: Path) -> None:
+    data = write_data(tmp_path / "data")
+    with only_one_build(tmp_path / "work"), pytest.raises(TachologError, match="another process builds this site now"):
+        build_site([data], tmp_path / "site", tmp_path / "work")
+    assert not (tmp_path / "site" / "index.html").exists()
+
+
+def test_two_builds_of_one_site_never_run_at_once_whatever_their_working_folders_are(tmp_path: Path) -> None:
+    data, site = write_data(tmp_path / "data"), tmp_path / "site"
+    with only_one_build(site), pytest.raises(TachologError, match="another process builds this site now"):
+        build_site([data], site, tmp_path / "work")
+
+
 @pytest.mark.nightly
-def test_all_pages_have_the_menu_of_today_when_a_page_of_it_comes_or_goes(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    add(data, "a")
-    assert differing(data, tmp_path) == set()
-    add_systems(data, 2)
-    assert differing(data, tmp_path) == set()
-    assert (tmp_path / "site/side-by-side.html").is_file()
-    shutil.rmtree(data / "run-001")
-    assert differing(data, tmp_path) == set()
-    assert not (tmp_path / "site/side-by-side.html").exists()
+def test_a_site_that_was_built_with_another_working_folder_in_between_keeps_nothing_of_that_build(folder: Path) -> None:
+    data, site = folder / "data", folder / "site"
+    build_site([data], site, folder / "one")
+    before = files(site)
+    build_site([data], site, folder / "two", SiteSettings(privacy=Privacy(hosts="show", free_text="show", unknown_lines="show")))
+    assert files(site) != before
+
+    build_site([data], site, folder / "one")
+
+    assert files(site) == before
 
 
-@pytest.mark.machinery
-@pytest.mark.nightly
-def test_pages_of_results_name_the_log_that_is_offered_after_another_run_told_a_name(tmp_path: Path) -> None:
-    data, settings = tmp_path / "data", SiteSettings(privacy=Privacy(free_text="show"))
-    with_name = f'{NATIVE.read_text()}note text="zoe was here"\n'
-    add_run(data, "a", with_name, Manifest(system="One", logs=()))
-    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=()))
-    assert differing(data, tmp_path, settings) == set()
-    page = files(tmp_path / "site")["one/udp.html"]
+def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: Path) -> None:
+    data, site, secret = folder / "data", folder / "site", folder / "secret"
+    build_site([data], site, folder)
+    before = files(site)
+    secret.write_text("not ours")
+    (site / STAMP).unlink()  # It is written last.
+    for name in ("downloads.html", min(path.relative_to(site).as_posix() for path in (site / "raw").rglob("*.gz"))):
+        (site / name).write_bytes(before[name][:-10])
+    (site / "index.html").unlink()
+    (site / "index.html").symlink_to(secret)
+    (site / "hosts").mkdir()
+    for name in ("notes.txt", "hosts/.part"):
+        (site / name).write_text("not of this build")
 
-    shutil.rmtree(data / "b")
-    add_run(data, "b", NATIVE.read_text(), Manifest(system="Other", logs=(), notes=("read /home/zoe/settings",)))
+    build_site([data], site, folder)
 
-    assert differing(data, tmp_path, settings) == set()
-    assert files(tmp_path / "site")["one/udp.html"] != page
-
-
-@pytest.mark.machinery
-@pytest.mark.nightly
-def test_downloads_name_no_system_whose_only_run_had_no_numbers_and_is_gone(tmp_path: Path) -> None:
-    data, failed = tmp_path / "data", Manifest(system="Zorkmid", status="failed", reason="exit code 1", logs=())
-    add(data, "a")
-    add_run(data, "b", "", failed)
-    assert differing(data, tmp_path) == set()
-
-    shutil.rmtree(data / "b")
-    add_run(data, "b", "", msgspec.structs.replace(failed, system="Another"))
-
-    assert differing(data, tmp_path) == set()
+    assert files(site) == before
+    assert secret.read_text() == "not ours"
 
 
 def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path) -> None:
@@ -212,18 +237,20 @@ def test_a_report_that_is_refused_says_that_the_site_from_before_is_still_there(
 
 
 @pytest.mark.nightly
-def test_a_build_that_ends_while_pages_are_written_leaves_no_finished_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, site, templates = tmp_path / "data", tmp_path / "site", tmp_path / "prose"
+def test_a_build_in_which_sphinx_finds_a_problem_leaves_the_site_finished_and_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, site, prose = tmp_path / "data", tmp_path / "site", tmp_path / "prose"
     add(data, "a")
     build_site([data], site, tmp_path)
-    shutil.copytree(ROOT / "site", templates)
-    (templates / "methodology.md").write_text("# Methodology\n\n[nowhere](nowhere.md)\n")
-    monkeypatch.setattr("tacholog.site.whole.site_dir", lambda: templates)
+    before = files(site)
+    shutil.copytree(ROOT / "site", prose)
+    (prose / "methodology.md").write_text("# Methodology\n\n{doc}`nowhere`\n")
+    monkeypatch.setattr("tacholog.site.whole.site_dir", lambda: prose)
     add(data, "b")
 
     with pytest.raises(TachologError, match="Sphinx found problems"):
         build_site([data], site, tmp_path)
 
-    assert not (site / STAMP).exists()
+    finished(site)
+    assert files(site) == before
     monkeypatch.undo()
     assert differing(data, tmp_path) == set()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacholog.site.bundle import basic_bundle, full_bundle
+from tacholog.site.inputs import inputs_of
 from tacholog.site.settings import SiteSettings
-from tacholog.site.unchanged import inputs_of
 
 NPM = """#!/bin/sh
 echo asked >> "$ASKED"
@@ -67,8 +67,8 @@ def test_a_site_with_a_script_for_plots_that_somebody_edited_is_another_site(tmp
     script = tmp_path / "plotly.js"
     script.write_text("one")
     monkeypatch.setenv("TACHOLOG_PLOTLY", str(script))
-    before = inputs_of([], SiteSettings()).pages
+    before = inputs_of([], SiteSettings())
 
     script.write_text("other")
 
-    assert inputs_of([], SiteSettings()).pages != before
+    assert inputs_of([], SiteSettings()) != before

@@ -155,22 +155,3 @@ def test_a_script_that_came_with_a_pages_content_is_blocked_and_named(tmp_path: 
 
 def sha256(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-@pytest.mark.machinery
-def test_templates_of_the_theme_are_compiled_once_and_what_other_versions_compiled_goes(tmp_path: Path, dataset: str) -> None:
-    text = "```{perf-table} throughput\n:transport: SHMEM\n```"
-    first, _ = build(tmp_path, text, tacholog_dataset=dataset)
-    folder = tmp_path / "trees/.tacholog-templates"
-    compiled = {file.name: file.stat().st_mtime_ns for file in folder.glob("*.cache")}
-    assert compiled
-    (folder / "tacholog-of-another-version.cache").write_bytes(b"bc")
-    (folder / "of-somebody-else").mkdir()
-    shutil.rmtree(tmp_path / "docs")
-    shutil.rmtree(tmp_path / "out")
-
-    again, _ = build(tmp_path, text, tacholog_dataset=dataset)
-
-    (folder / "of-somebody-else").rmdir()
-    assert {file.name: file.stat().st_mtime_ns for file in folder.glob("*.cache")} == compiled
-    assert again == first

@@ -13,6 +13,7 @@ from tests.command import run_tacholog
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
 from tacholog.site.pages import plan
+from tacholog.site.settings import SiteSettings
 from tacholog.store.load import load
 from tacholog.view.own_names import FILE_ENDINGS, FOLDERS
 from tacholog.view.views import view_of
@@ -81,7 +82,7 @@ def test_names_of_other_fields_that_make_pages_give_way_too(tmp_path: Path, fiel
         stated = {"labels": {"kind": name.strip("_")}} if field == "label.kind" else {field: name.strip("_")}
         add(tmp_path, "acme", **stated)
 
-    documents = [page.document for page in plan(view_of(load([tmp_path])), (field, "system"))]
+    documents = [page.document for page in plan(view_of(load([tmp_path])), SiteSettings(pages=(field, "system")))]
     ours = [name for name in documents if name.endswith("/acme")]
 
     assert len(ours) == len(FOLDERS)

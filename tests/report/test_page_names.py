@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 from tacholog.runs.manifest import LogFile, Manifest, write
-from tacholog.site.output.parts import RUNS, part_of
 from tacholog.site.pages import plan
+from tacholog.site.parts import RUNS, part_of
 from tacholog.site.result_pages import csv_names
+from tacholog.site.settings import SiteSettings
 from tacholog.slugs import slug
 from tacholog.store.load import load
 from tacholog.view.history import diff_documents
@@ -39,7 +40,7 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
         )
     view = view_of(load([tmp_path]))
 
-    documents = [page.document for page in plan(view)]
+    documents = [page.document for page in plan(view, SiteSettings())]
 
     assert len(documents) == len(set(documents))
     assert not [name for name in documents if name.startswith("about.html/")]
@@ -50,7 +51,7 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
         ("x", "t cp"): "data/x-t-cp.csv.gz",
         ("x t", "cp"): "data/x-t-cp-2.csv.gz",
     }
-    assert [page.context["file"] for page in plan(view) if "file" in page.context] == [
+    assert [page.context["file"] for page in plan(view, SiteSettings()) if "file" in page.context] == [
         "data/about.html-udp.csv.gz",
         "data/x-udp.csv.gz",
         "data/x-udp-2.csv.gz",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,9 +13,7 @@ from tacholog.schema.conditions import Conditions
 from tacholog.store.distributions import Distribution
 from tacholog.store.frames import open_saved
 from tacholog.store.load import load, load_logs
-from tacholog.view import results
 from tacholog.view.results import ResultRow
-from tacholog.view.run_digests import run_digests
 from tacholog.view.views import view_of
 
 NATIVE = Path(__file__).parent.parent / "formats" / "native"
@@ -80,30 +77,3 @@ def test_a_dataset_without_numbers_has_no_rows(data: Path) -> None:
     loaded = load([data])
 
     assert view_of(msgspec.structs.replace(loaded, results=loaded.results.iloc[:0])).results == []
-
-
-@pytest.mark.machinery
-@pytest.mark.parametrize(
-    "changed", [{"value": 1.0}, {"value": pd.NA}, {"keyed": True}, {"line": 7}, {"resolution": 0.5}, {"marks": ("undersampled",)}, {"log": "b"}]
-)
-def test_only_the_digest_of_a_changed_run_differs(data: Path, changed: dict[str, Any]) -> None:
-    loaded, run = load([data]), "rti/own-1"
-    before = run_digests(view_of(loaded))
-    ((name, value),) = changed.items()
-    column = loaded.results[name].astype("object")
-    column.iloc[int(np.flatnonzero(loaded.results["run"] == run)[0])] = value
-    dtype: Any = "category" if name == "log" else loaded.results[name].dtype
-    after = run_digests(view_of(msgspec.structs.replace(loaded, results=loaded.results.assign(**{name: column.astype(dtype)}))))
-
-    assert {name for name in before if before[name] != after[name]} == {run}
-
-
-@pytest.mark.machinery
-def test_digests_of_runs_are_those_of_a_saved_dataset_and_of_parts_of_any_size(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = load([data])
-    before = run_digests(view_of(loaded))
-    loaded.save(tmp_path)
-    assert run_digests(view_of(open_saved(tmp_path))) == before
-
-    monkeypatch.setattr(results, "_ROWS_AT_ONCE", 3)
-    assert run_digests(view_of(loaded)) == before

@@ -9,7 +9,6 @@ import pytest
 from tacholog.render.figures.axes import number_axis, percentile_axis, share_axis, size_axis
 from tacholog.render.figures.figures import latency_over_size
 from tacholog.render.html import Html, tag, visible
-from tacholog.render.myst import text
 from tacholog.render.tables.hosts import missing
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
@@ -146,10 +145,6 @@ def test_names_of_pages_are_plain_and_differ() -> None:
     assert slug("../../etc") != slug("etc")
     assert ".." not in path_slug("../x/..")
     assert path_slug("a b/log") != path_slug("a-b/log")
-
-
-def test_text_in_a_page_means_nothing_to_markdown() -> None:
-    assert text("[x](y)\n# z 1.5") == "&#91;x&#93;&#40;y&#41; &#35; z 1.5"
 
 
 def test_a_script_gives_each_word_back_as_it_was() -> None:

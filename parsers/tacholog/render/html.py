@@ -2,7 +2,6 @@
 
 `Html` is the type of markupsafe, which templates know too. Everything else is text, and is escaped when it is put into a page. Only the functions
 here and the HTML environment of `tacholog.render.templates` make `Html` from variable text; ruff (S704) reports any other place.
-The MyST sources of pages are made by `tacholog.render.myst`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def folded(heading: Html, *content: object) -> Html:
     return tag("details", tag("summary", heading), tag("div", *content, class_="tl-folded"), class_="tl-fold")
 
 
-def tag(name: str, *content: object, **attributes: object) -> Html:
+def tag(name: str, /, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
     shown = "".join(
         [

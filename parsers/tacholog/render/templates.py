@@ -1,22 +1,20 @@
-"""The environments of templates: MyST for the pages of a site, HTML for comparisons. In both, every value is escaped.
+"""The environment of templates. Every value is escaped.
 
 No template can opt out of that: no filter declares text safe, the tag that switches escaping off is refused, and the sandbox keeps templates away
-from the classes behind values. Only values of the environment's own type (`Myst` or `Html`) are not escaped.
+from the classes behind values. Only values of the type `Html` are not escaped.
 An unknown name is an error, and so is a value that is unknown: a page must not show "None".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import BytecodeCache, FileSystemLoader, StrictUndefined, Undefined, nodes
+from jinja2 import FileSystemLoader, StrictUndefined, Undefined, nodes
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from tacholog.render import myst
-from tacholog.render.html import Html, esc
+from tacholog.render.html import Html, esc, tag
 from tacholog.resources import templates_dir
 from tacholog.view.numerals import grouped
 
@@ -25,19 +23,19 @@ _REFUSED = (nodes.ScopedEvalContextModifier, nodes.EvalContextModifier, nodes.Ma
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """What both environments share: few filters, no globals, no way to switch escaping off."""
+    """An environment with few filters, no globals, and no way to switch escaping off."""
 
-    def __init__(self, folder: Path, finalize: Callable[[object], str], filters: Mapping[str, Callable[..., object]], *, autoescape: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(
             loader=FileSystemLoader(folder),
             undefined=StrictUndefined,
-            autoescape=autoescape,
-            finalize=finalize,
+            autoescape=True,
+            finalize=_shown,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        self.filters = {name: self.filters[name] for name in _HARMLESS} | dict(filters)
+        self.filters = {name: self.filters[name] for name in _HARMLESS} | {"counted": counted, "labelled": labelled}
         self.globals.clear()
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -47,57 +45,39 @@ class _Environment(ImmutableSandboxedEnvironment):
         return tree
 
 
-def myst_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment for pages in MyST. Every value is escaped, except those that the functions of `tacholog.render.myst` made."""
-    return _myst_templates(folder or templates_dir())
-
-
 def html_templates(folder: Path | None = None) -> _Environment:
-    """Return the environment for pages in HTML. Every value is escaped, except `Html`."""
-    return _html_templates(folder or templates_dir())
-
-
-def take_compiled(pages: BytecodeCache, comparisons: BytecodeCache) -> None:
-    """Let both environments take compiled templates from elsewhere, and bring there what they compile."""
-    myst_templates().bytecode_cache, html_templates().bytecode_cache = pages, comparisons
+    """Return the environment, for the templates of a folder or for our own."""
+    return _templates_in(folder or templates_dir())
 
 
 @lru_cache(maxsize=2)  # a site has a page for each comparison: a new environment would compile the same templates for each
-def _myst_templates(folder: Path) -> _Environment:
-    filters: dict[str, Callable[..., object]] = {
-        "code": myst.code,
-        "counted": myst.counted,
-        "labelled": myst.labelled,
-        "document": myst.document,
-        "grouped": grouped,
-        "json": myst.json_body,
-        "options": myst.options,
-        "quoted": myst.quoted,
-    }
-    return _Environment(folder, _as_myst, filters, autoescape=False)
+def _templates_in(folder: Path) -> _Environment:
+    return _Environment(folder)
 
 
-@lru_cache(maxsize=2)
-def _html_templates(folder: Path) -> _Environment:
-    return _Environment(folder, _as_html, {}, autoescape=True)
+def rendered(name: str, **context: object) -> Html:
+    """Return what a template makes of its values."""
+    return Html(html_templates().get_template(name).render(**context))  # noqa: S704 - the environment has escaped every value
 
 
-def _as_myst(value: object) -> str:
-    return value if isinstance(value, myst.Myst) else myst.text(_stated(value))
+def counted(number: float) -> Html:
+    """Return a count in an element whose class says that it is one."""
+    return tag("span", grouped(number), class_="stat-count")
 
 
-def _as_html(value: object) -> str:
-    return value if isinstance(value, Html) else esc(_stated(value))
+def labelled(value: object) -> Html:
+    """Return a text with digits, such as a title, in an element whose class says that these are not a measurement."""
+    return tag("span", value, class_="stat-label")
 
 
-def _stated(value: object) -> object:
-    """Return a value that can be shown as text.
+def _shown(value: object) -> str:
+    """Return a value as it is shown.
 
     Raises:
-        TypeError: it cannot: a list, or something unknown.
+        TypeError: it cannot be shown as text: a list, or something unknown.
     """
     if isinstance(value, str | int | float):
-        return value
+        return esc(value)
     if type(value) is Undefined:  # of "x if y" without an else
         return ""
     raise TypeError(f"a template shows {value!r}, which is not text")

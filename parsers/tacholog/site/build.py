@@ -1,7 +1,8 @@
-"""Bring a site up to date: build it, change only its style sheets, or leave it as it is."""
+"""Bring a site up to date: make it anew, and change what differs; or leave it as it is where nothing is new."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,15 +10,17 @@ from typing import TYPE_CHECKING
 from tacholog.errors import TachologError
 from tacholog.garbage import keep_made
 from tacholog.ownership import not_ours_alone
-from tacholog.site.output.styles import styles_refreshed
-from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build
+from tacholog.site.inputs import inputs_of
+from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import built_in, is_built_of, note_built
-from tacholog.site.unchanged import inputs_of
+from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
+from tacholog.store.complaints import saved_complaints
 
 if TYPE_CHECKING:
     from tacholog.store.logs import Progress
     from tacholog.store.pool import Work
+
+CHECKS = ("every page was built without a warning", "every reference leads somewhere")
 
 
 def build_site(
@@ -34,7 +37,7 @@ def build_site(
     Args:
         roots: folders of runs (each with ``run.toml`` files below it).
         site: the folder that the site is written to.
-        work: the folder for sources, dataset and Sphinx's cache. It is kept, so that the next build has less to do.
+        work: the folder for the dataset and for what is made on the way.
         settings: the content of ``site.toml``.
         progress: called with the name of a log and the number of bytes that were read of it.
         reading: who reads the logs; ``None``: this process.
@@ -50,13 +53,20 @@ def build_site(
         if reason := not_ours_alone(work):
             raise TachologError(f"{work}: {reason}; what a build keeps is run by the next one, so it must be ours alone")
         inputs = inputs_of(roots, settings)
-        if is_built_of(site, inputs.text):
+        if is_built_of(site, inputs):
             return site / "index.html"
-        if not (built_in(work, site) and styles_refreshed(site, inputs)):
-            # To import what builds a site takes longer than to change its style sheets.
-            from tacholog.site.whole import build_whole
+        # To import what builds a site takes longer than to find out that there is nothing new.
+        from tacholog.site.whole import build_whole
 
-            keep_made()
-            build_whole(roots, site, work, settings, inputs, progress, reading)
-        note_built(work, site)
+        keep_made()
+        made = work / "made"
+        shutil.rmtree(made, ignore_errors=True)
+        try:
+            build_whole(roots, made, work, settings, progress, reading)
+            remove_stamp(site)
+            take_over(made, site)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+        found = saved_complaints(work)
+        write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered)
     return site / "index.html"

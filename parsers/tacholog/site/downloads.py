@@ -6,19 +6,16 @@ Each kind of file has each number once. No text holds all numbers, because text 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
-from tacholog.site.output.memory import keep_value, kept_value
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
-from tacholog.site.sources import Sources
 from tacholog.store.export import files_of, results_table
 from tacholog.view.numerals import NOT_STATED, natural
 from tacholog.view.own_names import DATA
-from tacholog.view.run_digests import digest
 from tacholog.view.views import View
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 ALL = f"{DATA}/results.parquet"
 _RELEASES = f"{DATA}/releases"
 _LEVEL = 6  # of compression: level 9 takes twice the time for 3 % less
-_CSV, _JSON, _PARQUET = ".csv.gz", ".jsonl.gz", ".parquet"
+_CSV, _JSON = ".csv.gz", ".jsonl.gz"
 
 
 class ReleaseFile(NamedTuple):
@@ -59,43 +56,31 @@ def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def write_downloads(into: Sources, memory: Path, data: Dataset, view: View, runs: Mapping[str, str], fields: Sequence[str] = DEFAULT) -> None:
-    """Write the files whose runs changed.
+def write_downloads(site: Path, data: Dataset, view: View, fields: Sequence[str] = DEFAULT) -> None:
+    """Write the files, with the runs in the order of their names.
 
     Args:
-        into: the folder ``data`` of the site.
-        memory: the file that keeps between builds what each file was made of.
+        site: the folder of the site.
         data: the dataset.
         view: the same dataset.
-        runs: the digest of each run.
         fields: what makes a page (``pages`` of ``site.toml``).
     """
-    before, now = kept_value(memory, dict[str, str]) or {}, dict[str, str]()
-    memory.unlink(missing_ok=True)  # A build that fails may have written other files than those that it knows.
-    outdated: dict[str, _File] = {}
-    for name, file in _files(view, fields):
-        now[name] = digest([fields, file.rows_with, sorted(runs[run] for run in file.runs)])
-        if not into.kept(_inside(into, f"{name}{file.ending}")) or before.get(name) != now[name]:
-            outdated[name] = file
-    if outdated:
-        _write(into, data, outdated, fields)
-    keep_value(memory, now)
-
-
-def _write(into: Sources, data: Dataset, files: Mapping[str, _File], fields: Sequence[str]) -> None:
-    """Write files: the runs in the order of their names."""
+    (site / _RELEASES).mkdir(parents=True, exist_ok=True)
     table = results_table(data)
     table = table.iloc[table["run"].astype("str").argsort(kind="stable").to_numpy()]
-    of_kind = {_CSV: _coded(table, fields), _JSON: _coded(table, ("system", "release"))}
-    with files_of(table.assign(**{ending: codes for ending, (codes, _) in of_kind.items()})) as content_of:
-        for name, file in files.items():
-            if file.rows_with is None:
-                content = content_of("parquet", "true")
-            else:
-                place = of_kind[file.ending][1].index(file.rows_with)
-                rows = content_of("csv" if file.ending == _CSV else "json", f'"{file.ending}" = {place}')
-                content = gzip.compress(rows, _LEVEL, mtime=0)
-            into.write(_inside(into, f"{name}{file.ending}"), content)
+    pages, releases = _coded(table, fields), _coded(table, ("system", "release"))
+    names = {values: name.removesuffix(_CSV) for values, name in csv_names(runs_of_pages(view, fields)).items()}
+    with files_of(table.assign(**{_CSV: pages[0], _JSON: releases[0]})) as content_of:
+        (site / ALL).write_bytes(content_of("parquet", "true"))
+        for place, values in enumerate(pages[1]):
+            _write(site / f"{names[values]}{_CSV}", content_of("csv", f'"{_CSV}" = {place}'))
+        for file in release_files(view):
+            place = releases[1].index((file.system, file.release))
+            _write(site / f"{file.name}{_JSON}", content_of("json", f'"{_JSON}" = {place}'))
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(gzip.compress(content, _LEVEL, mtime=0))
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:
@@ -104,30 +89,6 @@ def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64
 
     codes, different = pd.MultiIndex.from_arrays(values_of_rows(table, fields)).factorize()
     return codes, [tuple(values) for values in different]
-
-
-class _File(NamedTuple):
-    """A file for download: its runs, the values that its rows have, and its ending."""
-
-    runs: frozenset[str]
-    rows_with: Values | None
-    ending: str
-
-
-def _files(view: View, fields: Sequence[str]) -> Iterator[tuple[str, _File]]:
-    """Yield each file with its address without the ending."""
-    pages = runs_of_pages(view, fields)
-    for values, name in csv_names(pages).items():
-        yield name.removesuffix(_CSV), _File(frozenset(pages[values]), values, _CSV)
-    of_releases = _runs_of_releases(view)
-    for file in release_files(view):
-        release = (file.system, file.release)
-        yield file.name, _File(frozenset(of_releases[release]), release, _JSON)
-    yield ALL.removesuffix(_PARQUET), _File(frozenset(view.by_run), None, _PARQUET)
-
-
-def _inside(into: Sources, name: str) -> str:
-    return name.removeprefix(f"{into.folder.name}/")
 
 
 def download_links(view: View, system: str | None, transport: str | None, file: str | None = None) -> Html:

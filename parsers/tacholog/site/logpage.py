@@ -23,7 +23,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import Record
 from tacholog.store.export import with_ordinal
 from tacholog.view.numerals import quantity, size
-from tacholog.view.results import ResultRow
+from tacholog.view.results import ProblemRow, ResultRow
 
 SHOWN_LINES = 5000
 LINKED_LINES = 20_000  # further lines that are shown because numbers or problems link to them
@@ -64,6 +64,12 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
     table = tag("ol", *rows, class_="tl-log")
     lines = tag("div", table, class_="tl-scroll tl-logbox", role="region", aria_label="Log lines", tabindex=0)
     return join([_legend(classes.counts), _taken_off(prefix), _stripped(logtext.lines_with_controls(path.parent, path.name)), lines])
+
+
+def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
+    """Return the numbers of the lines that something on the site links to."""
+    found = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
+    return {line for line in found if line}
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:

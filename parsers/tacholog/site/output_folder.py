@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import filecmp
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.holding import held
+from tacholog.site.walk import walk
 
 MARKER = ".tacholog-site"
 _MARKER_TEXT = "Made by tacholog report, which replaces what is in this folder.\n"
@@ -76,3 +80,35 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
                 with suppress(OSError):
                     path.rmdir() if path.is_dir() else path.unlink()
         raise
+
+
+def take_over(made: Path, site: Path) -> None:
+    """Make a site equal to one that was made in another folder. A file that did not change is not touched; what belongs to no site stays.
+
+    Args:
+        made: the site as it is to be. Its files are moved.
+        site: the site that readers see.
+    """
+    wanted = {*_below(made)}
+    for name in sorted({*_below(site)} - wanted):  # a link that took the place of a folder goes before the files in it
+        (site / name).unlink(missing_ok=True)
+        for folder in [*Path(name).parents][:-1]:
+            with suppress(OSError):  # It is not empty.
+                (site / folder).rmdir()
+    for name in sorted(wanted):
+        target = site / name
+        if target.is_symlink():
+            target.unlink()
+        if not (target.is_file() and filecmp.cmp(made / name, target, shallow=False)):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(made / name, target)
+
+
+def _below(site: Path) -> Iterator[str]:
+    """Yield the files of a site, and the links in it."""
+    for folder, names, files in walk(os.fspath(site)):
+        inside = folder[len(os.fspath(site)) :].lstrip("/")
+        shown = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
+        names[:] = [name for name in names if inside or not name.startswith(".")]
+        links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114 - as in `walk`
+        yield from (f"{inside}/{name}".lstrip("/") for name in (*shown, *links))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,9 +18,10 @@ from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
 from tacholog.runs.problems import ALTERED
 from tacholog.schema.metrics import METRICS
-from tacholog.site.output.memory import keep_value, kept_value
-from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, options_of, page_groups
+from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
+from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
+from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
 from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
@@ -29,18 +29,30 @@ from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
-from tacholog.view.own_names import LOGS
-from tacholog.view.page_index import PagePart
+from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
-from tacholog.view.run_digests import digest, run_digests
 from tacholog.view.series import LOSS
 from tacholog.view.views import TESTS, Selection, View
 from tacholog.visible import drawn
 
-# Pages without content, from which the pages of logs and of parts are made. Those of logs are hundreds, and have no menus.
-FRAME, PART_FRAME = f"{LOGS}/frame", f"{LOGS}/part-frame"
-_BESIDE = "side-by-side"
+_BESIDE, _RANKED = "side-by-side", "fastest-by-size-one-machine-after-the-other"
+# The pages that every site has, or may have: their titles, and whether a list of headings stands beside them.
+_TITLES = {
+    "systems": ("Systems and transports", False),
+    _BESIDE: ("Side by side", False),
+    "rankings": ("Fastest by size", False),
+    "compare": ("Compare", False),
+    "releases": ("Releases", False),
+    "quality": ("Data quality", True),
+    "downloads": ("Downloads", True),
+    REQUIREMENTS: ("Requirements", False),
+}
+#: The pages of the menu, in order; those that a site does not have are left out.
+MENU = (
+    *("systems", _BESIDE, "rankings", "compare", "releases", "hosts", "quality"),
+    *("methodology", "fairness", "definitions", "downloads", "about"),
+)
 _OWN_FORMAT = "native"
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # What people type for a way of waiting, beside the words of the page.
@@ -48,83 +60,65 @@ _WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "po
 
 
 class SitePage(msgspec.Struct, frozen=True):
-    """A page to generate: its document name, its template, and the values for the template."""
+    """A page to make.
+
+    Attributes:
+        document: its name.
+        template: the name of its template.
+        title: its heading.
+        context: the values for the template.
+        parents: the pages above it, that of the menu first.
+        place: an id that its heading has before the usual ones.
+        keywords: words for the search that stand in no text of the page.
+        has_contents: whether a list of its headings stands beside it.
+    """
 
     document: str
     template: str
+    title: str
     context: dict[str, Any]
+    parents: tuple[str, ...] = ()
+    place: str = ""
+    keywords: str = ""
+    has_contents: bool = False
 
 
-def plan(view: View, fields: tuple[str, ...] = DEFAULT, kept: KeptPages | None = None) -> list[SitePage]:
-    """Return all pages that Sphinx writes.
-
-    Args:
-        view: everything.
-        fields: what makes a page of results (``pages`` of ``site.toml``).
-        kept: what is known of the last build.
-    """
-    groups = page_groups(view, fields)
-    index = _index(view, groups)
-    results = [page for group in groups for page in group.pages]
-    pages = [index, *_group_pages(view, groups, index.context["diffs"]), *(_result_page(view, page, kept) for page in results)]
-    pages += [
-        *(SitePage(name, f"{name}.md.jinja", index.context) for name in ("systems", "rankings", "compare", "quality", "releases", "downloads")),
-        *([SitePage(_BESIDE, f"{_BESIDE}.md.jinja", index.context)] if index.context["has_beside"] else []),
-        _hosts_page(view),
-        _about(view),
-        *_with_transports(_diff_pages(view), groups),
-    ]
-    return [*pages, *(SitePage(name, "frame.md.jinja", {"menus": name == PART_FRAME}) for name in (FRAME, PART_FRAME))]
+def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) -> list[SitePage]:
+    """Return all pages that the data give, except those of logs."""
+    groups = page_groups(view, settings.pages)
+    shared = _of_site(view, groups)
+    keywords = ", ".join(_size_words(view))
+    pages = [SitePage("index", "index.html.jinja", settings.title, shared, keywords=keywords)]
+    pages += _group_pages(view, groups, shared["diffs"])
+    pages += [_result_page(view, page, group) for group in groups for page in group.pages]
+    for name, (title, has_contents) in _TITLES.items():
+        if (name != _BESIDE or shared["has_beside"]) and (name != REQUIREMENTS or has_requirements):
+            of_search = keywords if name in ("compare", _BESIDE) else ""
+            parents = ("releases",) if name == REQUIREMENTS else ()
+            place = _RANKED if name == "rankings" else ""
+            pages.append(SitePage(name, f"{name}.html.jinja", title, shared, parents, place, of_search, has_contents))
+    pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
+    return pages
 
 
-class KeptPages:
-    """What the templates of the pages of results get, kept in a file: to find out what a page will show takes as long as to show it."""
-
-    def __init__(self, memory: Path, code: str) -> None:
-        """``memory`` is the file, ``code`` the digest of the code."""
-        self._memory, self._code = memory, code
-        self._before, self._now = kept_value(memory, dict[str, tuple[str, dict[str, Any]]]) or {}, dict[str, tuple[str, dict[str, Any]]]()
-
-    def context(self, page: ResultPage, part: View, runs: Mapping[str, str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the values for a page: those that are kept if its part of the data did not change, else what ``make`` makes.
-
-        Args:
-            page: the page.
-            part: what it shows.
-            runs: the digests of all runs.
-            make: makes the values.
-        """
-        hosts = {run.host: part.hosts.get(run.host or "") for run in part.runs.values()}
-        key = digest([self._code, page, [runs[run] for run in part.runs], sorted(hosts.items(), key=str), part.unread])
-        before = self._before.get(page.document)
-        self._now[page.document] = before if before and before[0] == key else (key, make())
-        return self._now[page.document][1]
-
-    def save(self) -> None:
-        """Keep the values for the next build."""
-        keep_value(self._memory, self._now)
-
-
-def _result_page(view: View, page: ResultPage, kept: KeptPages | None) -> SitePage:
+def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
     whole = view.only(page.selection)
-    make = partial(_result_context, whole, page)
-    return SitePage(page.document, "transport.md.jinja", kept.context(page, whole, run_digests(view), make) if kept else make())
+    context = _result_context(whole, page)
+    parents = ("systems", *((group.document,) if page.document != group.document else ()))
+    return SitePage(page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(whole), has_contents=True)
 
 
 def _result_context(whole: View, page: ResultPage) -> dict[str, Any]:
     parts = [_part_context(whole, part, page) for part in page.parts]
     return {
         **_counts(whole),
-        "title": page.title,
-        "name": page.name,
         "address": f"{page.document}.html",
         "file": page.file,
-        "selection": options_of(page.selection),
+        "selection": page.selection,
         "common": _common_labels(whole, page),
         "parts": parts,
         "repeated": any(part["repeated"] for part in parts),
         "kind": _kind(whole),
-        "keywords": _keywords(whole),
         "has_fairness": _has_library(whole),
     }
 
@@ -140,7 +134,7 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
     """Return the values for a part of a page: its tests, what is drawn of each, and which releases it does not show at once."""
     shown = view.only(part.selection)
     first, *rest = portions(shown)
-    tests = [found for test in TESTS if (found := _test_context(shown, first, test))]
+    tests = [found for test in TESTS if (found := _test_context(shown, part.selection, first, test))]
     stated = part.transport if part.transport != NOT_STATED else f"transport {NOT_STATED}"
     title = stated if "system" in page.fields else f"{part.system}, {stated}" if "transport" not in page.fields else part.system
     page_title = page.title if len(page.parts) == 1 else f"{page.title}, {title}"
@@ -149,13 +143,13 @@ def _part_context(view: View, part: PagePart, page: ResultPage) -> dict[str, Any
         "tests": tests,
         "repeated": any(test["repeated"] for test in tests),
         "costs": [test["name"] for test in tests if test["cost"]],
-        "selection": options_of(part.selection),
+        "selection": part.selection,
         "page_title": page_title,
         "has_others": bool(rest),
     }
 
 
-def _test_context(shown: View, first: Portion, test: str) -> dict[str, Any] | None:
+def _test_context(shown: View, selection: Selection, first: Portion, test: str) -> dict[str, Any] | None:
     """Return what a page shows of a test of its best evidence: its figures, and whether there are sentences and costs."""
     of_test = shown.only(Selection(test=test))
     series = first.series_of(test, of_test.series())
@@ -166,6 +160,7 @@ def _test_context(shown: View, first: Portion, test: str) -> dict[str, Any] | No
     further += ["intervals"] if interval_figures(of_test.interval_series(), lambda curve: first.has_run(curve.results[0].run)) else []
     return {
         "name": test,
+        "selection": msgspec.structs.replace(selection, test=test),
         "title": TEST_TITLES[test],
         "figures": [name for name in DRAWN[test] if FIGURES[name](series)],
         "further": further,
@@ -225,7 +220,7 @@ def _counted(view: View) -> dict[str, Any]:
         "bad_runs": sum(run.status not in ("ok", None) for run in view.runs.values()),
         "unread_runs": len(view.unread),
         "altered_logs": len({(problem.run, problem.log) for problem in view.problems if problem.kind == ALTERED}),
-        "sources": list(_sources(view)),
+        "sources_of_figures": list(_sources(view)),
         **_line_counts(view),
     }
 
@@ -235,21 +230,22 @@ def _line_counts(view: View) -> dict[str, int]:
     return {"logs": len(view.logs), "lines": sum(log.lines or 0 for log in view.logs), "unread_lines": unread}
 
 
-def _sources(view: View) -> Iterator[dict[str, str | None]]:
+def _sources(view: View) -> Iterator[Source]:
     """Yield each published document that runs come from, once."""
     seen: set[str] = set()
     for stated in _stated(view).values():
         source = stated.source
         if source is not None and source.sha256 not in seen:
             seen.add(source.sha256)
-            yield {"title": source.title, "publisher": source.publisher, "document": source.document, "sha256": source.sha256, "url": source.url}
+            yield source
 
 
-def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
+def _of_site(view: View, groups: Sequence[PageGroup]) -> dict[str, Any]:
+    """Return what pages say of the whole site."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
-    context = {
+    return {
         **_counts(view),
-        "rows": [part.entry() for part in parts],
+        "pages": PageIndex(parts),
         "transports_count": len({part.transport.casefold().partition(",")[0] for part in parts if part.transport != NOT_STATED}),
         "systems_count": len({part.system for part in parts}),
         "groups_title": groups_title(groups[0].field) if groups else "",
@@ -260,9 +256,7 @@ def _index(view: View, groups: Sequence[PageGroup]) -> SitePage:
         "has_fairness": _has_library(view),
         **_again(view),
         **_compared(view),
-        "keywords": ", ".join(_size_words(view)),
     }
-    return SitePage("index", "index.md.jinja", context)
 
 
 class _Argv(msgspec.Struct, frozen=True):
@@ -305,7 +299,7 @@ def _again(view: View) -> dict[str, Any]:
     ours = {
         one.system for name, one in stated.items() if not one.published and (name in native or any(is_perftest(each.argv) for each in one.commands))
     }
-    return {"scripts": any(one.commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
+    return {"scripts_are_there": any(one.commands for one in stated.values()), "bench_measures": sorted(system for system in ours if system)}
 
 
 def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[str, Any]]) -> Iterator[SitePage]:
@@ -314,11 +308,10 @@ def _group_pages(view: View, groups: Sequence[PageGroup], diffs: Sequence[dict[s
         if not _links(group):
             continue
         part = view.only(group.selection)
-        rows = [shown.entry() for page in group.pages for shown in page.parts]
-        context = {**_counts(part), "title": group.title, "pages": _links(group), "rows": rows, "kind": _kind(part)}
-        context["selection"] = options_of(group.selection)
+        context = {**_counts(part), "pages": PageIndex(shown for page in group.pages for shown in page.parts), "kind": _kind(part)}
+        context["selection"] = group.selection
         context["diffs"] = [pair for pair in diffs if group.field == "system" and pair["system"] == group.value]
-        yield SitePage(group.document, "system.md.jinja", context)
+        yield SitePage(group.document, "system.html.jinja", group.title, context, ("systems",))
 
 
 def _hosts_page(view: View) -> SitePage:
@@ -329,7 +322,7 @@ def _hosts_page(view: View) -> SitePage:
         "undescribed": sorted(used - view.hosts.keys()),
         "unstated": sum(run.host is None for run in view.runs.values()),
     }
-    return SitePage("hosts", "hosts.md.jinja", context)
+    return SitePage("hosts", "hosts.html.jinja", "Machines", context)
 
 
 def _about(view: View) -> SitePage:
@@ -337,15 +330,16 @@ def _about(view: View) -> SitePage:
     example = ("run", "sub.log", "3", "goodput", "mean")
     if result:
         example = (result.run.run, result.log, str(result.line), result.metric, result.statistic)
-    return SitePage("about", "about.md.jinja", {**_counts(view), "example": number_id(*example), "example_line": example[2]})
+    context = {**_counts(view), "example": number_id(*example)}
+    return SitePage("about", "about.html.jinja", "About the figures", context, has_contents=True)
 
 
 def _with_transports(pages: Iterable[SitePage], groups: Sequence[PageGroup]) -> Iterator[SitePage]:
     """Yield the pages of comparisons, each with the pages of its system's transports, which it links to."""
     parts = [part for group in groups for page in group.pages for part in page.parts]
     for page in pages:
-        rows = [part.entry() for part in parts if part.system == page.context.get("system")]
-        yield msgspec.structs.replace(page, context={**page.context, "rows": rows})
+        of_system = PageIndex(part for part in parts if part.system == page.context.get("system"))
+        yield msgspec.structs.replace(page, context={**page.context, "pages": of_system})
 
 
 def _diff_pages(view: View) -> Sequence[SitePage]:
@@ -357,11 +351,12 @@ def _made_diff_pages(view: View) -> Iterator[SitePage]:
     """Yield a page for each two consecutive releases, for each older release with the newest one, and for the history of each metric."""
     pairs, documents = neighbours(view.runs.values()), diff_documents(view.runs.values())
     for system, old, new in sorted([*pairs, *since(view.runs.values())], key=lambda pair: pair[0].lower()):  # neighbours first
-        context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs}
-        yield SitePage(documents[system, old, new], "diff.md.jinja", context)
+        context = {"system": system, "old": old, "new": new, "neighbours": (system, old, new) in pairs, "selection": Selection(system=system)}
+        yield SitePage(documents[system, old, new], "diff_page.html.jinja", f"{system}: {old} \u2192 {new}", context, ("releases",))
     for metric, statistic in metrics_in(view):
-        context = {"metric": metric, "statistic": statistic, "words": METRICS[metric].words, "better": METRICS[metric].better}
-        yield SitePage(history_document(metric, statistic), "history.md.jinja", context)
+        words = METRICS[metric].words
+        context = {"metric": metric, "statistic": statistic, "words": words, "better": METRICS[metric].better}
+        yield SitePage(history_document(metric, statistic), "history.html.jinja", f"History: {words}, {statistic}", context, ("releases",))
 
 
 def _compared(view: View) -> dict[str, Any]:
@@ -373,7 +368,7 @@ def _compared(view: View) -> dict[str, Any]:
         "diffs": diffs,
         "skipping": [pair for pair in diffs if not pair["neighbours"]],
         "latest": latest(runs),
-        "history": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
+        "history_pages": [{**page.context, "document": page.document} for page in pages if "metric" in page.context],
     }
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import filecmp
-import hashlib
-import os
 import shutil
-import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,15 +18,12 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.garbage import give_back
 from tacholog.privacy.redact import redacted_with
-from tacholog.privacy.shown_logs import shown_files
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
-from tacholog.site.walk import walk
-from tacholog.store.complaints import FILE as COMPLAINTS
 from tacholog.store.complaints import complaints, with_copies
-from tacholog.store.frames import Dataset, Row, frame, open_saved
+from tacholog.store.frames import Dataset, Row, frame
 from tacholog.store.load import load
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
@@ -38,47 +31,7 @@ from tacholog.store.pool import Work
 _NAMED = 3  # problems named in one line; check lists them all
 
 
-_PREPARED, _SHOWN = "prepared.json", "shown"
-
-
-class _Prepared(msgspec.Struct, frozen=True):
-    """What the saved dataset was made of, and its files and the redacted logs, by size and modification time."""
-
-    inputs: str
-    files: str
-
-
-def prepared(
-    roots: Sequence[Path], work: Path, settings: SiteSettings, inputs: str, progress: Progress | None = None, reading: Work | None = None
-) -> Dataset:
-    """Return the dataset to show: that of the last build if the digest of its ``inputs`` is the same, else what `prepare` returns.
-
-    Raises:
-        UnreadableInput: as `prepare`.
-    """
-    memory = work / _PREPARED
-    try:
-        known = msgspec.json.decode(memory.read_bytes(), type=_Prepared)
-    except (OSError, msgspec.DecodeError):
-        known = None
-    if known is not None and known.inputs == inputs and known.files == _files_of(work):
-        return open_saved(work / "dataset")
-    memory.unlink(missing_ok=True)
-    data = prepare(roots, work, settings, progress, reading)
-    memory.write_bytes(msgspec.json.encode(_Prepared(inputs, _files_of(work))))
-    return data
-
-
-def _files_of(work: Path) -> str:
-    digest = hashlib.sha256()
-    dataset = (f"{inner}/{file}" for inner, _, files in walk(os.fspath(work / "dataset")) for file in files)
-    for path in (*sorted([*dataset, *shown_files(work / _SHOWN)]), os.fspath(work / COMPLAINTS)):
-        with suppress(OSError):
-            found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
-            if stat.S_ISREG(found.st_mode):
-                state = f"{path} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}\n"
-                digest.update(state.encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+_SHOWN = "shown"
 
 
 def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress: Progress | None = None, reading: Work | None = None) -> Dataset:

@@ -16,8 +16,6 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, read_small_evidence
 from tacholog.privacy.classes import published_text
 from tacholog.privacy.redactor import Redactor
-from tacholog.site.settings import SiteSettings
-from tacholog.site.sources import Sources
 from tacholog.store.frames import Dataset
 
 DOCUMENT = "requirements"
@@ -88,12 +86,3 @@ def releases_of_site(data: Dataset) -> Base:
     """Return how the release is found that a relative requirement compares with. A release that the site does not have is empty."""
     there = {str(name) for name in data.runs["release"].dropna()}
     return lambda name: of_release(data, name) if name in there else of_runs(data, ())
-
-
-def write_requirements_page(sources: Sources, folder: Path, templates: object, settings: SiteSettings) -> list[str]:
-    """Write the page of the requirements, and return its document; nothing if there are none."""
-    if kept_requirements(folder) is None:
-        return []
-    text = templates.get_template(f"{DOCUMENT}.md.jinja").render(site=settings)  # type: ignore[attr-defined]  # jinja2's environment
-    sources.write(f"{DOCUMENT}.md", text)
-    return [DOCUMENT]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tacholog.render.myst import quoted
 from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.slugs import slug
 from tacholog.view.names import words
@@ -104,13 +103,6 @@ def selection_of(fields: Sequence[str], values: Sequence[str]) -> Selection:
     given = dict(zip(fields, values, strict=True))
     labels = tuple((field, value) for field, value in given.items() if is_label(field))
     return Selection(labels=labels, **{field: value for field, value in given.items() if field in FIELDS})
-
-
-def options_of(selection: Selection) -> dict[str, str]:
-    """Return the options of a directive that select the same."""
-    given = {field: value for field in FIELDS if (value := getattr(selection, field)) is not None}
-    labels = " ".join(quoted(f"{label_name(field)}={value}") for field, value in selection.labels)
-    return given | ({"label": labels} if labels else {})
 
 
 def page_groups(view: View, fields: tuple[str, ...] = DEFAULT) -> Sequence[PageGroup]:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -25,10 +24,8 @@ from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
 from tacholog.store.cache import Cache, open_cache
 from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
-from tacholog.view.own_names import RAW
 
 STAMP = ".tacholog-built.json"
-_NOT_PUBLISHED = ("objects.inv",)  # Sphinx writes it, and no reader needs it
 
 
 class Sizes(NamedTuple):
@@ -68,13 +65,6 @@ def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int,
     _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files))
 
 
-def restamp(site: Path, stamp: Stamp, inputs: str, changed: Iterable[str]) -> None:
-    """Declare a site finished again after some of its files were written anew."""
-    fresh = {name: digest for name in changed if (digest := sha256_of(site / name))}
-    files = stamp.files | fresh
-    _write(site, msgspec.structs.replace(stamp, inputs=inputs, digest=_list_digest(files), files=files))
-
-
 def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
     """Return sentences on what is larger than the limits."""
     found = [
@@ -106,55 +96,6 @@ def is_built_of(site: Path, inputs: str) -> bool:
     except UnreadableInput:
         return False
     return stamp.inputs == inputs and not changed_since(site, stamp)
-
-
-_BUILT = "built"
-
-
-def built_in(work: Path, site: Path) -> bool:
-    """Whether the site is the one that was built last with this working folder."""
-    try:
-        return (work / _BUILT).read_text(encoding="utf-8") == read_stamp(site).digest
-    except (OSError, ValueError, UnreadableInput):
-        return False
-
-
-def note_built(work: Path, site: Path) -> None:
-    """Note that the site was built with this working folder."""
-    (work / _BUILT).write_text(read_stamp(site).digest, encoding="utf-8")
-
-
-def begin_changes(work: Path, site: Path) -> None:
-    """Make the site ready for a build, and declare it not finished: the step before the first page is written."""
-    known = built_in(work, site)
-    (work / _BUILT).unlink(missing_ok=True)
-    remove_changes(site)
-    remove_stamp(site)
-    if not known:
-        _forget_built(work, site)
-
-
-def _forget_built(work: Path, site: Path) -> None:
-    """Forget what was written: the site is of another working folder, or was not finished, so its pages may be others than those known here."""
-    for folder in (work / "doctrees", site / RAW):
-        shutil.rmtree(folder, ignore_errors=True)
-    for name in ("log-pages.json", "downloads.json"):
-        (work / name).unlink(missing_ok=True)
-
-
-def remove_changes(site: Path) -> None:
-    """Delete each file of a finished site that was added or changed since it was built: Sphinx keeps a page that is newer than its source.
-
-    Without a stamp, nobody knows what was added, and all files are deleted. Links are deleted, never what they lead to.
-    """
-    try:
-        stamp = read_stamp(site)
-    except UnreadableInput:
-        for path in [path for path in site.iterdir() if is_part_of_site(path.name)]:
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        return
-    for name in changed_since(site, stamp):  # sorted: a link that took the place of a folder goes before the files in it
-        (site / name).unlink(missing_ok=True)
 
 
 def large_of(site: Path) -> tuple[str, ...]:
@@ -219,7 +160,7 @@ def _differing(stamp: Stamp, there: Mapping[str, SeenFile]) -> list[str]:
 
 def is_part_of_site(name: str) -> bool:
     """Whether a name at the top of the folder belongs to the site, not to its builder or owner."""
-    return not name.startswith(".") and name not in _NOT_PUBLISHED
+    return not name.startswith(".")
 
 
 def _what_happened(site: Path, name: str, stamp: Stamp) -> str:

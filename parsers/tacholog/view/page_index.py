@@ -40,11 +40,6 @@ class PagePart(msgspec.Struct, frozen=True):
         found = ((name, getattr(self.selection, name)) for name in _FIELDS)
         return (*((name, value) for name, value in found if value is not None), *self.selection.labels)
 
-    def entry(self) -> Entry:
-        """Return the part as an item of the list in a directive's body."""
-        rest: dict[str, Any] = dict(self.others) | ({_NUMBER: self.number} if self.number > 1 else {})
-        return [self.system, self.transport, self.document, *([rest] if rest else [])]
-
 
 class PageIndex:
     """The parts of all pages."""

@@ -18,7 +18,6 @@ from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way
 from tacholog.view.headlines import RANKED_BY
-from tacholog.view.known_series import recall
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
@@ -162,7 +161,7 @@ def _compared(view: View) -> Sequence[Compared]:
     """Return every series of a view, whatever page shows it: those that only count ask for no page."""
     pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
-    found = [
+    return [
         Compared(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
@@ -170,8 +169,6 @@ def _compared(view: View) -> Sequence[Compared]:
         for test in _tests_of(part)
         for one in part.only(Selection(test=test)).series(named)
     ]
-    recall(view, [one.series for one in found])
-    return found
 
 
 def _tests_of(part: View) -> list[str]:

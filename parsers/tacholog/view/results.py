@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tacholog.schema.conditions import Conditions
-from tacholog.schema.tables import TABLES
-from tacholog.store.columns import NOT_STATED
 from tacholog.store.distributions import Distribution
 from tacholog.store.frames import ordinals
 
@@ -175,39 +172,6 @@ def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[Re
     found = data.results.assign(ordinal=ordinals(data.results))
     parts = (found.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(found), _ROWS_AT_ONCE))
     return [result for part in parts for result in _results(part, known)]
-
-
-def number_digests(data: Dataset) -> dict[str, str]:
-    """Return the digest of all numbers of each run, in their order.
-
-    It is made of whole columns: to ask each row for its fields took four times as long.
-    """
-    made: dict[str, Any] = {}
-    for start in range(0, len(data.results), _ROWS_AT_ONCE):
-        for run, words in _words_of_runs(data.results.iloc[start : start + _ROWS_AT_ONCE]):
-            made.setdefault(run, hashlib.sha256()).update(words)
-    return {run: digest.hexdigest() for run, digest in made.items()}
-
-
-def _words_of_runs(frame: pd.DataFrame) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield runs with a row of words for each number of theirs that come together: its lines, sizes and values, and half of a digest of all else."""
-    import numpy as np
-    import pandas as pd
-
-    names = sorted(str(name) for name in frame.columns if name not in ("run", *_PLAIN))
-    alike, different = _alike(frame, names)
-    digests = [hashlib.sha256(msgspec.msgpack.encode((names, values))).digest()[:16] for values in different]
-    plain = [name for name in _PLAIN if name in frame]
-    words = np.empty((len(frame), len(plain) + 2), dtype=np.int64)
-    for place, name in enumerate(plain):
-        column: Any = frame[name]
-        is_float = TABLES["results"][name].kind == "number"
-        words[:, place] = column.to_numpy(np.float64, na_value=np.nan).view(np.int64) if is_float else column.to_numpy(np.int64, na_value=NOT_STATED)
-    words[:, len(plain) :] = np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)[alike]
-    codes, runs = pd.factorize(frame["run"])
-    starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()]
-    for start, stop in zip(starts, [*starts[1:], len(frame)], strict=True):
-        yield str(runs[codes[start]]), words[start:stop]
 
 
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.

@@ -81,7 +81,6 @@ class View(msgspec.Struct, frozen=True, dict=True):
     problems: Sequence[ProblemRow]
     hosts: dict[str, Host]
     histograms: Sequence[HistogramRow] = ()
-    number_digests: Mapping[str, str] = {}  # of the numbers of each run; only of a view of everything
 
     def once(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what ``make`` makes of this view, and make it once: pages of a site ask for the same again and again.
@@ -224,7 +223,7 @@ def view_of(data: Dataset) -> View:
     by_run = {name: found[name] for name in runs if name in found}
     # What could not be read at all comes last, as in `View.only`.
     problems = sorted(rows.problems(data), key=lambda problem: problem.run not in runs)
-    return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data), rows.number_digests(data))
+    return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
 
 
 def manifest_of(run: RunRow) -> Manifest | None:

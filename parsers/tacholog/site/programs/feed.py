@@ -15,15 +15,11 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 
-from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
 from tacholog.render.diff.counts import headline
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.tables.history import change_time, change_title, change_words
 from tacholog.runs.moments import in_utc
-from tacholog.site.output.diffs import comparison
 from tacholog.site.settings import SiteSettings
-from tacholog.site.shown import state_of
 from tacholog.view.history import (
     Compare,
     HistoryChange,
@@ -39,7 +35,6 @@ from tacholog.view.views import Selection, View
 from tacholog.visible import drawn
 
 RELEASES_FEED, CHANGES_FEED = "releases.atom", "changes.atom"
-FEEDS = (RELEASES_FEED, CHANGES_FEED)
 _ATOM = "http://www.w3.org/2005/Atom"
 _COMPARISONS, _CHANGES = 10, 50  # entries; the first kind costs a comparison each
 _Moments = Mapping[tuple[str, str], str]  # by system and release
@@ -64,22 +59,6 @@ class Feed(NamedTuple):
     page: str
     updated: str
     entries: tuple[FeedEntry, ...]
-
-
-def feeds_of_site(dataset: Path, view: View, settings: SiteSettings) -> list[Feed]:
-    """Return the feeds of a site: none if no system has two releases.
-
-    Args:
-        dataset: the folder of the saved dataset.
-        view: the same as a view.
-        settings: the content of ``site.toml``.
-    """
-    folder, state = dataset.resolve(), state_of(dataset)
-
-    def compared(system: str, old: str, new: str) -> Report:
-        return comparison(folder, state, (system, old, new), Policy())
-
-    return feeds(view, compared, settings.name)
 
 
 def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
@@ -157,9 +136,7 @@ def _moments(runs: Sequence[RunRow]) -> _Moments:
 
 
 def write_feeds(site: Path, found: Sequence[Feed], settings: SiteSettings) -> None:
-    """Write the feeds into a site. Those that are no longer wanted are deleted."""
-    for name in {*FEEDS} - {feed.file for feed in found}:
-        (site / name).unlink(missing_ok=True)
+    """Write the feeds into a site."""
     for feed in found:
         (site / feed.file).write_bytes(atom(feed, settings))
 

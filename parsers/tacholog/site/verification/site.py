@@ -28,8 +28,8 @@ from tacholog.render.tables.logs import raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, Manifest, read_evidence_toml
 from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
-from tacholog.site.output.parts import pieces_of
 from tacholog.site.output_folder import MARKER
+from tacholog.site.parts import pieces_of
 from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
 from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads

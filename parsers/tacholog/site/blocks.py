@@ -1,0 +1,397 @@
+"""The blocks of pages: tables, figures, sentences, lists. Templates call them for the pages of a site, and directives for those of other projects.
+
+Each takes the page that it stands on, and the part of the data that it shows, and returns HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import unescape
+from pathlib import Path
+
+import msgspec
+
+from tacholog.errors import TachologError
+from tacholog.render import evidence as evidence_words
+from tacholog.render.figures.cost import latency_over_cost
+from tacholog.render.figures.distribution import distributions_of
+from tacholog.render.figures.figures import FIGURES, Figure
+from tacholog.render.figures.intervals import interval_figures
+from tacholog.render.figures.plots import plot as drawn_plot
+from tacholog.render.home.page import machines_at_home
+from tacholog.render.html import NOTHING, Html, data_block, folded, join, tag
+from tacholog.render.outward import Source, own_links, sources_list
+from tacholog.render.portion import TEST_TITLES, portion_html, portion_runs
+from tacholog.render.remarks import remarks as remarks_banner
+from tacholog.render.tables import comparison, definitions, logs, summary, tables
+from tacholog.render.tables.beside import Slice
+from tacholog.render.tables.beside import beside as beside_tables
+from tacholog.render.tables.cost import cost_note, cost_summary, cost_table, spin_note
+from tacholog.render.tables.hosts import host_card, machines_side_by_side
+from tacholog.render.tables.logs import Rest
+from tacholog.render.tables.loss import loss_line
+from tacholog.render.tables.overview import overview as overview_table
+from tacholog.render.tables.rankings import rankings as rankings_tables
+from tacholog.render.tables.releases import releases_table
+from tacholog.render.tables.schema import schema_table
+from tacholog.render.tables.side_by_side import side_by_side
+from tacholog.render.tables.sizes import sizes_table
+from tacholog.render.tables.trials import trials_tables
+from tacholog.site.downloads import all_downloads, download_links
+from tacholog.site.logpage import linked_lines, log_page
+from tacholog.site.offered import offered_log
+from tacholog.site.page import Page, places_of
+from tacholog.site.parts import RUNS, Part, part_of
+from tacholog.site.programs.citation import CITATION, DESCRIPTION
+from tacholog.site.programs.latest import LATEST
+from tacholog.site.script import shell_script
+from tacholog.slugs import slug
+from tacholog.view.evidence import evidence as evidence_of
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.page_index import PageIndex
+from tacholog.view.portions import Portion, at_once, portions
+from tacholog.view.series import Series
+from tacholog.view.views import TESTS, Selection, View, manifest_of
+from tacholog.visible import drawn
+
+EVERYTHING = Selection()
+NO_PAGES = PageIndex()
+_DOWNLOADS = "downloads"  # the page that lists all files
+_FEED, _LINKED_DATA = "application/atom+xml", "application/ld+json"
+_FILES = (
+    (LATEST, "the newest results of each system, and the verdict of each requirement, in a small and stable form for dashboards"),
+    (CITATION, "how to cite this site"),
+    (DESCRIPTION, "what the data are, for search engines (Schema.org)"),
+)
+# What a page holds at once. Each of these is some ten to a hundred elements.
+_MOST_SCRIPTS = 10
+_MOST_CARDS = 4
+_TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_BETWEEN_TAGS = re.compile(r">[^<]*")
+_WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
+_WORDS = frozenset({"releases", "machines", "schema", "marks", "metrics", "conditions", "definitions", "statistics"})  # tables of words
+_WITH_ANCHORS = 20  # portions whose ids lead to them from the page; of more, a page has only links
+
+
+def table(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
+    """Return all numbers of a test, or a listing of that name.
+
+    Raises:
+        TachologError: there is no such table, or nothing to show in it.
+    """
+    part = page.part(wanted)
+    if name in TESTS:
+        return _all_numbers(page, name, part.only(Selection(test=name)), wanted, best=best)
+    if name == "cost":
+        series = page.series(part, wanted, wanted.test or "", best=best)
+        found = cost_table(series, part.results)
+        note = cost_note() if found and not page.says_costs else NOTHING
+        page.says_costs = page.says_costs or bool(found)
+        return join([cost_summary(series, part.results), found, note])
+    if name in _OF_A_TEST:
+        series = page.series(part, wanted, wanted.test or "", best=best)
+        found = _OF_A_TEST[name](series, page.links_beside(wanted, wanted.test), page.anchor(name, wanted))
+        return join([found, spin_note(series, part.results) if name == "sizes" else NOTHING])
+    shown = page.best(wanted).only(part) if best else part
+    if name == "runs":
+        return logs.runs_table(shown, page.links, offered_log, page.rest("more-runs"))
+    if name not in _LISTINGS:
+        raise TachologError(f"no table {name!r}; there are {', '.join(sorted((*TESTS, *_OF_A_TEST, *_LISTINGS, 'cost', 'runs')))}")
+    return _LISTINGS[name](shown, page)
+
+
+_OF_A_TEST = {"side-by-side": side_by_side, "sizes": sizes_table}
+_LISTINGS: Mapping[str, Callable[[View, Page], Html]] = {
+    "releases": lambda part, page: releases_table(part, page.links),
+    "machines": lambda part, _: machines_side_by_side(part),
+    "schema": lambda _part, _page: schema_table(),
+    "problems": lambda part, page: logs.problems_table(part, page.links),
+    "bad-runs": lambda part, _: logs.bad_runs_table(part),
+    "marks": lambda part, _: definitions.marks_table(part),
+    "metrics": lambda _part, _page: definitions.metrics_table(),
+    "conditions": lambda _part, _page: definitions.conditions_table(),
+    "statistics": lambda _part, _page: definitions.statistics_table(),
+    "definitions": lambda _part, _page: definitions.definitions_table(),
+    "shared-conditions": lambda part, _: definitions.shared_conditions(part),
+}
+
+
+def _all_numbers(page: Page, test: str, part: View, wanted: Selection, *, best: bool) -> Html:
+    """Return a table for each series, and one of its trials. What a page cannot hold is loaded when somebody asks for it."""
+    if not part.summaries():
+        raise TachologError(f"no data set for {_described(wanted)} (test {test})")
+    series, trials = page.series(part, wanted, test, best=best), part.trials()
+    anchor, rest, apart = page.anchor(test, wanted), page.rest(f"more-{test}"), page.apart(page.beside(RUNS))
+
+    def each(some: Sequence[Series], *start: str) -> Html:
+        return tables.numbers(some, page.links, anchor, apart, *start) + trials_tables(trials, some, page.links, anchor, apart)
+
+    most = at_once(series, page.best(wanted).tests) if best and rest else len(series)
+    if rest is None or most == len(series):
+        return each(series)
+    left = len(series) - most
+    title = f"{left} more series" if left > 1 else f"One more series: {series[-1].label}"
+    return each(series[:most]) + rest(title, each(series[most:], f"{anchor}-more"))
+
+
+def summary_of(page: Page, test: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
+    """Return the answer in sentences. ``loss`` is one line on the largest loss of a test; nothing if no rate carries the mark of it.
+
+    Raises:
+        TachologError: there is nothing to say.
+    """
+    of = (wanted.test or "throughput") if test == "loss" else test
+    series = page.series(page.part(wanted).only(Selection(test=of)), wanted, of, best=best)
+    if test == "loss":
+        return loss_line(TEST_TITLES.get(of, of), series, page.links_beside(wanted, of))
+    if test not in summary.SUMMARIES:
+        raise TachologError(f"no sentences on {test!r}; there are {', '.join((*summary.SUMMARIES, 'loss'))}")
+    if not series:
+        raise TachologError(f"no data set for {_described(wanted)} (test {test})")
+    return summary.SUMMARIES[test](series, page.links_beside(wanted, test))
+
+
+def plot(page: Page, name: str, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
+    """Return a figure over message size, or nothing if there is nothing to draw (no message was lost).
+
+    Raises:
+        TachologError: there is no such figure, or no data for it.
+    """
+    part, anchor = page.part(wanted), page.anchor(name, wanted)
+    if name == "distribution":
+        curves = distributions_of(page.series(part, wanted, wanted.test or "latency", best=best), part.histograms)
+        return _drawn(page, curves, anchor)
+    if name == "intervals":
+        portion = page.best(wanted) if best else None
+        shown = interval_figures(part.interval_series(), lambda curve: portion is None or portion.has_run(curve.results[0].run))
+        return join([_drawn(page, figure, f"{anchor}-{slot}") for slot, figure in shown])
+    if name not in FIGURES and name != "cost":
+        raise TachologError(f"no plot {name!r}; there are {', '.join(sorted((*FIGURES, 'cost', 'distribution', 'intervals')))}")
+    series = page.series(part, wanted, wanted.test or "", best=best)
+    if not series:
+        raise TachologError(f"no data set for {_described(wanted)}")
+    return _drawn(page, FIGURES[name](series) if name in FIGURES else latency_over_cost(series, part.results), anchor)
+
+
+def _drawn(page: Page, figure: Figure | None, anchor: str) -> Html:
+    return drawn_plot(figure, anchor, page.links) if figure else NOTHING
+
+
+def evidence(page: Page, wanted: Selection = EVERYTHING) -> Html:
+    """Return what the numbers are made of that a page opens with: a line for each set of runs, then remarks that are on all of them."""
+    part, found = page.part(wanted), page.best(wanted).evidence
+    return evidence_words.evidence_lines(found, part, page.documents) + evidence_words.evidence_remarks(found, part)
+
+
+def remarks(page: Page, wanted: Selection = EVERYTHING, releases: Sequence[str] = (), *, rest: bool = False) -> Html:
+    """Return the notes in the manifests of the runs, each once; with ``rest``, without those that `evidence` shows.
+
+    ``releases`` are those that it is about, if it is about any.
+    """
+    part = page.part(wanted)
+    if releases:
+        asked = [msgspec.structs.replace(wanted, release=release) for release in releases if wanted.release in (None, release)]
+        runs = dict(sorted((name, run) for one in asked for name, run in page.data.view.only(one).runs.items()))
+    else:
+        runs = part.runs
+    shown = {remark.note for remark in evidence_words.common_remarks(page.best(wanted).evidence, part)} if rest else set()
+    return remarks_banner(runs.values(), shown)
+
+
+def scripts(page: Page, wanted: Selection = EVERYTHING, *, best: bool = False) -> Html:
+    """Return scripts that repeat the runs, folded if there are several; runs with the same script share it."""
+    part = page.part(wanted)
+    part = page.best(wanted).only(part) if best else part
+    found: dict[str, tuple[str, str]] = {}
+    for run in part.runs.values():
+        manifest = manifest_of(run)
+        sizes = {result.payload_bytes for result in part.by_run.get(run.run, ())}
+        text = shell_script(manifest, run.run, sizes) if manifest else None
+        if text:
+            found.setdefault(text.split("set -eu", 1)[1], (run.run, text))
+    if not found:
+        return tag("p", "No command is stated for these runs." if part.runs else f"No runs: {_described(wanted)}.", class_="tl-null")
+    if len(found) == 1:
+        return code(drawn(next(iter(found.values()))[1]), "sh")
+    rest, each = page.rest("more-scripts", "tl-script"), list(found.values())
+    most = len(each) if rest is None or len(each) <= _MOST_SCRIPTS else _MOST_SCRIPTS
+    # Colours are an element for each word: several scripts had more elements than all tables of a page.
+    shown = [tag("details", tag("summary", tag("code", run)), code(drawn(text), "none"), class_="tl-script") for run, text in each[:most]]
+    if rest is None or most == len(each):
+        return join(shown)
+    others = join([tag("details", tag("summary", tag("code", run)), tag("pre", drawn(text)), class_="tl-script") for run, text in each[most:]])
+    return join([*shown, rest(f"scripts of {len(each) - most} more runs", others)])
+
+
+def host(page: Page, name: str, wanted: Selection = EVERYTHING) -> Html:
+    """Return the card of a machine; without a name one card for each machine of the runs, that of the best evidence first.
+
+    Raises:
+        TachologError: there is no such machine, or no run.
+    """
+    part = page.part(wanted)
+    if name:
+        if name not in part.hosts and name != NOT_STATED:
+            raise TachologError(f"no host {name!r}")
+        return host_card(name, part.hosts.get(name), named=False)
+    if not part.runs:
+        raise TachologError(f"no data set for {_described(wanted)}")
+    ids = list(dict.fromkeys([one.host or "" for one in evidence_of(part)] + sorted({run.host or "" for run in part.runs.values()})))
+    cards = [host_card(one, part.hosts.get(one)) for one in ids[:_MOST_CARDS]]
+    if (more := len(ids) - _MOST_CARDS) > 0:
+        words = f"{more} more machine{'s' if more > 1 else ''}"
+        where = tag("a", words, href="doc:hosts") if "hosts" in page.documents else words
+        cards.append(tag("p", where, " took part; the table of the runs names them.", class_="tl-note"))
+    return join(cards)
+
+
+def log(page: Page, name: str, wanted: Selection) -> Html:
+    """Return the facts and the lines of a raw log.
+
+    Raises:
+        TachologError: there is no such log.
+    """
+    part = page.part(wanted)
+    run = part.runs.get(wanted.run or "")
+    found = next((one for one in part.logs if one.log == name), None)
+    if run is None or run.root is None or found is None:
+        raise TachologError(f"no log {name!r} in {_described(wanted)}")
+    results = [result for result in part.results if result.log == name]
+    lines = linked_lines(results, [problem for problem in part.problems if problem.log == name])
+    facts = logs.log_facts(part, run.run, name, offered_log, page.documents)
+    return facts + log_page(Path(run.root, name), found.format, lines, results)
+
+
+def downloads(page: Page, wanted: Selection = EVERYTHING, file: str = "") -> Html:
+    """Return links to the numbers as files, which `tacholog report` puts into the site. ``file`` is that of a page."""
+    part = page.part(wanted)
+    if not part.by_run:
+        return NOTHING
+    if wanted == EVERYTHING and page.document != _DOWNLOADS and _DOWNLOADS in page.documents:
+        return all_downloads()
+    return download_links(part, wanted.system, wanted.transport, file or None)
+
+
+def overview(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return all systems and transports in one table, with links to their pages."""
+    return _or_none(page, wanted, lambda part: overview_table(part, pages, page.links))
+
+
+def doubts(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return the quality marks, and the pages with marked numbers."""
+    return _or_none(page, wanted, lambda part: definitions.doubts_table(part, pages))
+
+
+def rankings(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return the fastest by size, one machine after the other."""
+    return _or_none(page, wanted, lambda part: rankings_tables(part, pages, page.links, page.anchor("", wanted), page.documents))
+
+
+def machines(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return for each machine a figure of all systems, and which transport suits which message."""
+    return _or_none(page, wanted, lambda part: machines_at_home(part, pages, page.links, f"{page.anchor('', wanted)}-machines", page.documents))
+
+
+def compare(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return a table in which readers choose series, a metric and a baseline."""
+    return _or_none(page, wanted, lambda part: comparison.compare(part, pages, page.links, page.anchor("", wanted)))
+
+
+def beside(page: Page, pages: PageIndex = NO_PAGES, wanted: Selection = EVERYTHING) -> Html:
+    """Return several systems that one campaign measured with one tool: a table a size, the first one open, and each other one a part of the page."""
+
+    def fold(of: Slice, content: Html) -> Html:
+        heading = tag("h2", of.title)
+        if not page.keeps_parts:
+            return folded(heading, content)
+        kept = Part(page.part_name(of.name), {"": str(content)}, f"{page.title}: {of.title}")
+        return page.folded(kept, heading, *places_of(content), class_="tl-fold")
+
+    return _or_none(page, wanted, lambda part: beside_tables(part, pages, page.links, page.anchor("", wanted) or "beside", fold))
+
+
+def _or_none(page: Page, wanted: Selection, make: Callable[[View], Html]) -> Html:
+    part = page.part(wanted)
+    return make(part) if part.by_run else tag("p", f"No numbers: {_described(wanted)}.")
+
+
+def older(page: Page, title: str, wanted: Selection = EVERYTHING) -> Html:
+    """Return a list of what a page does not show at once. Each item is loaded when somebody opens it, and has a page of its own.
+
+    ``title`` is what all of it is called together.
+    """
+    part = page.part(wanted)
+    items = [_portion(page, part, portion, wanted, title, has_anchors=number < _WITH_ANCHORS) for number, portion in enumerate(portions(part)[1:])]
+    return tag("div", *items, class_="tl-releases") if items else NOTHING
+
+
+def _portion(page: Page, part: View, portion: Portion, wanted: Selection, title: str, *, has_anchors: bool) -> Html:
+    words = f"release {portion.title}" if portion.is_release else portion.title
+    name = page.part_name(words)
+    numbered = name.removeprefix(page.beside(slug(words)))  # Releases `1-RC` and `1-rc` are two parts, too.
+    suffix = f"{slug(portion.title)}-{numbered}" if numbered else slug(portion.title)
+    content = portion_html(part, portion, wanted, page.links, suffix, page.apart(part_of(name, RUNS)), page.number(wanted))
+    whole = join([content, portion_runs(part, portion, page.links, offered_log, _rest_of_runs(page, words))])
+    runs = len(portion.only(part).runs)
+    count = tag("span", f"{len(portion.series)} series of {runs} run{'s' if runs != 1 else ''}", class_="tl-muted stat-label")
+    heading = join([tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), " ", count])
+    places = places_of(content) if has_anchors else []
+    return page.folded(Part(name, {"": str(whole)}, f"{title}, {words}"), heading, *places, class_="tl-release")
+
+
+def _rest_of_runs(page: Page, of: str) -> Rest | None:
+    """Return what takes the end of the list of runs into a part with a page of its own."""
+    rest = page.rest(f"{slug(of)}-more-runs")
+    return (lambda words, content: rest(f"{words} of {of}", content)) if rest else None
+
+
+def sources(_page: Page, found: Iterable[Source] = (), *, digests: bool = False, vendor: str | None = None, repository: str | None = None) -> Html:
+    """Return where figures come from, with links out of the site. An address that is no plain web address is left out."""
+    return sources_list(found, vendor, digests=digests) + own_links(repository)
+
+
+def dataset(_page: Page, described: Mapping[str, object]) -> Html:
+    """Return a description of the data for search engines as a block of data, which no reader sees and no browser runs."""
+    return data_block(described, "tl-dataset", _LINKED_DATA)
+
+
+def programs(page: Page) -> Html:
+    """Return a list of the files of a site that are made for programs."""
+    links = [(tag("a", file, href=f"root:{file}"), words) for file, words in _FILES]
+    links += [(feed_link(page, file, file), f"{title}, as an Atom feed") for file, title in page.feeds.items()]
+    return tag("ul", *(tag("li", link, f": {words}") for link, words in links))
+
+
+def feed_link(page: Page, file: str, words: str) -> Html:
+    """Return a link to a feed, if the site has it."""
+    return tag("a", words, href=f"root:{file}", type=_FEED) if file in page.feeds else NOTHING
+
+
+def feed_links(feeds: Mapping[str, str], pathto: Callable[[str, int], str]) -> Html:
+    """Return the links to feeds for the head of a page, where feed readers look for them."""
+    return join([tag("link", rel="alternate", type=_FEED, title=title, href=pathto(file, 1)) for file, title in feeds.items()])
+
+
+def _described(wanted: Selection) -> str:
+    fields = [(key, value) for key, value in msgspec.structs.asdict(wanted).items() if value and key != "labels"]
+    return ", ".join(f"{key} {value!r}" for key, value in (*fields, *wanted.labels)) or "anything"
+
+
+def code(text: str, language: str) -> Html:
+    """Return a block of code, with colours for its language."""
+    from sphinx.highlighting import PygmentsBridge
+
+    # Pygments does not escape quotes, and `href="doc:` in our HTML is a link of ours.
+    coloured = _BETWEEN_TAGS.sub(lambda found: found[0].replace('"', "&quot;"), PygmentsBridge().highlight_block(text, language))
+    return tag("div", Html(coloured), class_=f"highlight-{language} notranslate")  # noqa: S704 - Pygments has escaped the text
+
+
+def is_searched(name: str, subject: str) -> bool:
+    """Whether the words of a block are found by the search. For most tables, the keywords of their page stand."""
+    return name in ("doubts", "sources", "script") or (name == "table" and subject in _WORDS) or (name == "host" and bool(subject))
+
+
+def words_of(html: str) -> list[str]:
+    """Return each word of HTML once, without numbers: thousands of them would bury the words."""
+    return list(dict.fromkeys(_WORD.findall(unescape(_TAG.sub(" ", html)))))

@@ -1,0 +1,256 @@
+"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts."""
+
+from __future__ import annotations
+
+import html as markup
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from docutils.utils import new_document
+
+from tacholog.errors import TachologError
+from tacholog.render.addresses import address_from, pages_linked, with_addresses
+from tacholog.render.html import NOTHING, Html, esc, tag
+from tacholog.render.templates import rendered
+from tacholog.resources import site_dir
+from tacholog.site import blocks, blocks_of_releases
+from tacholog.site.data import SiteData
+from tacholog.site.frame import FRAME_TITLE, PageFrame
+from tacholog.site.log_pages import LogPage, log_bodies
+from tacholog.site.page import Page, Section, plain_title
+from tacholog.site.pages import MENU, SitePage
+from tacholog.site.parts import Part, beside, page_of_part, script_of
+from tacholog.site.programs.citation import description
+from tacholog.site.programs.feed import Feed, newest_change
+from tacholog.site.settings import SiteSettings
+from tacholog.view.own_names import LOGS
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+_PAGE = "page.html"  # the template of the theme
+_NO_CONTENTS = {"html_theme.sidebar_secondary.remove": "true"}
+_NO_MENUS = "no-menus"
+# Plotly sets styles on what it draws.
+_POLICY = Html(
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'\">"
+)
+_USED_WITHOUT_MENUS: Mapping[str, tuple[str, ...]] = {
+    "script_files": ("documentation_options.js", "tacholog.js", "tacholog-keys.js"),
+    "css_files": ("tacholog.css",),
+}
+_TAG = re.compile(r"<[^>]*>")  # `<` and `>` of the content are escaped too
+_SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+_BLOCKS: Mapping[str, Callable[..., Html]] = {
+    "table": blocks.table,
+    "plot": blocks.plot,
+    "summary": blocks.summary_of,
+    "evidence": blocks.evidence,
+    "remarks": blocks.remarks,
+    "script": blocks.scripts,
+    "host": blocks.host,
+    "downloads": blocks.downloads,
+    "overview": blocks.overview,
+    "doubts": blocks.doubts,
+    "rankings": blocks.rankings,
+    "machines": blocks.machines,
+    "compare": blocks.compare,
+    "beside": blocks.beside,
+    "older": blocks.older,
+    "sources": blocks.sources,
+    "dataset": blocks.dataset,
+    "programs": blocks.programs,
+    "diff": blocks_of_releases.diff,
+    "diff_in_a_line": blocks_of_releases.diff_in_a_line,
+    "history": blocks_of_releases.history,
+    "changes": blocks_of_releases.changes,
+    "requirements": blocks_of_releases.requirements,
+}
+
+
+class MadePages:
+    """The pages of a site that are no documents of Sphinx."""
+
+    def __init__(self, data: SiteData, pages: Sequence[SitePage], logs: Sequence[LogPage], feeds: Sequence[Feed], settings: SiteSettings) -> None:
+        """Note the pages.
+
+        Args:
+            data: what they show.
+            pages: those of the data.
+            logs: those of logs.
+            feeds: the feeds of the site.
+            settings: the content of ``site.toml``.
+        """
+        self.data, self._pages, self._logs = data, {page.document: page for page in pages}, logs
+        prose = (path.stem for path in site_dir().glob("*.md"))
+        self._documents = data.documents = frozenset((*self._pages, *(page.document for page in logs), *prose))
+        data.feeds = self._feeds = {feed.file: feed.title for feed in feeds}
+        self._shared: dict[str, Any] = {
+            "site": settings,
+            "has_requirements": data.requirements is not None,
+            "description": description(data.view.runs.values(), settings),
+            "newest_change": newest_change(feeds),
+        }
+        self._titles: dict[str, str] = {}
+
+    def connect(self, app: Sphinx) -> None:
+        """Let Sphinx collect the pages, and link to them."""
+        app.connect("env-updated", self._begin)
+        app.connect("missing-reference", self._link)
+        app.connect("html-page-context", self._context, priority=400)  # before the theme
+        app.connect("html-page-context", _without_scripts, priority=900)  # after it
+        app.connect("html-collect-pages", self._collect)
+
+    def _begin(self, _app: Sphinx, env: BuildEnvironment) -> None:
+        titles = {name: str(esc(title.astext())) for name, title in env.titles.items()}
+        titles |= {name: str(esc(plain_title(page.title))) for name, page in self._pages.items()}
+        self._titles = titles
+
+    def _link(self, app: Sphinx, _env: BuildEnvironment, node: nodes.Element, content: nodes.TextElement) -> nodes.Element | None:
+        """Return a link from prose to one of these pages."""
+        name = str(node.get("reftarget", "")).lstrip("/")
+        if node.get("reftype") != "doc" or name not in self._documents:
+            return None
+        return nodes.reference("", "", content, internal=True, refuri=app.builder.get_relative_uri(str(node["refdoc"]), name))
+
+    def _context(self, _app: Sphinx, document: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+        """Give the templates of the theme what they need for these pages."""
+        has_document = context["hasdoc"]
+        page = self._pages.get(document)
+        context["root_doc"] = "index"
+        context["hasdoc"] = lambda name: name in self._documents or has_document(name)
+        context["prev"] = context["next"] = None
+        context["parents"] = [{"link": context["pathto"](name), "title": self._titles[name]} for name in (page.parents if page else ())]
+        context["menu"] = [(name, self._titles[name]) for name in MENU if name in self._titles]
+        context["menu_here"] = page.parents[0] if page and page.parents else document
+        context["metatags"] = f"{_POLICY}{context.get('metatags') or ''}{blocks.feed_links(self._feeds, context['pathto'])}"
+        if _NO_MENUS in (context.get("meta") or {}):
+            for part in ("navbar_center", "navbar_persistent", "navbar_end", "primary_sidebar_end", "article_header_start", "footer_end"):
+                context[f"theme_{part}"] = []
+            context["theme_disable_search"] = True
+
+    def _collect(self, app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+        """Yield each page of the data. Pages of parts and of logs, which are thousands, are written here, into a frame that the theme made once."""
+        indexer = app.builder.indexer  # type: ignore[attr-defined]  # of the builder for HTML
+        prune = indexer.prune
+        indexer.prune = lambda documents: prune({*documents, *self._pages})  # Sphinx keeps the words of its own documents only.
+        frame = self._frame(app, {})
+        for planned in self._pages.values():
+            page = Page(
+                planned.document,
+                self.data,
+                title=planned.title,
+                documents=self._documents,
+                logs=LOGS,
+                feeds=self._feeds,
+                keeps_parts=True,
+            )
+            body, words = self._body(planned, page)
+            for part in page.parts.values():
+                self._write_part(app, frame, page.document, part)
+            self._feed(app, planned, page, words)
+            metatags = tag("meta", name="keywords", content=planned.keywords) if planned.keywords else ""
+            contents = {"toc": contents_of(page.sections)} if planned.has_contents else {"meta": _NO_CONTENTS}
+            yield planned.document, {"title": str(esc(page.title)), "body": body, "metatags": metatags, **contents}, _PAGE
+        frame = self._frame(app, {_NO_MENUS: "true"})
+        for log, content in log_bodies(self._logs, self.data.view, self._documents):
+            self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
+
+    def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:
+        """Return what stands on a page, and its words for the search."""
+        hidden: list[Html] = []
+        words: list[str] = []
+
+        def shown(name: str, make: Callable[..., Html]) -> Callable[..., Html]:
+            def block(*given: Any, **options: Any) -> Html:  # noqa: ANN401 - the template gives the arguments of the block
+                html = make(page, *given, **options)
+                if blocks.is_searched(name, str(given[0]) if given else ""):
+                    words.extend(blocks.words_of(html))
+                hidden.append(html)
+                return html
+
+            return block
+
+        functions: dict[str, object] = {name: shown(name, make) for name, make in _BLOCKS.items()}
+        functions |= {"section": page.section, "fold": page.fold, "code": blocks.code, "title": page.title}
+        body = page.section(1, page.title, planned.place, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
+        text = str(body)
+        for html in filter(None, hidden):
+            text = text.replace(html, " ")
+        return self._addressed(page.document, body), [markup.unescape(_TAG.sub(" ", _SUMMARY.sub(" ", text))), *words]
+
+    def _addressed(self, document: str, html: str) -> str:
+        """Return HTML whose links are addresses.
+
+        Raises:
+            TachologError: a link leads to a page that does not exist.
+        """
+        if missing := pages_linked(html) - self._documents:
+            raise TachologError(f"{document}: no page {min(missing)!r} to link to")
+        return with_addresses(html, partial(address_from, document))
+
+    def _feed(self, app: Sphinx, planned: SitePage, page: Page, words: Sequence[str]) -> None:
+        """Feed the words of a page to the search."""
+        document = new_document(page.document)
+        for section in page.sections:
+            of_section = nodes.section("", nodes.title("", section.title), ids=[section.place])
+            document += of_section
+        document += nodes.paragraph("", " ".join(words))
+        if planned.keywords:
+            document += nodes.meta("", name="keywords", content=planned.keywords)
+        app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above
+
+    def _frame(self, app: Sphinx, meta: Mapping[str, str]) -> PageFrame:
+        """Return a page without content, as the theme makes it in a folder of the site."""
+        path = Path(app.doctreedir, "frame.html")
+        context = {"title": FRAME_TITLE, "body": "", "meta": {**_NO_CONTENTS, **meta}}
+        app.builder.handle_page(f"{LOGS}/frame", context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
+        return PageFrame(path)
+
+    def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: Part) -> None:
+        """Write the script of a part, and its own page, if it has one."""
+        name = beside(document, part.name)
+        pieces = {place: self._addressed(document, text) for place, text in part.pieces.items()}
+        path = Path(app.outdir, f"{name}.js")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(script_of(part.name, pieces), encoding="utf-8")
+        if part.title:
+            self._write_framed(app, frame, name, part.title, page_of_part(document, part, pieces[""]))
+
+    def _write_framed(self, app: Sphinx, frame: PageFrame, document: str, title: str, content: str) -> None:
+        path = Path(app.outdir, f"{document}.html")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(frame.page(document, title, content), encoding="utf-8")
+
+
+def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Leave out scripts that would stand in a page itself, and on pages of which there are thousands the files that only others use."""
+    context["script_files"] = [file for file in context["script_files"] if file.filename]
+    if _NO_MENUS in (context.get("meta") or {}):
+        for kind, used in _USED_WITHOUT_MENUS.items():
+            context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
+
+
+def contents_of(sections: Sequence[Section]) -> str:
+    """Return the list of the headings of a page as Sphinx makes it, which the theme reads."""
+    title, *rest = sections
+    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(rest, title.level + 1))))
+
+
+def _below(sections: Sequence[Section], level: int) -> Html:
+    """Return the list of the sections of a level, each with those below it."""
+    starts = [place for place, section in enumerate(sections) if section.level == level]
+    ends = pairwise([*starts, len(sections)])
+    items = [tag("li", _to(sections[start]), _below(sections[start + 1 : end], level + 1)) for start, end in ends]
+    return tag("ul", *items) if items else NOTHING
+
+
+def _to(section: Section) -> Html:
+    return tag("a", section.title, class_="reference internal", href=f"#{section.place}")

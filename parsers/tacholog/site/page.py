@@ -1,0 +1,218 @@
+"""A page that is being made: its ids, its headings, and the parts that are loaded when somebody asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import msgspec
+from docutils.nodes import make_id
+from myst_parser.slugs import github_slugify
+
+from tacholog.errors import TachologError
+from tacholog.render.html import NOTHING, Html, tag
+from tacholog.render.tables import tables
+from tacholog.render.tables.tables import Apart, Links
+from tacholog.site.parts import RUNS, Part, part_of
+from tacholog.slugs import slug
+from tacholog.view.portions import Portion, portions
+from tacholog.view.selection_numbers import SelectionNumbers
+from tacholog.view.series import Series
+from tacholog.view.views import Selection, View
+from tacholog.visible import drawn
+
+if TYPE_CHECKING:
+    from tacholog.site.data import SiteData
+
+_PLACE = re.compile(r'<(?:section|details|figure)[^>]* id="([^"]+)"')
+_NEEDS_SCRIPT = "This table needs JavaScript. The pages of the logs have the same numbers, and so has the CSV file of this page."
+_BRACKETS = str.maketrans("<>", "\u2039\u203a")
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading of a page: its level, its id and its words."""
+
+    level: int
+    place: str
+    title: str
+
+
+class Page:
+    """A page while it is made. The functions of `tacholog.site.blocks` put their numbers, ids and parts on it."""
+
+    def __init__(
+        self,
+        document: str,
+        data: SiteData | None,
+        *,
+        title: str = "",
+        documents: Collection[str] = (),
+        logs: str | None = None,
+        feeds: Mapping[str, str] | None = None,
+        keeps_parts: bool = False,
+    ) -> None:
+        """Begin a page.
+
+        Args:
+            document: its name.
+            data: all that the site shows; nothing if the project has no data, so that every block is an error.
+            title: its title; pages of parts are named after it.
+            documents: the pages of the site. Other pages are not linked.
+            logs: the folder of the pages of logs; without it, numbers are not linked.
+            feeds: the feeds of the site, by their files, with their titles.
+            keeps_parts: whether large parts get files of their own.
+        """
+        self.document, self._data, self.title = document, data, plain_title(title)
+        self.documents, self.links, self.feeds, self.keeps_parts = documents, Links(logs), feeds or {}, keeps_parts
+        self.parts: dict[str, Part] = {}
+        self.sections: list[Section] = []
+        self.says_costs = False  # whether it says already what the numbers of a table of costs mean
+        self._numbers, self._ids, self._slugs = SelectionNumbers(), set[str](), set[str]()
+
+    @property
+    def data(self) -> SiteData:
+        """All that the site shows.
+
+        Raises:
+            TachologError: the project has no data.
+        """
+        if self._data is None:
+            raise TachologError("no data set: in conf.py, set tacholog_data to a folder of runs or tacholog_dataset to a saved dataset")
+        return self._data
+
+    def part(self, wanted: Selection) -> View:
+        """Return a part of the data. It gets its number now, also if it has nothing with an id: other pages count as this page does."""
+        found = self.data.view.only(wanted)
+        self.number(wanted)
+        return found
+
+    def number(self, wanted: Selection) -> int:
+        """Return the number of a selection among those of the page that have the same name in ids."""
+        return self._numbers.number(wanted)
+
+    def anchor(self, subject: str, wanted: Selection) -> str:
+        """Return an id that is made from what is shown, so that links to it last."""
+        return tables.page_anchor(subject, *wanted.values(), number=self.number(wanted))
+
+    def links_beside(self, wanted: Selection, test: str | None) -> Links:
+        """Return the links of a table that stands beside those with all numbers of a test, as on the pages of a site."""
+        others = msgspec.structs.replace(wanted, test=None)
+        beside = test and wanted.system and wanted.transport and not wanted.run
+        return Links(self.links.logs, tables.numbers_anchor(str(test), others, self.number(wanted)) if beside else None)
+
+    def best(self, wanted: Selection) -> Portion:
+        """Return what a page opens with that shows this selection: the best evidence, of all tests."""
+        return portions(self.data.view.only(msgspec.structs.replace(wanted, test=None)))[0]
+
+    def series(self, part: View, wanted: Selection, test: str, *, best: bool) -> list[Series]:
+        """Return the series of a test that are shown. Their colours are those that they have among all."""
+        return self.best(wanted).series_of(test, part.series()) if best else part.series()
+
+    # Parts
+
+    def beside(self, name: str) -> str:
+        """Return the name of a part of this page."""
+        return part_of(PurePosixPath(self.document).name, name)
+
+    def part_name(self, words: str) -> str:
+        """Return a name for a part with a page of its own that no other page, and no other part of any page, has.
+
+        No page has ``--`` in its name, because `slug` makes none. So the name depends on this page only. Of parts of this page that would have one
+        name, the second is numbered.
+        """
+        name, taken = self.beside(slug(words)), {*self.parts, self.beside(RUNS)}
+        return next(found for found in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if found not in taken)
+
+    def put_aside(self, part: Part) -> None:
+        """Keep a part of the page, or more pieces of it."""
+        if self.keeps_parts:
+            known = self.parts.get(part.name, Part(part.name, {}))
+            self.parts[part.name] = Part(part.name, known.pieces | part.pieces, part.title or known.title)
+
+    def apart(self, name: str) -> Apart | None:
+        """Return what keeps large tables out of the page, in a part of that name; nothing if the project keeps no parts."""
+        if not self.keeps_parts:
+            return None
+
+        def keep(place: str, content: Html) -> tuple[str, Html]:
+            self.put_aside(Part(name, {place: str(content)}))
+            return f"{name}.js", tag("p", _NEEDS_SCRIPT, class_="tl-note")
+
+        return keep
+
+    def folded(self, part: Part, summary: Html, *places: Html, class_: str) -> Html:
+        """Return a folded element that loads a part when somebody opens it, with a link to the page that the part is, too.
+
+        Args:
+            part: its name, what it holds, and the title of its page.
+            summary: what is shown while the element is closed.
+            places: what the element holds until the part is there.
+            class_: the class of the element.
+        """
+        self.put_aside(part)
+        link = tag("p", tag("a", "Open as a page of its own", href=f"{part.name}.html"), class_="tl-note")
+        return tag("details", tag("summary", summary), tag("div", link, *places), class_=class_, data_part=f"{part.name}.js", id=f"{part.name}-here")
+
+    def rest(self, name: str, class_: str = "tl-release") -> Callable[[str, Html], Html] | None:
+        """Return what takes the end of a list, in words and as HTML, out of the page, and returns what leads to it; nothing if no parts are kept."""
+        if not self.keeps_parts:
+            return None
+
+        def fold(words: str, content: Html) -> Html:
+            part = Part(self.part_name(name), {"": str(content)}, f"{self.title}: {words}")
+            return self.folded(part, tag("span", f"{words[0].upper()}{words[1:]}", class_="stat-label"), *places_of(content), class_=class_)
+
+        return fold
+
+    # Sections
+
+    def section(self, level: int, title: str, place: str = "", *, caller: Callable[[], Html]) -> Html:
+        """Return a section with the ids that Sphinx and MyST give one: links to pages of other versions of this site stay good.
+
+        Args:
+            level: that of its heading.
+            title: the heading.
+            place: an id that it has before these.
+            caller: returns the content; so a template calls it.
+        """
+        of_title, of_words = make_id(title), github_slugify(title)
+        if not of_title or of_title in self._ids:
+            of_title = _free("id", "", self._ids)
+        self._ids.add(of_title)
+        if of_words in self._slugs:
+            of_words = _free(of_words, "-", self._slugs)
+        self._slugs.add(of_words)
+        names = (place, of_title, *(() if of_words in self._ids else (of_words,)))
+        first, *others = dict.fromkeys(filter(None, names))
+        self._ids.update((first, *others))
+        self.sections.append(Section(level, first, title))
+        link = tag("a", "#", class_="headerlink", href=f"#{first}", title="Link to this heading")
+        return tag("section", *(tag("span", id=other) for other in others), tag(f"h{level}", title, link), caller(), id=first)
+
+    def fold(self, title: str, level: int = 2, *, caller: Callable[[], Html]) -> Html:
+        """Return content folded under a heading; nothing where it is empty, because no block in it has anything to show."""
+        content = caller()
+        if not content.strip():
+            return NOTHING
+        first = slug(title)
+        place = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(self._ids) + 3))) if name not in self._ids)
+        self._ids.add(place)
+        heading = tag(f"h{level}", title, class_="tl-fold-title", id=place)
+        return tag("details", tag("summary", heading), tag("div", content, class_="tl-folded"), class_="tl-fold")
+
+
+def plain_title(title: str) -> str:
+    """Return a title on one line, without angle brackets: themes put titles into menus and search results without escaping them."""
+    return " ".join(drawn(title).replace("\t", " ").split("\n")).translate(_BRACKETS)
+
+
+def _free(name: str, sign: str, taken: Collection[str]) -> str:
+    """Return a name with the first number behind it that is not taken."""
+    return next(found for number in range(1, len(taken) + 2) if (found := f"{name}{sign}{number}") not in taken)
+
+
+def places_of(content: Html) -> list[Html]:
+    """Return elements with the ids of a part that is loaded later, so that links to them open it."""
+    return [tag("span", id=place, class_="tl-place") for place in _PLACE.findall(str(content))]
