@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, data_block, join, tag
-from tacholog.render.marks import Seen, mark_notes, mark_of, see_shared, shared_marks_note
+from tacholog.render.marks import Seen, mark_notes, mark_of, shared_marks_note
 from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
 from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.tables import CellWriter, Links, Marks
+from tacholog.render.tables.tables import CellWriter, Links
 from tacholog.render.targets import Targets
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
@@ -154,8 +154,7 @@ class _Place(NamedTuple):
 
 def _group(group: Group, members: Sequence[Compared], sizes: Sequence[int], rows: int, place: _Place) -> Html:
     on_all = marks_of_all(group, members, sizes)
-    see_shared(place.seen, on_all)
-    write = CellWriter(place.links, place.anchor, Marks(place.seen, on_all), None)
+    write = CellWriter(place.links, place.anchor, place.seen, on_all)
     table = group_table(group, ordered(group, members, sizes), sizes, write, place.links, rows)
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
