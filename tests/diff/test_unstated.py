@@ -17,9 +17,8 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find, of_release
-from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import conclusion, loss_sentence
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset

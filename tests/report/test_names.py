@@ -21,7 +21,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_release
-from tacholog.render.diff.sections import sections
+from tacholog.render.diff.document import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.home.panels import names_of
 from tacholog.render.tables.history import history

@@ -67,6 +67,11 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
     return Html(f"<{name}{shown}>{_joined(content)}</{name}>")
 
 
+def linked(text: object, link: str | None) -> Html:
+    """Return text, linked if there is a link."""
+    return tag("a", text, href=link) if link else esc(text)
+
+
 @functools.cache
 def _attribute(key: str) -> str:
     """Return the start of an attribute, from the name of an argument in our code."""

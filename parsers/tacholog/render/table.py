@@ -13,8 +13,6 @@ from typing import Literal, NamedTuple
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.markdown import escape, plain
-from tacholog.render.marks import mark_link
-from tacholog.render.templates import html_templates
 from tacholog.view.numerals import NOT_STATED
 
 Align = Literal["left", "right", "centre"]
@@ -141,20 +139,24 @@ class _Signs(dict[str, Html]):
         self._anchor = anchor
 
     def __missing__(self, name: str) -> Html:
+        from tacholog.render.marks import mark_link
+
         return self.setdefault(name, mark_link(name, self._anchor))
 
 
 @lru_cache(maxsize=1)
 def _macro() -> Callable[..., str]:
+    from tacholog.render.templates import html_templates  # only HTML needs Jinja: `tacholog diff` prints text without it
+
     macro: Callable[..., str] = html_templates().get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
     return macro
 
 
 def markdown(table: Table) -> list[str]:
     """Return the lines of a table as Markdown."""
-    lines = [[_heading(column) for column in table.columns], *([escape(cell.plain) for cell in row.cells] for row in table.rows)]
-    first, *rest = (f"| {' | '.join(cells)} |" for cells in lines)
-    return [first, f"|{'|'.join(_RULES[column.align] for column in table.columns)}|", *rest]
+    heads = "".join(f"| {name} " if (name := _heading(column)) else "| " for column in table.columns)
+    rows = (f"| {' | '.join(escape(cell.plain) for cell in row.cells)} |" for row in table.rows)
+    return [f"{heads}|", f"|{'|'.join(_RULES[column.align] for column in table.columns)}|", *rows]
 
 
 def terminal(table: Table) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import dot_strip, swatch
-from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.html import NOTHING, Html, esc, join, linked, tag
 from tacholog.render.inline import number_anchor
 from tacholog.render.marks import Seen, in_order, mark_link, mark_notes, see_marks, see_shared, shared_mark
 from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
@@ -336,8 +336,3 @@ def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str 
         return empty(absent)
     text = with_bound(rounded(result.value / unit.size), result.bound)
     return Cell(text, exact(result.value), links.to_line(result), title=in_full(result.value, METRICS[result.metric].unit))
-
-
-def linked(text: object, link: str | None) -> Html:
-    """Return text, linked if there is a link."""
-    return tag("a", text, href=link) if link else esc(text)
