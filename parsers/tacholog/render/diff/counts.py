@@ -148,7 +148,7 @@ def ways(report: Report) -> str:
 
 def headline(report: Report) -> str:
     """The result in one line."""
-    if "same_runs" in report.warnings:
+    if report.warns("same_runs"):
         return "the same runs"
     found = [f"{one.number} {one.title[0].lower()}{one.title[1:]}{f' ({one.ways})' if one.ways else ''}" for one in counts(report)]
     lost = f"loss: {loss_counts(report)}" if report.losses else ""

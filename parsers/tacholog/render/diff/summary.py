@@ -49,7 +49,7 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
         report: the comparison.
         with_reasons: whether to say why rows do not compare. A page has a part of its own for that, so it says so here only if no test was possible.
     """
-    if "same_runs" in report.warnings:
+    if report.warns("same_runs"):
         return SAME_RUNS
     told = "; ".join([*_changes(report), *_untested(report)])
     rest = "; ".join([*_apart(report, with_reasons=with_reasons or not has_tests(report.counts)), *_open(report)])
@@ -60,7 +60,7 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
 
 def shown_part(report: Report, only: Sequence[str]) -> Report:
     """The part of a report that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
-    if "same_runs" not in report.warnings:
+    if not report.warns("same_runs"):
         return report
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
@@ -335,7 +335,7 @@ def _range(name: str, rows: Sequence[DiffRow]) -> str:
 
 def loss_sentence(report: Report) -> str:
     """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
-    if "same_runs" in report.warnings or not report.loss_asked:
+    if report.warns("same_runs") or not report.loss_asked:
         return ""
     if not report.losses and not report.lossless and not report.lossy_counts:
         return "Neither side states its loss."

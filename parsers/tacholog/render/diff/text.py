@@ -79,7 +79,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
     if said.across:
         yield f"A comparison of configurations, across: {said.across}"
     yield ""
-    if "same_runs" not in report.warnings and (counts(report) or report.losses):  # the conclusion says the rest
+    if not report.warns("same_runs") and (counts(report) or report.losses):  # the conclusion says the rest
         yield f"{headline(report)}."
     yield said.conclusion
     yield from (f"! {warning}" for warning in (*said.machines, *said.warnings))
