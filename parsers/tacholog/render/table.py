@@ -155,8 +155,12 @@ def _macro() -> Callable[..., str]:
 def markdown(table: Table) -> list[str]:
     """Return the lines of a table as Markdown."""
     heads = "".join(f"| {name} " if (name := _heading(column)) else "| " for column in table.columns)
-    rows = (f"| {' | '.join(escape(cell.plain) for cell in row.cells)} |" for row in table.rows)
+    rows = (f"| {' | '.join(map(_in_markdown, row.cells))} |" for row in table.rows)
     return [f"{heads}|", f"|{'|'.join(_RULES[column.align] for column in table.columns)}|", *rows]
+
+
+def _in_markdown(cell: Cell) -> str:
+    return f"**{escape(cell.plain)}**" if cell.best else escape(cell.plain)
 
 
 def terminal(table: Table) -> list[str]:

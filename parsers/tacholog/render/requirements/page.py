@@ -6,12 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from tacholog.compare.requirements.result import RequirementReport, RequirementResult
 from tacholog.render.html import Html, join, tag
-from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
+from tacholog.render.requirements.words import CLASSES, TITLES, RequirementLine, headline, lines, lines_of, lines_table, lost_words
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.history import Find
 from tacholog.view.requirements import JudgedRelease, sections
-
-_OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}  # their colours in a diff
 
 
 def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
@@ -47,32 +45,15 @@ def _counted(report: RequirementReport) -> str:
 
 
 def _rows(judged: JudgedRelease, find: Find) -> Html:
-    rows = [
-        Row(
-            [
-                Cell(tag("b", TITLES[line.verdict]), class_=f"{_OF_VERDICT[line.verdict]} stat-evidence"),
-                head(line.requirement, "stat-label"),
-                Cell(line.row, class_="stat-label"),
-                Cell(line.limit, class_="stat-evidence"),
-                _value(line, judged, find),
-                Cell(line.interval, class_="i stat-interval"),
-                Cell(line.remark, class_="r stat-evidence"),
-            ]
-        )
-        for line in lines(judged.report)
-    ]
-    heads = [Column(name) for name in ("Verdict", "Requirement", "Row", "Limit", "Median", "Interval", "Evidence")]
+    def lead(line: RequirementLine) -> str | None:
+        row = line.found
+        return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
+
+    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", lead)
+    heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column("Evidence")]
+    rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
     # A table of the class `rows` shows no heads on narrow screens, so its cells must say by themselves what they are.
-    return scroller(Table(f"Requirements of {judged.system} {judged.release}", heads, [rows], "rows required"), "scroll", tools=False)
-
-
-def _value(line: RequirementLine, judged: JudgedRelease, find: Find) -> Cell:
-    """Return the median, which is the value of a run: it leads to its line in the log."""
-    row = line.found
-    if row is None or row.value is None or row.worse is not None:
-        return Cell(line.value, class_="n stat-evidence")
-    link = find(judged.system, judged.release, row.key, row.value)
-    return Cell(line.value, link=link, class_="" if link else "n stat-median")
+    return scroller(table._replace(columns=heads, bodies=[rows]), "scroll", tools=False)
 
 
 def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
@@ -97,4 +78,4 @@ def _cell(result: RequirementResult) -> Cell:
     elif len(result.rows) > 1:
         bad = sum(row.verdict != "passed" for row in result.rows)
         shown += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
-    return Cell(join(shown), class_=f"n {_OF_VERDICT[result.verdict]} stat-evidence")
+    return Cell(join(shown), class_=f"n {CLASSES[result.verdict]} stat-evidence")
