@@ -12,7 +12,7 @@ from tacholog.compare.result import DiffRow, Loss, Report, Verdict
 from tacholog.render.diff.meanings import MEANINGS, sentence_of, told_by_sentence
 from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, loss_sentence, shown_part, side_words, unstated_words
-from tacholog.render.diff.words import BETWEEN, LossLine, change, interval, is_estimate, loss_line, ratio, remark, sides_of, value_of
+from tacholog.render.diff.words import BETWEEN, LossLine, change, interval, is_estimate, loss_line, ratio, remarks, sides_of, value_of
 from tacholog.render.html import Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, head
 from tacholog.view.numerals import in_full
@@ -35,8 +35,13 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
     new: str
     ratio: str
     interval: str
-    remark: str
+    remarks: tuple[str, ...]
     row: DiffRow
+
+    @property
+    def remark(self) -> str:
+        """What is remarked on it, as one text."""
+        return BETWEEN.join(self.remarks)
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,14 +55,14 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     sentence: str
     total: int
-    alike: str
-    shared: str
+    alike: tuple[str, ...]
+    shared: tuple[str, ...]
     lines: tuple[DiffLine, ...]
 
     @property
     def common(self) -> str:
         """What all listed rows have in common: their conditions and what is remarked on them, as a sentence; nothing if they have nothing."""
-        said = BETWEEN.join(part for part in (self.alike, self.shared) if part)
+        said = BETWEEN.join([*([", ".join(self.alike)] if self.alike else []), *self.shared])
         return f"In all {'listed' if self.hidden else 'of these'} rows: {said}." if said else ""
 
     @property
@@ -184,13 +189,21 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     found = []
     for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
         if not only or verdict in only:
-            meaning, listed = MEANINGS[verdict], list(rows)
+            listed = list(rows)
             shown = listed[: limit or None]  # not all: there may be a million
             alike = _alike(shown)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in shown])
-            shared = BETWEEN.join(part for part in shared.split(BETWEEN) if part != told_by_sentence(verdict, listed))
-            words = {"title": meaning.title, "sentence": sentence_of(verdict, listed), "alike": ", ".join(alike), "shared": shared}
-            found.append(Section(verdict=verdict, total=len(listed), lines=lines, **words))
+            found.append(
+                Section(
+                    verdict=verdict,
+                    title=MEANINGS[verdict].title,
+                    sentence=sentence_of(verdict, listed),
+                    total=len(listed),
+                    alike=tuple(alike),
+                    shared=tuple(part for part in shared if part != told_by_sentence(verdict, listed)),
+                    lines=lines,
+                )
+            )
     return found
 
 
@@ -200,13 +213,11 @@ def _alike(rows: Sequence[DiffRow]) -> list[str]:
     return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
 
 
-def _shared_once(lines: Sequence[DiffLine]) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return the part that all remarks have in common, and the rows without it."""
-    remarks = [line.remark.split(BETWEEN) for line in lines]
+def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
+    """Return the parts that all remarks have in common, and the rows without them."""
     own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
-    shared = [part for part in remarks[0] if part not in ("", own) and all(part in parts for parts in remarks)] if len(lines) > 1 else []
-    rest = [BETWEEN.join(part for part in parts if part not in shared) for parts in remarks]
-    return BETWEEN.join(shared), tuple(msgspec.structs.replace(line, remark=remark) for line, remark in zip(lines, rest, strict=True))
+    shared = [part for part in lines[0].remarks if part != own and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
+    return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 
 
 def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
@@ -217,7 +228,7 @@ def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = (
         new=value_of(row, "new"),
         ratio=ratio(row.ratio) if row.ratio is not None else "",
         interval=interval(row),
-        remark=remark(row),
+        remarks=remarks(row),
         row=row,
     )
 

@@ -53,12 +53,17 @@ def interval(row: DiffRow) -> str:
 
 
 def remark(row: DiffRow) -> str:
-    """The remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
+    """The remark beside a row's numbers."""
+    return BETWEEN.join(remarks(row))
+
+
+def remarks(row: DiffRow) -> tuple[str, ...]:
+    """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [different(row.verdict, found) for found in row.differences if found.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
     found = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
-    return BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
+    return tuple(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
 
 def different(verdict: Verdict, found: Difference) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.marks import Seen, shared_marks_note
 from tacholog.render.table import Cell, Column, head, scroller
 from tacholog.render.tables.tables import CellWriter, Links, Number, ResultLine, badge, marks_of_cells, numbers_anchor, results_table
 from tacholog.schema.metrics import METRICS
@@ -27,21 +28,19 @@ def _table_id(part: PagePart, one: Compared) -> str:
     return f"{numbers_anchor(one.series.results[0].test, part.selection, part.number)}-{one.slot}"
 
 
-def marks_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[str]:
-    """Return the marks on every number of a group, which the cells then need not repeat."""
-    return marks_of_cells(found[at] for found in map(group.cells, members) for at in sizes if at in found)
-
-
-def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int], write: CellWriter, links: Links, most: int | None = None) -> Html:
+def group_table(
+    group: Group, members: Sequence[Compared], sizes: Sequence[int], links: Links, anchor: str, seen: Seen, most: int | None = None
+) -> Html:
     """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing.
 
-    The table has at most ``most`` rows. What is best is still the best of all members.
+    Marks on every number stand above it. The table has at most ``most`` rows. What is best is still the best of all members.
     """
     unit = unit_shown(METRICS[group.metric].unit)
     cells = [group.cells(one) for one in members]
     best = {at: best_of(column_of(cells, at)) if len(members) > 1 else set() for at in sizes}
     several = len({one.system for one in members}) > 1
     mixed = len({one.series.published for one in members}) > 1
+    shared = marks_of_cells(found[at] for found in cells for at in sizes if at in found)
     alike = runs_of_all(group, members, sizes)
 
     def below(one: Compared, cell: SeriesCell) -> Html:
@@ -59,7 +58,8 @@ def group_table(group: Group, members: Sequence[Compared], sizes: Sequence[int],
         lines.append(ResultLine(_name(one, label, links, several=several, mixed=mixed), numbers))
     heads = [Column("transport", class_="tl-text"), *(Column(size(at), unit.sign) for at in sizes)]
     label = f"{group.words_of(members)} on {group.host}, {group['test']}, load {group.load}, {group['definition']}"
-    return scroller(results_table(label, heads, [unit] * len(sizes), lines, write, "tl-table tl-rows"))
+    table = results_table(label, heads, [unit] * len(sizes), lines, CellWriter(links, anchor, seen, shared), "tl-table tl-rows")
+    return join([shared_marks_note(shared, anchor), scroller(table)])
 
 
 def _runs(one: Compared, cell: SeriesCell, links: Links) -> Html:
