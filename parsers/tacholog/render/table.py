@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.markdown import escape, plain
 from tacholog.view.numerals import NOT_STATED
+from tacholog.visible import no_formula
 
 Align = Literal["left", "right", "centre"]
 _RULES: dict[Align, str] = {"left": "---", "right": "--:", "centre": ":-:"}
@@ -154,7 +155,7 @@ def _macro() -> Callable[..., str]:
 
 def markdown(table: Table) -> list[str]:
     """Return the lines of a table as Markdown."""
-    heads = "".join(f"| {name} " if (name := _heading(column)) else "| " for column in table.columns)
+    heads = "".join(f"| {escape(name)} " if (name := _heading(column)) else "| " for column in table.columns)
     rows = (f"| {' | '.join(map(_in_markdown, row.cells))} |" for row in table.rows)
     return [f"{heads}|", f"|{'|'.join(_RULES[column.align] for column in table.columns)}|", *rows]
 
@@ -176,8 +177,8 @@ def as_csv(table: Table) -> str:
     """Return a table as CSV: numbers in full where they are known, and a column's unit beside its heading."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([f"{_heading(column)} [{column.unit}]" if column.unit else _heading(column) for column in table.columns])
-    writer.writerows([cell.value or ("" if cell.is_empty else cell.plain) for cell in row.cells] for row in table.rows)
+    writer.writerow([no_formula(f"{_heading(column)} [{column.unit}]" if column.unit else _heading(column)) for column in table.columns])
+    writer.writerows([no_formula(cell.value or ("" if cell.is_empty else cell.plain)) for cell in row.cells] for row in table.rows)
     return written.getvalue()
 
 

@@ -191,12 +191,19 @@ class CellWriter:
         link, each = self._links.to_line(cell.shown), self._each or number.each
         if cell.value is None:
             return empty(number.absent, self._each if cell.stated and self._each else link, marks, _partly(cell))
-        range_ = _range(cell, unit) if len(cell.results) > 1 else ""
-        further = {"range_link": each if link else None, "below": number.below, "title": words_of(cell, METRICS[cell.shown.metric].unit, in_full)}
-        if cell.groups:
-            return Cell(self._groups(cell, unit, marks, best=number.best), exact(cell.value), range=range_, **further)
-        text, pad = _aligned(cell.value, cell.shown, unit, places)
-        return Cell(text, exact(cell.value), link, range_, marks=marks, pad=pad, best=number.best, **further)
+        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.shown, unit, places)
+        return Cell(
+            text,
+            exact(cell.value),
+            None if cell.groups else link,
+            _range(cell, unit) if len(cell.results) > 1 else "",
+            each if link else None,
+            () if cell.groups else marks,
+            number.below,
+            pad,
+            best=number.best and not cell.groups,
+            title=words_of(cell, METRICS[cell.shown.metric].unit, in_full),
+        )
 
     def _groups(self, cell: SeriesCell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
