@@ -82,6 +82,10 @@ class Table(NamedTuple):
         """The rows of all bodies."""
         return [row for body in self.bodies for row in body]
 
+    def with_rest(self, words: str) -> Table:
+        """Return the table with a last row on what it leaves out; the same table without words."""
+        return self._replace(bodies=[[*self.rows, Row([Cell(words, span=len(self.columns))])]]) if words else self
+
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
         """Return the table without the columns in which no cell says anything."""
         kept = [at for at in range(len(self.columns)) if any(row.cells[at].text not in empty for row in self.rows)]
@@ -161,7 +165,8 @@ def markdown(table: Table) -> list[str]:
 
 
 def _in_markdown(cell: Cell) -> str:
-    return f"**{escape(cell.plain)}**" if cell.best else escape(cell.plain)
+    text = escape(cell.plain)
+    return (f"**{text}**" if cell.best else text) + " |" * (cell.span - 1)
 
 
 def terminal(table: Table) -> list[str]:

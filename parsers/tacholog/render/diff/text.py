@@ -142,9 +142,7 @@ def _loss(said: Document) -> Iterator[str]:
         return
     yield f"**Loss ({len(said.losses)})**: {LOSS_SAYS} {said.loss_sentence}"
     yield ""
-    yield from markdown_table(said.loss_table())
-    if said.lost_more:
-        yield f"| ... and {said.lost_more} more | | | |"
+    yield from markdown_table(said.loss_table().with_rest(f"... and {said.lost_more} more" if said.lost_more else ""))
 
 
 def _block(section: Section, *, folded: bool) -> Iterator[str]:
@@ -154,9 +152,7 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
     if section.common:
         yield escape(section.common)
         yield ""
-    yield from markdown_table(section.table())
-    if section.hidden:
-        yield f"| ... and {section.hidden} more | | | | | |"
+    yield from markdown_table(section.table().with_rest(f"... and {section.hidden} more" if section.hidden else ""))
     if folded:
         yield ""
         yield "</details>"
@@ -173,9 +169,8 @@ def comment(report: Report) -> str:
         lines += ["", *(f"> {escape(words)}" for words in host)]
     shown = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
     if shown:
-        lines += ["", *_table(shown)]
         hidden = [f"{len(rows[verdict]) - _SHOWN[verdict]} more are {verdict}" for verdict in _OPEN if len(rows[verdict]) > _SHOWN[verdict]]
-        lines += [f"| {', '.join(hidden)} | | | | | |"] if hidden else []
+        lines += ["", *_table(shown, ", ".join(hidden))]
     lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(report)]
     undecided = [line_of(row, with_system=several) for verdict in _UNDECIDED for row in rows[verdict]]
     return "\n".join([*lines, *_folded(report, undecided, set(host), MOST_LINES - len(lines))]) + "\n"
@@ -204,6 +199,6 @@ def _worse_loss(report: Report) -> list[LossLine]:
     return [line for line in loss_lines(report) if line.verdict == "worse"][:_MOST_LOSS]
 
 
-def _table(lines: Sequence[DiffLine]) -> list[str]:
+def _table(lines: Sequence[DiffLine], hidden: str = "") -> list[str]:
     """Rows of several verdicts as Markdown."""
-    return markdown_table(rows_table("Rows", lines, ("change", "95 % interval")))
+    return markdown_table(rows_table("Rows", lines, ("change", "95 % interval")).with_rest(hidden))

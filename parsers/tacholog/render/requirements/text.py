@@ -59,5 +59,5 @@ def _rows(found: Sequence[RequirementLine], hidden: int) -> list[str]:
         row._replace(cells=[row.cells[0]._replace(best=line.verdict != "passed"), *row.cells[1:]])
         for row, line in zip(table.rows, found, strict=True)
     ]
-    lines = markdown_table(table._replace(columns=[Column(), *table.columns[1:]], bodies=[rows]))
-    return [*lines, *([f"| | and {hidden} more rows | | | | | |"] if hidden else [])]
+    table = table._replace(columns=[Column(), *table.columns[1:]], bodies=[rows])
+    return markdown_table(table.with_rest(f"and {hidden} more rows" if hidden else ""))
