@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from tacholog.render.html import NOTHING, Html, join, tag
@@ -127,8 +126,10 @@ def _shown(content: object) -> str | Html:
 
 def html(table: Table) -> Html:
     """Return a table as HTML."""
+    from tacholog.render.templates import table_macro  # only HTML needs Jinja: `tacholog diff` prints text without it
+
     widths = [column.width for column in table.columns]
-    return Html(_macro()(table.class_, widths if any(widths) else (), table.columns, table.bodies, _Signs(table.anchor)))  # noqa: S704 - it escapes
+    return Html(table_macro()(table.class_, widths if any(widths) else (), table.columns, table.bodies, _Signs(table.anchor)))  # noqa: S704 - it escapes
 
 
 def scroller(table: Table, frame: str = "tl-scroll", *, tools: bool = True) -> Html:
@@ -147,14 +148,6 @@ class _Signs(dict[str, Html]):
         from tacholog.render.marks import mark_link
 
         return self.setdefault(name, mark_link(name, self._anchor))
-
-
-@lru_cache(maxsize=1)
-def _macro() -> Callable[..., str]:
-    from tacholog.render.templates import html_templates  # only HTML needs Jinja: `tacholog diff` prints text without it
-
-    macro: Callable[..., str] = html_templates().get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
-    return macro
 
 
 def markdown(table: Table) -> list[str]:

@@ -1,4 +1,4 @@
-"""The environments of templates: MyST for the pages of a site, HTML for comparisons. In both, every value is escaped.
+"""The environments of templates: MyST for the pages of a site, HTML for comparisons and tables. In all, every value is escaped.
 
 No template can opt out of that: no filter declares text safe, the tag that switches escaping off is refused, and the sandbox keeps templates away
 from the classes behind values. Only values of the environment's own type (`Myst` or `Html`) are not escaped.
@@ -16,7 +16,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tacholog.render import myst
-from tacholog.render.html import Html, esc
+from tacholog.render.html import Html, esc, escaped
 from tacholog.resources import templates_dir
 from tacholog.view.numerals import grouped
 
@@ -25,7 +25,7 @@ _REFUSED = (nodes.ScopedEvalContextModifier, nodes.EvalContextModifier, nodes.Ma
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """What both environments share: few filters, no globals, no way to switch escaping off."""
+    """What all environments share: few filters, no globals, no way to switch escaping off."""
 
     def __init__(self, folder: Path, finalize: Callable[[object], str], filters: Mapping[str, Callable[..., object]], *, autoescape: bool) -> None:
         super().__init__(
@@ -57,6 +57,11 @@ def html_templates(folder: Path | None = None) -> _Environment:
     return _html_templates(folder or templates_dir())
 
 
+def table_macro(folder: Path | None = None) -> Callable[..., str]:
+    """Return the macro that writes a table as HTML. Every value is escaped, except `Html`."""
+    return _table_macro(folder or templates_dir())
+
+
 def take_compiled(pages: BytecodeCache, comparisons: BytecodeCache) -> None:
     """Let both environments take compiled templates from elsewhere, and bring there what they compile."""
     myst_templates().bytecode_cache, html_templates().bytecode_cache = pages, comparisons
@@ -82,12 +87,20 @@ def _html_templates(folder: Path) -> _Environment:
     return _Environment(folder, _as_html, {}, autoescape=True)
 
 
+@lru_cache(maxsize=2)
+def _table_macro(folder: Path) -> Callable[..., str]:
+    # Without Jinja's own escaping, which makes a new object of each piece of text: tables then take half the time. `finalize` escapes all the same.
+    environment = _Environment(folder, _as_html, {}, autoescape=False)
+    macro: Callable[..., str] = environment.get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
+    return macro
+
+
 def _as_myst(value: object) -> str:
     return value if isinstance(value, myst.Myst) else myst.text(_stated(value))
 
 
 def _as_html(value: object) -> str:
-    return value if isinstance(value, Html) else esc(_stated(value))
+    return escaped(value) if type(value) is str else value if isinstance(value, Html) else esc(_stated(value))
 
 
 def _stated(value: object) -> object:
