@@ -86,7 +86,7 @@ class Table(NamedTuple):
         return self._replace(bodies=[[*self.rows, Row([Cell(words, span=len(self.columns))])]]) if words else self
 
     def without_empty_columns(self, empty: Sequence[str] = ("",)) -> Table:
-        """Return the table without the columns in which no cell says anything."""
+        """Return the table without the columns in which no cell says anything. Each row needs a cell for each column."""
         kept = [at for at in range(len(self.columns)) if any(row.cells[at].text not in empty for row in self.rows)]
         bodies = [[row._replace(cells=[row.cells[at] for at in kept]) for row in body] for body in self.bodies]
         return self._replace(columns=[self.columns[at] for at in kept], bodies=bodies)
