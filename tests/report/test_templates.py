@@ -14,6 +14,7 @@ from myst_parser.parsers.docutils_ import Parser
 from myst_parser.parsers.options import options_to_items
 
 from tacholog.render import myst
+from tacholog.render.table import Cell, Column, Row, Table, html
 from tacholog.render.templates import html_templates, myst_templates
 from tacholog.resources import templates_dir
 from tacholog.visible import drawn
@@ -67,6 +68,11 @@ def test_a_value_is_escaped_wherever_a_template_carries_it(environment: type, so
     assert "<script" not in shown
     if environment is myst_templates:
         assert not set("`<>{}\n") & set(shown)
+
+
+def test_a_value_is_escaped_once() -> None:
+    assert html_templates().from_string("{% macro shown() %}{{ value }}{% endmacro %}{{ shown() }}").render(value="1 < 2") == "1 &lt; 2"
+    assert "<td>1 &lt; 2</td>" in html(Table("", [Column()], [[Row([Cell("1 < 2")])]]))
 
 
 def test_what_was_unescaped_is_text_again() -> None:

@@ -90,7 +90,7 @@ def _html_templates(folder: Path) -> _Environment:
 @lru_cache(maxsize=2)
 def _table_macro(folder: Path) -> Callable[..., str]:
     # Without Jinja's own escaping, which makes a new object of each piece of text: tables then take half the time. `finalize` escapes all the same.
-    environment = _Environment(folder, _as_html, {}, autoescape=False)
+    environment = _Environment(folder, _as_piece, {}, autoescape=False)
     macro: Callable[..., str] = environment.get_template("table.html.jinja").module.table  # type: ignore[attr-defined]
     return macro
 
@@ -100,7 +100,12 @@ def _as_myst(value: object) -> str:
 
 
 def _as_html(value: object) -> str:
-    return escaped(value) if type(value) is str else value if isinstance(value, Html) else esc(_stated(value))
+    return value if isinstance(value, Html) else esc(_stated(value))
+
+
+def _as_piece(value: object) -> str:
+    """Return a value escaped, as text: without Jinja's own escaping, it need not be marked as such."""
+    return escaped(value) if type(value) is str else _as_html(value)
 
 
 def _stated(value: object) -> object:
