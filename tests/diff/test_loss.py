@@ -18,12 +18,11 @@ from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Loss, Report
 from tacholog.compare.sides import of_release
-from tacholog.render.diff.comment import comment
 from tacholog.render.diff.counts import headline
-from tacholog.render.diff.loss import loss_lines
+from tacholog.render.diff.document import loss_lines
 from tacholog.render.diff.page import brief, html
 from tacholog.render.diff.summary import conclusion
-from tacholog.render.diff.text import markdown, text, workflow_commands
+from tacholog.render.diff.text import comment, markdown, text, workflow_commands
 from tacholog.runs.manifest import Host
 from tacholog.store.load import load
 

@@ -18,7 +18,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.render.diff.words import remark
 from tacholog.render.tables.comparison import compare as page_that_compares
-from tacholog.render.tables.side_by_side import side_by_side
+from tacholog.render.tables.sizes import side_by_side
 from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.store.frames import Dataset

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
-from tacholog.render.diff.apart import apart_words
-from tacholog.render.diff.moved import moved_most
+from tacholog.render.diff.counts import apart_words
 from tacholog.render.diff.page import fragment, html
 from tacholog.render.diff.picture import picture
 from tacholog.render.diff.plot import axis
+from tacholog.render.diff.summary import moved_most
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 

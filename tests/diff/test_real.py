@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import DiffRow, Report
+from tacholog.compare.result import DiffRow, Report, ReportWarning
 from tacholog.compare.sides import find
 from tacholog.render.diff.leads import leads_to
 from tacholog.render.diff.summary import unstated_words
@@ -63,7 +63,7 @@ def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
 
     assert {row.verdict for row in report.rows} == {"removed", "added"}
-    assert report.warnings == ("try_across:type",)
+    assert report.warnings == (ReportWarning("try_across", names=("type",)),)
     assert exit_code(report, ()) == 4
 
 
@@ -79,7 +79,7 @@ def test_raw_logs_of_zero_copy_are_compared_in_messages_and_say_which_names_are_
 def test_copies_against_references_hint_at_the_data_path_although_the_metric_changes(checkout: Path) -> None:
     folder = checkout / "data/rti/default-type"
 
-    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == ("try_across:data_path",)
+    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == (ReportWarning("try_across", names=("data_path",)),)
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy", "data_path").counts["unreplicated_diff"] == 18
 
 

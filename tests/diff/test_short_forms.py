@@ -22,7 +22,7 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.row_values import row_values
 from tacholog.errors import UnreadableInput
-from tacholog.render.diff.comment import MOST_LINES
+from tacholog.render.diff.text import MOST_LINES
 from tacholog.render.exports import bencher, github_action_benchmark
 from tacholog.render.requirements import text as requirements_text
 from tacholog.runs.manifest import Host

@@ -17,9 +17,8 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import find, of_release
-from tacholog.render.diff.loss import loss_sentence
 from tacholog.render.diff.page import html
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import conclusion, loss_sentence
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
@@ -111,7 +110,7 @@ def test_the_place_to_state_a_condition_is_where_it_is_read(side: Side, noise: N
     report = compare(side(noise[0], turns[0], **said), side(noise[1], turns[1], **said), Policy())
 
     assert place[field] in text(report)
-    assert "single_values" not in report.warnings
+    assert not report.warns("single_values")
 
 
 def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, noise: NDArray[np.float64]) -> None:

@@ -16,11 +16,10 @@ from tacholog.compare.policy import Policy
 from tacholog.compare.result import Difference, Report
 from tacholog.compare.sides import of_release
 from tacholog.render.diff.counts import headline
-from tacholog.render.diff.moved import by_transport
+from tacholog.render.diff.document import line_of, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import html
-from tacholog.render.diff.sections import line_of, sections
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import by_transport, conclusion
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load

@@ -17,13 +17,10 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import DiffRow, Report, to_json
 from tacholog.compare.sides import find, of_release
-from tacholog.render.diff.comment import comment
-from tacholog.render.diff.loss import loss_lines, loss_sentence
-from tacholog.render.diff.moved import by_transport, moved_most
+from tacholog.render.diff.document import line_of, loss_lines, sections
 from tacholog.render.diff.page import brief, html
-from tacholog.render.diff.sections import line_of, sections
-from tacholog.render.diff.summary import conclusion, side_words
-from tacholog.render.diff.text import markdown, text
+from tacholog.render.diff.summary import by_transport, conclusion, loss_sentence, moved_most, side_words
+from tacholog.render.diff.text import comment, markdown, text
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load

@@ -21,7 +21,7 @@ from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.result import Report
 from tacholog.compare.sides import of_release
-from tacholog.render.diff.sections import sections
+from tacholog.render.diff.document import sections
 from tacholog.render.diff.summary import curve_words
 from tacholog.render.home.panels import names_of
 from tacholog.render.tables.history import history
@@ -135,7 +135,7 @@ def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares
 def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Report]) -> None:
     seen = 0
     for pair, report in reports.items():
-        names = [", ".join(filter(None, (line.name, section.alike))) for section in sections(report) for line in section.lines]
+        names = [", ".join((line.name, *section.alike)) for section in sections(report) for line in section.lines]
         seen += len(names)
         assert twice(names) == [], pair
         assert twice(row_name(loss.key) for loss in report.losses) == [], pair

@@ -13,7 +13,7 @@ from tacholog.render.figures.svg import draw
 from tacholog.render.tables.groups import group_table
 from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.summary import latency_summary
-from tacholog.render.tables.tables import CellWriter, Links, Marks, numbers
+from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.conditions import Conditions
 from tacholog.view.ranking_groups import Compared, Group, groups, leaders, ordered
 from tacholog.view.results import ResultRow, RunRow
@@ -250,9 +250,7 @@ def test_of_equal_numbers_that_of_runs_in_one_group_comes_first() -> None:
 def test_a_table_highlights_both_groups_where_the_worse_one_is_among_the_best_and_else_neither() -> None:
     def highlighted(runs: Mapping[str, Sequence[float]]) -> list[str]:
         group, found = members_of(runs)
-        return re.findall(
-            r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], CellWriter(Links("l"), "t", Marks({}, ()), None), Links("l")))
-        )
+        return re.findall(r"tl-best\"><a[^>]*>([^<]*)", str(group_table(group, found, [64], Links("l"), "t", {})))
 
     assert highlighted({"fastdds-udp": FASTDDS_UDP, "mosquitto": MOSQUITTO}) == ["149"]
     assert highlighted({"inter-thread": TWO_GROUPS, "tcp": (900.0,) * 6}) == ["0.14", "0.581"]

@@ -11,9 +11,8 @@ from tests.report.conftest import add_run
 from tacholog.render.figures.figures import words_of
 from tacholog.render.html import Html
 from tacholog.render.tables.groups import group_table
-from tacholog.render.tables.side_by_side import side_by_side
-from tacholog.render.tables.sizes import sizes_table
-from tacholog.render.tables.tables import CellWriter, Links, Marks, numbers
+from tacholog.render.tables.sizes import side_by_side, sizes_table
+from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
@@ -141,7 +140,7 @@ def test_a_size_that_no_run_has_is_not_measured_and_one_without_the_number_is_no
     members = [Compared("X", str(dict(one.key)["transport"]), one) for one in series]
     ((group, found),) = groups(members).items()
 
-    grouped = group_table(group, found, [64, 1024], CellWriter(Links(), "g", Marks({}, []), None), Links())
+    grouped = group_table(group, found, [64, 1024], Links(), "g", {})
 
     assert table_in(grouped, group.words_of(found))[2] == ["udp", "0.362", words]
     assert table_in(side_by_side(series, Links(), "s"), "Median latency of every series")[2][2] == words

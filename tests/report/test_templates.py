@@ -8,6 +8,7 @@ import pytest
 from jinja2 import TemplateError, nodes
 from markupsafe import Markup
 
+from tacholog.render.table import Cell, Column, Row, Table, html
 from tacholog.render.templates import html_templates
 from tacholog.resources import templates_dir
 
@@ -55,6 +56,11 @@ def test_a_value_is_escaped_wherever_a_template_carries_it(source: str) -> None:
     shown = html_templates().from_string(source).render(value=HOSTILE, markup=Markup("{}"))
 
     assert "<script" not in shown
+
+
+def test_a_value_is_escaped_once() -> None:
+    assert html_templates().from_string("{% macro shown() %}{{ value }}{% endmacro %}{{ shown() }}").render(value="1 < 2") == "1 &lt; 2"
+    assert "<td>1 &lt; 2</td>" in html(Table("", [Column()], [[Row([Cell("1 < 2")])]]))
 
 
 def test_what_was_unescaped_is_text_again() -> None:

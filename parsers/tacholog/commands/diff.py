@@ -285,7 +285,7 @@ def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int
         case "markdown":
             return diff_text.markdown(report, only, limit)
         case "comment":
-            from tacholog.render.diff.comment import comment
+            from tacholog.render.diff.text import comment
 
             return comment(report)
         case "github":

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 import tomli_w
 
+from tacholog.compare.result import ReportWarning
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.runs.manifest import RUN_FILE, read_evidence_toml
@@ -75,8 +76,8 @@ def write_record(folder: Path, record: PairRecord) -> None:
     part.replace(folder / RECORD_FILE)
 
 
-def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
-    """What a comparison of runs in these folders must report about their plan, as codes: ``ab_unfinished:7:12``, ``ab_extended:12:20``.
+def remarks(roots: Iterable[str | None]) -> tuple[ReportWarning, ...]:
+    """What a comparison of runs in these folders must report about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
 
     Args:
         roots: the folders of both sides' runs; each record counts once.
@@ -92,7 +93,7 @@ def remarks(roots: Iterable[str | None]) -> tuple[str, ...]:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
     of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
-    return tuple(code for folder, compared in of_pairs.items() if compared for code in _remarks(read_record(folder), compared))
+    return tuple(found for folder, compared in of_pairs.items() if compared for found in _remarks(read_record(folder), compared))
 
 
 def _above(parent: Path) -> list[Path]:
@@ -100,15 +101,15 @@ def _above(parent: Path) -> list[Path]:
     return [parent, *parent.parents][:_LEVELS]
 
 
-def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[str]:
+def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[ReportWarning]:
     planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
     if len(compared) < planned:
-        yield f"ab_unfinished:{len(compared)}:{planned}"
+        yield ReportWarning("ab_unfinished", len(compared), planned)
     happened = {event.what for event in record.events}
     if "extended" in happened:
-        yield f"ab_extended:{record.planned_pairs}:{record.pairs}"
+        yield ReportWarning("ab_extended", record.planned_pairs, record.pairs)
     elif "resumed" in happened:
-        yield "ab_resumed"
+        yield ReportWarning("ab_resumed")
 
 
 def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:

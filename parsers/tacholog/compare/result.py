@@ -295,6 +295,26 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problems: int = 0
 
 
+class ReportWarning(msgspec.Struct, frozen=True):
+    """What a reader must know before the rows: a code, and the values that its sentence names.
+
+    ``count`` is a number of rows, runs or pairs, ``planned`` how many there should be. ``side`` is old or new, or the name of a side. ``names`` are
+    fields or metrics.
+    """
+
+    code: str
+    count: int | None = None
+    planned: int | None = None
+    side: str | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The warning in the JSON of `SCHEMA`: ``latency_of:32``, ``unverified:3:qos,batching``."""
+        values = (self.code, self.count, self.planned, self.side, ",".join(self.names) or None)
+        return ":".join(str(value) for value in values if value is not None)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The policy that was applied. ``same_build_sessions``: those in which one build was measured against itself on this machine."""
 
@@ -335,7 +355,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     settings: Settings
     counts: dict[str, int]
     designs: dict[str, int]
-    warnings: tuple[str, ...]
+    warnings: tuple[ReportWarning, ...]
     changed: tuple[Difference, ...]
     rows: tuple[DiffRow, ...]
     curves: tuple[Curve, ...]
@@ -349,12 +369,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     problems: tuple[InputProblem, ...] = ()
     controls: Controls | None = None
 
+    def warns(self, code: str) -> bool:
+        """Whether there is such a warning."""
+        return any(warning.code == code for warning in self.warnings)
+
 
 def to_json(report: Report) -> bytes:
     """The report as JSON with one row on each line: indented JSON would be twice as large."""
     encoder, fields = msgspec.json.Encoder(), []
     for name, key in zip(Report.__struct_fields__, Report.__struct_encode_fields__, strict=True):
-        value = getattr(report, name)
+        value = [warning.text for warning in report.warnings] if name == "warnings" else getattr(report, name)
         encoded = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
         fields.append(b' "%s": %s' % (key.encode(), encoded))
     return b"{\n%s\n}" % b",\n".join(fields)
@@ -368,4 +392,7 @@ def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> b
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of `to_json`'s output."""
-    return msgspec.json.schema(Report)
+    schema = msgspec.json.schema(Report)
+    schema["$defs"].pop("ReportWarning")
+    schema["$defs"]["Report"]["properties"]["warnings"]["items"] = {"type": "string"}
+    return schema

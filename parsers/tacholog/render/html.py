@@ -27,17 +27,17 @@ NOTHING = Html()
 
 def esc(text: object) -> Html:
     """Return ``text`` escaped for an element or a quoted attribute, with hidden characters made visible. `Html` is returned as it is."""
-    return text if isinstance(text, Html) else Html(_escaped(str(text)))
+    return text if isinstance(text, Html) else Html(escaped(str(text)))
 
 
-def _escaped(text: str) -> str:
-    """Return text escaped. Most is shown as it is: a site has a million pieces of it, so that is found out first."""
+def escaped(text: str) -> str:
+    """Return text escaped, as `esc`, but not as `Html`. Most is shown as it is: a site has a million pieces of it, so that is found out first."""
     return html.escape(drawn(text)) if _NOT_AS_IT_IS.search(text) else text
 
 
 def _joined(parts: Iterable[object], between: str = "") -> str:
     # Not `between.join`: that of `Html` would escape the parts once more.
-    return str.join(between, [part if isinstance(part, Html) else _escaped(str(part)) for part in parts])
+    return str.join(between, [part if isinstance(part, Html) else escaped(str(part)) for part in parts])
 
 
 def join(parts: Iterable[object], between: str = "") -> Html:
@@ -54,7 +54,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Html:
     """Return an element. ``class_`` means ``class``, and ``_`` in names means ``-``. Attributes that are ``None`` or ``False`` are left out."""
     shown = "".join(
         [
-            _attribute(key) if value is True else f'{_attribute(key)}="{_escaped(str(value))}"'
+            _attribute(key) if value is True else f'{_attribute(key)}="{escaped(str(value))}"'
             for key, value in attributes.items()
             if value is not None and value is not False
         ]
@@ -64,6 +64,11 @@ def tag(name: str, /, *content: object, **attributes: object) -> Html:
     if name in _SVG_EMPTY and not content:
         return Html(f"<{name}{shown}/>")
     return Html(f"<{name}{shown}>{_joined(content)}</{name}>")
+
+
+def linked(text: object, link: str | None) -> Html:
+    """Return text, linked if there is a link."""
+    return tag("a", text, href=link) if link else esc(text)
 
 
 @functools.cache

@@ -30,9 +30,14 @@ def mark_link(name: str, anchor: str) -> Html:
     return tag("a", mark.sign, href=f"#{anchor}-mark-{name}", class_="tl-mark", title=mark.title, aria_label=f"Mark: {mark.title}")
 
 
+def shared_mark(name: str, anchor: str) -> Html:
+    """Return the words above a table on a mark that all of its numbers have."""
+    return join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."])
+
+
 def shared_marks_note(names: Iterable[str], anchor: str) -> Html:
     """Return a note above a table on the marks that all of its numbers have; nothing for no marks."""
-    notes = [join([mark_link(name, anchor), f" {mark_of(name).title}: applies to every number in this table."]) for name in names]
+    notes = [shared_mark(name, anchor) for name in names]
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 

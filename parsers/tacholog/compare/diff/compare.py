@@ -25,7 +25,21 @@ from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decid
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, machine_names, profiles_of
-from tacholog.compare.result import COMPARED, OPEN, TESTED, VERDICTS, Controls, DiffRow, Input, InputProblem, Report, RunOrder, Settings, Verdict
+from tacholog.compare.result import (
+    COMPARED,
+    OPEN,
+    TESTED,
+    VERDICTS,
+    Controls,
+    DiffRow,
+    Input,
+    InputProblem,
+    Report,
+    ReportWarning,
+    RunOrder,
+    Settings,
+    Verdict,
+)
 from tacholog.compare.sides import control_runs, stated_of
 from tacholog.errors import TachologError
 from tacholog.runs.labels import is_label, label_fields, label_name, labels_of, labels_text
@@ -101,7 +115,7 @@ def compare(
     )
     findings = findings._replace(host_change=np.log1p(controls.change) if controls and controls.moved and controls.change is not None else None)
     sides = _input(old, names[0], machines), _input(new, names[1], machines)
-    report = _report(sides, policy, findings, order, same_build="same_runs" not in common.warning and is_same_build(old, new))
+    report = _report(sides, policy, findings, order, same_build=not common.are_all and is_same_build(old, new))
     rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
     plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
     without = (*_without_figures(report), *_without_direction(old, new), *_sizes_unstated(old, new, names))
@@ -119,27 +133,28 @@ def compare(
         loss_asked=loss_asked(policy),
         lossy_counts=counted,
         controls=controls,
-        warnings=(*(report.warnings if "same_runs" not in common.warning else ()), *without, *common.warning, *plan),
+        warnings=(*(() if common.are_all else report.warnings), *without, *common.warnings, *plan),
         changed=tuple(one for one in soft_differences(old, new) if one.field not in policy.across),
         untested=untested(data, rest, policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
     )
 
 
-def _without_figures(report: Report) -> tuple[str, ...]:
+def _without_figures(report: Report) -> tuple[ReportWarning, ...]:
     """The sides without any number: a report of nothing must not look like a report of no change."""
-    return tuple(f"no_figures:{name}" for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+    return tuple(ReportWarning("no_figures", side=name) for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
 
 
-def _without_direction(old: Dataset, new: Dataset) -> tuple[str, ...]:
+def _without_direction(old: Dataset, new: Dataset) -> tuple[ReportWarning, ...]:
     """The sides with numbers of which none can be better or worse, such as what a publisher offered, and their metrics."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     found = [name for name, there in metrics.items() if there and all(METRICS[metric].better is None for metric in there)]
     which = "" if not found else "both" if len(found) > 1 else found[0]
-    return (f"no_direction:{which}:{','.join({metric: None for name in found for metric in metrics[name]})}",) if which else ()
+    names = tuple({metric: None for name in found for metric in metrics[name]})
+    return (ReportWarning("no_direction", side=which, names=names),) if which else ()
 
 
-def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[str, ...]:
+def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ReportWarning, ...]:
     """The sides with logs without run.toml whose message size is not stated: of several, each may have been measured with another size."""
     found = []
     for name, side in zip(names, (old, new), strict=True):
@@ -154,10 +169,10 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
         count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
         found += [(count, name)] if count else []
-    return tuple(f"sizes_unstated:{count}:{name}" for count, name in found) if sum(count for count, _ in found) > 1 else ()
+    return tuple(ReportWarning("sizes_unstated", count, side=name) for count, name in found) if sum(count for count, _ in found) > 1 else ()
 
 
-def _hint(report: Report) -> tuple[str, ...]:
+def _hint(report: Report) -> tuple[ReportWarning, ...]:
     """If no row has a partner: a field to go across, so that some rows have one. If every row differs in how it was run: the fields of that."""
     if both := [row for row in report.rows if row.old and row.new]:
         return _of_configuration(both) if all(row.verdict == "not_comparable" for row in both) else ()
@@ -167,15 +182,15 @@ def _hint(report: Report) -> tuple[str, ...]:
         for field in (*SETTING, "system"):
             found = [{msgspec.structs.replace(key, apart=(), **rest, **{field: None}) for key in keys} for keys in alone]
             if found[0] & found[1]:
-                return (f"try_across:{field}",)
+                return (ReportWarning("try_across", names=(field,)),)
     return ()
 
 
-def _of_configuration(rows: Sequence[DiffRow]) -> tuple[str, ...]:
+def _of_configuration(rows: Sequence[DiffRow]) -> tuple[ReportWarning, ...]:
     """If nothing but the configuration stands in the way of a comparison: its fields, to go across."""
     reasons = {CODES[SETTINGS] if reason.startswith(ONE_SETTING) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
-    return (f"configurations:{','.join(fields)}",) if reasons == {CODES[name] for name in fields} else ()
+    return (ReportWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
 
 
 def _find(
@@ -308,44 +323,44 @@ def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
     return {**decided, **({"single": single} if single > 0 else {})}
 
 
-def _warnings(findings: Findings, same_build: bool) -> tuple[str, ...]:
+def _warnings(findings: Findings, same_build: bool) -> tuple[ReportWarning, ...]:
     found, verdicts = findings.found, findings.verdicts
     used = {index for index in found.design.tolist() if index >= 0}
     reasons = {found.designs[index].reason for index in used} - {None}
     decided = {REASONS[index] for index in set(verdicts.reason[verdicts.by_value].tolist())}
     return (
-        *(["same_build"] if same_build else []),
-        *sorted(reason for reason in reasons if reason),
-        *(["single_values"] if decided & _OF_ONE_RUN else []),
+        *([ReportWarning("same_build")] if same_build else []),
+        *(ReportWarning(reason) for reason in sorted(reason for reason in reasons if reason)),
+        *([ReportWarning("single_values")] if decided & _OF_ONE_RUN else []),
         *_unverified(findings),
     )
 
 
-def _unverified(findings: Findings) -> tuple[str, ...]:
+def _unverified(findings: Findings) -> tuple[ReportWarning, ...]:
     """How many rows of repeated runs have no verdict because a condition is not stated, and which conditions."""
     verdicts = findings.verdicts
     rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
-    return (f"unverified:{len(rows)}:{','.join(fields)}",) if len(rows) else ()
+    return (ReportWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
 
 
-def _gate_warning(verdicts: Verdicts) -> tuple[str, ...]:
+def _gate_warning(verdicts: Verdicts) -> tuple[ReportWarning, ...]:
     tested = ~np.isnan(verdicts.p_adjusted)
-    return () if all((gate & tested).any() for gate in verdicts.gates) else ("gate_empty",)
+    return () if all((gate & tested).any() for gate in verdicts.gates) else (ReportWarning("gate_empty"),)
 
 
-def _of_references(findings: Findings) -> tuple[str, ...]:
+def _of_references(findings: Findings) -> tuple[ReportWarning, ...]:
     """How many rows have the latency of bytes on one side and that of a reference on the other: their ratio would look like a thousandfold gain."""
     refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
     count = int((refused[findings.which] & findings.pairs.both).sum())
-    return (f"latency_of:{count}",) if count else ()
+    return (ReportWarning("latency_of", count),) if count else ()
 
 
-def _of_labels(findings: Findings) -> tuple[str, ...]:
+def _of_labels(findings: Findings) -> tuple[ReportWarning, ...]:
     """The labels without which rows could be compared: of rows that differ in nothing else."""
     only = [{one.field for one in judgement.different} for judgement in findings.judged]
     fields = {field for index in set(findings.which[findings.pairs.both].tolist()) for field in only[index] if all(map(is_label, only[index]))}
-    return (f"labels:{','.join(sorted(fields))}",) if fields else ()
+    return (ReportWarning("labels", names=tuple(sorted(fields))),) if fields else ()
 
 
 def _settings(policy: Policy) -> Settings:
@@ -405,7 +420,7 @@ def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
     )
     with_itself = sum("same_runs" in row.flags for row in report.rows)
     lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
-    compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and "gate_empty" not in report.warnings
+    compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and not report.warns("gate_empty")
     if {"worse", "inconclusive"} & {*fail_on}:
         has_tests = any(report.counts[verdict] or report.loss_counts.get(verdict, 0) for verdict in TESTED)
         nothing_lost = not report.rows and not report.losses  # Loss alone was asked for, and there is none that could be more.

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacholog.compare.comparable import STATED
 from tacholog.compare.diff.numbers import CONDITIONS, NAME, SETTING, SIZE, Flags, Integers, Numbers, by_word, groups, run_sets
+from tacholog.compare.result import ReportWarning
 from tacholog.compare.sides import stated_of
 
 if TYPE_CHECKING:
@@ -98,10 +99,14 @@ def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[I
 
 
 class Shared(NamedTuple):
-    """A code for each run of both sides, the old one's first: the same for a run that is on both. ``warning`` says how many are, if any."""
+    """A code for each run of both sides, the old one's first: the same for a run that is on both.
+
+    ``are_all``: all runs are on both. ``warnings`` say how many are, if any.
+    """
 
     codes: Integers
-    warning: tuple[str, ...]
+    are_all: bool = False
+    warnings: tuple[ReportWarning, ...] = ()
 
 
 def shared(old: Dataset, new: Dataset) -> Shared:
@@ -111,9 +116,9 @@ def shared(old: Dataset, new: Dataset) -> Shared:
     codes = np.array([known.setdefault(one, len(known)) for side in sides for one in side], np.int64)
     common = set(sides[0]) & set(sides[1])
     if not common:
-        return Shared(codes, ())
+        return Shared(codes)
     whole = common == set(sides[0]) == set(sides[1])
-    return Shared(codes, ("same_runs",) if whole else (f"shared_runs:{len(common)}",))
+    return Shared(codes, whole, (ReportWarning("same_runs") if whole else ReportWarning("shared_runs", len(common)),))
 
 
 def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import Controls, Difference, InputProblem, Report, RunOrder
+from tacholog.compare.result import Controls, Difference, InputProblem, Report, ReportWarning, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -51,14 +51,14 @@ WARNINGS: Mapping[str, str] = MappingProxyType(
         "order_unknown": f"The order in which the runs were made is not known, so drift cannot be told from change. {_BY_MEDIANS}",
         "same_first": "The same side ran first in every pair or session, or in nearly every one. The effect of running first, such as a cold cache, "
         f"looks like a change of the release. {_BY_MEDIANS} Let the sides take turns in running first, as tacholog ab does.",
-        "ab_unfinished": "Interrupted: {} of {} planned runs were made. The comparison is valid, but fewer pairs detect less.",
+        "ab_unfinished": "Interrupted: {0.count} of {0.planned} planned runs were made. The comparison is valid, but fewer pairs detect less.",
         "ab_resumed": "Interrupted and resumed: not all pairs were made in one session, but the two runs of each pair were.",
-        "ab_extended": "Extended: {} pairs were planned, then {}. Adding pairs because of the first results finds changes that are not there: "
-        "if a verdict is near the limit, measure again.",
-        "shared_runs": "{} runs are on both sides: for these, a side is compared with itself.",
-        "latency_of": "{} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the other (r). "
-        "These are two different quantities: their ratio says nothing about the release.",
-        "no_figures": "The {} side has no figures: none of its logs has a result.",
+        "ab_extended": "Extended: {0.count} pairs were planned, then {0.planned}. Adding pairs because of the first results finds changes that "
+        "are not there: if a verdict is near the limit, measure again.",
+        "shared_runs": "{0.count} runs are on both sides: for these, a side is compared with itself.",
+        "latency_of": "{0.count} rows have the latency of bytes on one side, because it grows with the size (g), and that of a reference on the "
+        "other (r). These are two different quantities: their ratio says nothing about the release.",
+        "no_figures": "The {0.side} side has no figures: none of its logs has a result.",
         "gate_empty": "No row of a gate was tested: its rows are missing, not comparable, or have too few runs.",
         "single_values": "Rows with one value on each side cannot be tested. Their differences may be noise.",
     }
@@ -85,7 +85,7 @@ def _layout(report: Report) -> list[str]:
 
 def warnings(report: Report) -> list[str]:
     """The warnings that a reader must see before the rows."""
-    found = [*unusable(report), *ended(report), *(_warning(code) for code in report.warnings if code != "same_runs")]  # that is the conclusion
+    found = [*unusable(report), *ended(report), *(_warning(one) for one in report.warnings if one.code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
     found += [*_unpaired(report), *_layout(report), *host_words(report)]
     return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
@@ -182,54 +182,66 @@ def _unpaired(report: Report) -> list[str]:
     return [UNPAIRED]
 
 
-def _warning(code: str) -> str:
-    name, _, values = code.partition(":")
-    if name == "try_across":
-        return _hint(values)
-    if name == "configurations":
-        return _configurations(values.split(","))
-    if name == "labels":
-        options = " ".join(f"--across {field}" for field in values.split(","))
-        return f"Rows with different labels are not compared: {', '.join(map(title_of, values.split(',')))}. To compare them, add {options}."
-    if name == "sizes_unstated":
-        return _sizes_unstated(*values.split(":", 1))
-    if name == "no_direction":
-        return _no_direction(*values.split(":"))
-    if name == "unverified":
-        return _unverified(*values.split(":"))
-    return WARNINGS.get(name, code).format(*values.split(":"))
+def _warning(found: ReportWarning) -> str:
+    write = _WRITERS.get(found.code)
+    return write(found) if write else WARNINGS.get(found.code, found.text).format(found)
 
 
-def _configurations(fields: list[str]) -> str:
+def _hint(found: ReportWarning) -> str:
+    (field,) = found.names
+    return f"No row is on both sides. To compare rows whose {title_of(field)} is not the same, use tacholog diff --across {field}."
+
+
+def _of_labels(found: ReportWarning) -> str:
+    titles = ", ".join(map(title_of, found.names))
+    return f"Rows with different labels are not compared: {titles}. To compare them, add {_across(found.names)}."
+
+
+def _across(fields: Iterable[str]) -> str:
+    return " ".join(f"--across {field}" for field in fields)
+
+
+def _configurations(found: ReportWarning) -> str:
     """Which choices stand in the way of all rows, and how to compare them."""
-    named = f"{' and '.join(title_of(CODES[field]) for field in fields)} {'is' if len(fields) == 1 else 'are'} not the same"
-    return f"Nothing was compared, because {named}. To compare these configurations, add {' '.join(f'--across {field}' for field in fields)}."
+    named = f"{' and '.join(title_of(CODES[field]) for field in found.names)} {'is' if len(found.names) == 1 else 'are'} not the same"
+    return f"Nothing was compared, because {named}. To compare these configurations, add {_across(found.names)}."
 
 
-def _no_direction(side: str, metrics: str) -> str:
-    words = "; ".join(METRICS[metric].words for metric in metrics.split(","))
-    which = "No side has" if side == "both" else f"The {side} side does not have"
+def _no_direction(found: ReportWarning) -> str:
+    words = "; ".join(METRICS[metric].words for metric in found.names)
+    which = "No side has" if found.side == "both" else f"The {found.side} side does not have"
     return f"{which} a figure that could be better or worse, so nothing is compared. There is only: {words}."
 
 
-def _sizes_unstated(count: str, folder: str) -> str:
+def _sizes_unstated(found: ReportWarning) -> str:
     """Why rows without a size may mean nothing, and how sizes can be stated."""
-    if count == "1":
-        which = f"The log of {folder} states no message size: a difference of rows without one may be that of their sizes"
+    if found.count == 1:
+        which = f"The log of {found.side} states no message size: a difference of rows without one may be that of their sizes"
     else:
-        which = f"{count} logs of {folder} state no message size, and may have different ones: rows without a size mix them"
+        which = f"{found.count} logs of {found.side} state no message size, and may have different ones: rows without a size mix them"
     return (
         f"{which}. To state sizes, make runs of the logs with tacholog import: a pattern with {{payload_bytes}} reads the size out of their paths, "
         "--set payload_bytes=NUMBER states one for all (docs/import.md)."
     )
 
 
-def _unverified(count: str, fields: str) -> str:
+def _unverified(found: ReportWarning) -> str:
     """Which conditions stand in the way of a verdict, and where they can be stated."""
-    named = fields.split(",")
-    rows = "1 row of repeated runs has" if count == "1" else f"{count} rows of repeated runs have"
-    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in named)
+    rows = "1 row of repeated runs has" if found.count == 1 else f"{found.count} rows of repeated runs have"
+    where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in found.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
+
+
+_WRITERS: Mapping[str, Callable[[ReportWarning], str]] = MappingProxyType(
+    {
+        "try_across": _hint,
+        "labels": _of_labels,
+        "configurations": _configurations,
+        "no_direction": _no_direction,
+        "sizes_unstated": _sizes_unstated,
+        "unverified": _unverified,
+    }
+)
 
 
 def _place_of(field: str) -> str:
@@ -239,10 +251,6 @@ def _place_of(field: str) -> str:
     if field == "harness_major":
         return "tool_version in run.toml"
     return f"{_CONDITION.get(field, field)} under [conditions] in run.toml, or in the campaign"
-
-
-def _hint(field: str) -> str:
-    return f"No row is on both sides. To compare rows whose {title_of(field)} is not the same, use tacholog diff --across {field}."
 
 
 def ended(report: Report) -> list[str]:

@@ -7,27 +7,22 @@ from typing import Any
 
 import msgspec
 
-from tacholog.compare.result import DiffRow, Report, RunOrder
+from tacholog.compare.result import Report, RunOrder
 from tacholog.render.diff import plot as diff_plot
-from tacholog.render.diff import words
-from tacholog.render.diff.apart import APART, apart_words
-from tacholog.render.diff.counts import buttons
+from tacholog.render.diff.counts import APART, apart_words, buttons
+from tacholog.render.diff.document import LOSS_SAYS, Section, document
 from tacholog.render.diff.leads import NO_LEADS, Leads
-from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
 from tacholog.render.diff.meanings import MEANINGS
-from tacholog.render.diff.moved import by_transport
-from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
 from tacholog.render.diff.picture import picture
-from tacholog.render.diff.sections import DiffLine, Section, sections
 from tacholog.render.diff.shapes import swatch
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
-from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.diff.summary import by_transport, conclusion, shown_part
+from tacholog.render.html import NOTHING, Html, join, linked, tag
+from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.templates import html_templates
 from tacholog.resources import site_dir
 from tacholog.runs.labels import label_name
 from tacholog.runs.moments import instant
 from tacholog.slugs import slug
-from tacholog.view.numerals import in_full
 
 _PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change")
 _MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
@@ -38,39 +33,16 @@ _OPEN = ("worse", "better")
 _FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobody needs to look at them
 
 
-class DiffCell(msgspec.Struct, frozen=True):
-    """A row of the page: its words, its drawings, both values with all their digits, and the links to their lines."""
-
-    line: DiffLine
-    ratio_plot: Html
-    runs_plot: Html
-    full: tuple[str, str]
-    leads: tuple[str | None, str | None]
-
-
 class DiffBlock(msgspec.Struct, frozen=True):
-    """The rows of one verdict, with the axis that their drawings share: those that are seen at once, and those that a reader unfolds."""
+    """The rows of one verdict: the table of those that are seen at once, and the table of so ``many_more`` that a reader unfolds."""
 
     section: Section
     sentence: Html
     folded: bool
-    axis: Html | None
-    cells: tuple[DiffCell, ...]
-    more: tuple[DiffCell, ...]
-    with_runs: bool
-    with_ratios: bool
-    with_intervals: bool
-    with_remarks: bool
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether its ratios are drawn. Then a remark has a line of its own: beside so many columns it would be narrow, which makes rows high."""
-        return self.axis is not None
-
-    @property
-    def columns(self) -> int:
-        """How many columns the table of these rows has."""
-        return 3 + self.with_ratios + self.with_intervals + self.is_drawn + self.with_runs + (self.with_remarks and not self.is_drawn)
+    table: Html
+    more: Html
+    many_more: int
+    is_drawn: bool
 
 
 def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
@@ -89,15 +61,14 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
             **_context(report, only, limit),
             style=Html(style),  # noqa: S704 - our own file
             heading="h2",
-            prefix="",
         )
     )
 
 
 def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: Leads = NO_LEADS) -> Html:
     """The report as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``leads`` are its links."""
-    context = _context(report, only, limit, _MOST_IN_PART, leads)
-    rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span", prefix=f"{anchor}-")
+    context = _context(report, only, limit, f"{anchor}-", _MOST_IN_PART, leads)
+    rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span")
     return tag("div", Html(rendered), class_="tl-diff", id=anchor)  # noqa: S704 - by an environment that escapes
 
 
@@ -124,43 +95,63 @@ def brief(report: Report, target: str | None) -> Html:
     )
 
 
-def _context(report: Report, only: Sequence[str], limit: int, most: int = _MOST, leads: Leads = NO_LEADS) -> dict[str, Any]:
+def _context(report: Report, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: Leads = NO_LEADS) -> dict[str, Any]:
     report = shown_part(report, only)
-    losses = loss_lines(report, most)
-    found: Iterable[Section] = sections(report, only, limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6))
+    listed = limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6)
+    said = document(report, only, listed, most, with_reasons=False)
+    found: Iterable[Section] = said.sections
     if most != _MOST:
-        found = _bounded(found, 6 * min(len(report.runs), most) + 7 * len(losses), 2 * leads.is_linked)
+        found = _bounded(found, 6 * min(len(report.runs), most) + 7 * len(said.loss_lines), 2 * leads.is_linked)
     blocks = [_block(section, limit, leads, is_open=_is_open(section, place)) for place, section in enumerate(found)]
-    is_drawn = any(cell.ratio_plot or cell.runs_plot for block in blocks if block.axis or block.with_runs for cell in (*block.cells, *block.more))
-    transports = by_transport(report)
     moments = sorted(report.runs, key=lambda run: (instant(run.start_time) or 0.0, run.order_index or 0))
+    apart = [block for block in blocks if block.section.verdict in APART]
     return {
+        "prefix": prefix,
         "report": report,
-        "conclusion": conclusion(report, with_reasons=False),
+        "said": said,
         "picture": NOTHING if only else picture(report),
-        "across": across_words(report),
-        "sides": [("Old", side_words(report.old)), ("New", side_words(report.new))],
         "counts": [(one, swatch(one.place)) for one in buttons(report)],
-        "transports": [(line, leads.transport(line.system, line.transport)) for line in transports],
-        "columns": [(verdict, swatch(verdict), MEANINGS[verdict].title) for verdict, _, _ in (transports[0].counts if transports else ())],
-        "machines": machine_words(report),
-        "warnings": warnings(report),
         "blocks": [block for block in blocks if block.section.verdict not in APART],
-        "apart": [block for block in blocks if block.section.verdict in APART],
+        "apart": apart,
         "apart_words": apart_words(report),
-        "losses": [(line, leads.line(loss, "old"), leads.line(loss, "new")) for line, loss in zip(losses, report.losses, strict=False)],
-        "loss_open": any(line.verdict in _OPEN or line.way == "higher" for line in losses),
+        "loss_table": scroller(_titled(said.loss_table(leads.line), "Lost"), "scroll", tools=False) if said.loss_lines else NOTHING,
+        "loss_open": any(line.verdict in _OPEN or line.way == "higher" for line in said.loss_lines),
         "loss_says": LOSS_SAYS if report.losses else "",
-        "loss_sentence": loss_sentence(report),
-        "curves": [curve_words(curve) for curve in report.curves],
-        "unstated": unstated_words(report),
-        "marked": marked(report),
-        "changed": [changed_words(change) for change in report.changed],
-        "legend": diff_plot.legend() if is_drawn else "",
-        "figures": figures_words(report),
-        "runs": [_moment(run) for run in moments[:most]],
+        "legend": diff_plot.legend() if any(block.is_drawn for block in blocks) else "",
+        "runs": scroller(_runs(moments[:most]), "scroll", tools=False),
         "other_runs": len(moments[most:]),
+        "transports": _transports(report, leads, prefix, with_apart=bool(apart)),
     }
+
+
+def _transports(report: Report, leads: Leads, prefix: str, *, with_apart: bool) -> Html:
+    """Return how many rows of each transport have which verdict; nothing for a single transport."""
+    found = by_transport(report)
+    if not found:
+        return NOTHING
+    columns = [Column("Transport")]
+    for verdict, _, _ in found[0].counts:
+        title = join([swatch(verdict), MEANINGS[verdict].title])
+        columns.append(Column(linked(title, f"#{prefix}{verdict}" if report.counts[verdict] else None), class_=f"n {verdict}"))
+    columns += [Column(tag("a", "Do not compare", href=f"#{prefix}apart"), class_="n")] if with_apart else []
+    rows = []
+    for line in found:
+        cells = [head(linked(line.name, leads.transport(line.system, line.transport)))]
+        for verdict, number, which in line.counts:
+            named = join([" ", tag("span", "(", which, ")", class_="which")]) if which else NOTHING
+            cells.append(Cell(str(number), below=named, class_=f"n stat-count {verdict}"))
+        rows.append(Row([*cells, *([Cell(str(line.apart), class_="n stat-count")] if with_apart else [])]))
+    return scroller(Table("Transports", columns, [rows], "transports"), "scroll", tools=False)
+
+
+def _runs(moments: Sequence[RunOrder]) -> Table:
+    """Return the runs in the order of time."""
+    rows = []
+    for run in moments:
+        name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
+        when, session = run.start_time or "time not stated", run.session or "no session stated"
+        rows.append(Row([Cell(tag("b", run.side)), Cell(name), Cell(when), Cell(session)]))
+    return Table("Runs", [Column("Side"), Column("Run"), Column("Started"), Column("Session")], [rows])
 
 
 def _bounded(found: Iterable[Section], spent: int, links: int) -> Iterator[Section]:
@@ -182,45 +173,53 @@ def _is_open(section: Section, place: int) -> bool:
 
 
 def _block(section: Section, limit: int, leads: Leads, *, is_open: bool) -> DiffBlock:
-    shown = section.lines
-    plotted = section.verdict in _PLOTTED
-    span = diff_plot.reach([line.row for line in shown])
+    span = diff_plot.reach([line.row for line in section.lines])
+    axis = diff_plot.axis(span) if section.verdict in _PLOTTED else NOTHING
     is_apart = section.verdict in APART  # such rows have nothing to draw: their values must not be set side by side
-    cells = tuple(
-        DiffCell(
-            line,
-            diff_plot.ratio_plot(line.row, span),
-            NOTHING if is_apart else diff_plot.runs_plot(line.row),
-            _in_full(line.row),
-            (leads.line(line.row, "old"), leads.line(line.row, "new")),
-        )
-        for line in shown
-    )
+    runs = [NOTHING if is_apart else diff_plot.runs_plot(line.row) for line in section.lines]
+    drawn = [(Column(join(["Ratio, drawn", axis])), [diff_plot.ratio_plot(line.row, span) for line in section.lines])] if axis else []
+    drawn += [(Column("Runs"), runs)] if any(runs) else []
+    table, rows = _drawn(section, leads, drawn, said_below=bool(axis))
+    first, more = rows[: limit or None], rows[limit:] if limit else []
+    later = table._replace(label=f"{section.title}, more rows", bodies=[[row for each in more for row in each]])
     return DiffBlock(
         section=section,
         sentence=_with_code(section.sentence),
         folded=not is_open,
-        axis=diff_plot.axis(span) if plotted else None,
-        cells=cells[: limit or None],
-        more=cells[limit:] if limit else (),
-        with_runs=any(cell.runs_plot for cell in cells),
-        with_ratios=any(line.ratio for line in shown),
-        with_intervals=any(line.interval for line in shown),
-        with_remarks=any(line.remark for line in shown),
+        table=scroller(table._replace(bodies=[[row for each in first for row in each]]), "scroll", tools=False),
+        more=scroller(later, "scroll", tools=False) if more else NOTHING,
+        many_more=len(more),
+        is_drawn=any(any(found) for _, found in drawn),
     )
+
+
+def _drawn(section: Section, leads: Leads, drawn: Sequence[tuple[Column, Sequence[Html]]], *, said_below: bool) -> tuple[Table, list[list[Row]]]:
+    """Return the table of a section with its drawings, and the rows of each line.
+
+    With ``said_below``, a remark has a row of its own: beside so many columns it would be narrow, which makes rows high.
+    """
+    table = _titled(section.table(leads.line), "Why").without_empty_columns()
+    has_remarks = any(line.remark for line in section.lines)
+    before = len(table.columns) - has_remarks
+    columns = [*table.columns[:before], *(column for column, _ in drawn), *([] if said_below else table.columns[before:])]
+    rows = []
+    for place, row in enumerate(table.rows):
+        cells = [*row.cells[:before], *(Cell(found[place]) for _, found in drawn)]
+        remark = row.cells[before:]
+        if not said_below:
+            rows.append([Row([*cells, *remark])])
+        elif section.lines[place].remark:
+            rows.append([Row(cells, "said"), Row([remark[0]._replace(span=len(columns))], "why")])
+        else:
+            rows.append([Row(cells)])
+    return table._replace(columns=columns), rows
+
+
+def _titled(table: Table, last: str) -> Table:
+    """Return a table with headings that begin with a capital letter, and a heading for its remarks."""
+    return table._replace(columns=[*(one._replace(heading=one.heading.capitalize()) for one in table.columns[:-1]), Column(last)])
 
 
 def _with_code(sentence: str) -> Html:
     """Return a sentence in which words between back quotes are code."""
     return join(tag("code", part) if index % 2 else part for index, part in enumerate(sentence.split("`")))
-
-
-def _in_full(row: DiffRow) -> tuple[str, str]:
-    return words.value_of(row, "old", in_full), words.value_of(row, "new", in_full)
-
-
-def _moment(run: RunOrder) -> tuple[Html, str, str, str]:
-    """A run in the order of time."""
-    when = run.start_time or "time not stated"
-    name = run.run if run.status in (None, "ok") else f"{run.run} ({run.status})"
-    return tag("b", run.side), name, when, run.session or "no session stated"

@@ -1,24 +1,26 @@
-"""The summary of a diff: its result in one sentence, and the two sides in words."""
+"""The summary of a diff: its result in one sentence, what moved most, and the two sides in words."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
 from msgspec.structs import replace
 
-from tacholog.compare.result import Curve, Input, Report, Verdict
+from tacholog.compare.policy import band_of, percentile
+from tacholog.compare.result import VERDICTS, Curve, DiffRow, Input, Report, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.apart import APART, apart_words
-from tacholog.render.diff.counts import has_tests, loss_words, ways
-from tacholog.render.diff.meanings import UNTESTED, untested_words
-from tacholog.render.diff.moved import where_and_how_much
+from tacholog.render.diff.counts import APART, apart_words, has_tests, loss_words, ways
+from tacholog.render.diff.meanings import UNTESTED, has_one_value, untested_words
 from tacholog.render.diff.notes import SAME_RUNS
-from tacholog.render.diff.sections import sides_of
+from tacholog.render.diff.words import percent, sides_of
 from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
 from tacholog.view import names
-from tacholog.view.numerals import quantity
+from tacholog.view.names import with_system
+from tacholog.view.numerals import NOT_STATED, quantity, size
 from tacholog.view.refusals import title_of
 from tacholog.view.row_names import row_name
 
@@ -47,7 +49,7 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
         report: the comparison.
         with_reasons: whether to say why rows do not compare. A page has a part of its own for that, so it says so here only if no test was possible.
     """
-    if "same_runs" in report.warnings:
+    if report.warns("same_runs"):
         return SAME_RUNS
     told = "; ".join([*_changes(report), *_untested(report)])
     rest = "; ".join([*_apart(report, with_reasons=with_reasons or not has_tests(report.counts)), *_open(report)])
@@ -58,7 +60,7 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
 
 def shown_part(report: Report, only: Sequence[str]) -> Report:
     """The part of a report that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
-    if "same_runs" not in report.warnings:
+    if not report.warns("same_runs"):
         return report
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
@@ -194,3 +196,166 @@ def unstated_words(report: Report) -> str:
     """The conditions that are needed for a verdict and not stated, over all rows without a verdict."""
     fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)
+
+
+_UNTESTED: Verdict = "unreplicated_diff"
+_MOST_STATISTICS = 3  # of a metric that are named; of more, tails are told together
+
+
+class TransportCounts(msgspec.Struct, frozen=True):
+    """How many rows of a transport have each verdict, for better and worse which rows these are, and how many rows do not compare.
+
+    ``system`` and ``transport`` are those of its rows, ``name`` is what they are called.
+    """
+
+    system: str | None
+    transport: str | None
+    name: str
+    counts: tuple[tuple[Verdict, int, str], ...]
+    apart: int
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A row that moved: its verdict, its name, and by how much."""
+
+    verdict: Verdict
+    name: str
+    words: str
+
+
+def moved_most(report: Report, most: int = 3) -> list[Moved]:
+    """Return the rows that moved most, the largest change first.
+
+    Rows that are worse or better come from tests. Only if there are none, rows without a test stand in. Medians and means come before
+    tails, which are the weakest evidence.
+    """
+    several = len({row.key.system for row in report.rows}) > 1
+    rows = [row for row in report.rows if row.verdict in ("worse", "better")] or [row for row in report.rows if row.verdict == _UNTESTED]
+    return [Moved(row.verdict, row_name(row.key, with_system=several), _amount(row)) for row in _largest(rows)[:most]]
+
+
+def _largest(rows: Sequence[DiffRow]) -> list[DiffRow]:
+    return sorted((row for row in rows if row.change is not None), key=lambda row: (band_of(row.key.statistic) != "centre", -abs(row.change or 0)))
+
+
+def _amount(row: DiffRow) -> str:
+    ratio = row.ratio or 1.0
+    if row.verdict == _UNTESTED:
+        return f"{percent(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'}, {'one value on each side' if has_one_value(row) else 'not proven'}"
+    return f"{percent(abs(ratio - 1))} {row.verdict}"
+
+
+def by_transport(report: Report) -> list[TransportCounts]:
+    """Return the counts of each transport, which add up to those of the sections.
+
+    Return nothing if there are fewer than two transports, or if no row compares: that is one sentence, and not a table of zeros.
+    """
+    if not any(report.counts[verdict] for verdict in VERDICTS if verdict not in APART):
+        return []
+    several = len({row.key.system for row in report.rows}) > 1
+    found: dict[str, list[DiffRow]] = {}
+    for row in report.rows:
+        transport = row.key.transport or f"transport {NOT_STATED}"
+        found.setdefault(with_system(row.key.system, transport) if several and row.key.system else transport, []).append(row)
+    shown = [verdict for verdict in VERDICTS if verdict not in APART and (report.counts[verdict] or verdict in ("worse", "better"))]
+    return [_counted(name, found[name], shown) for name in sorted(found, key=str.lower)] if len(found) > 1 else []
+
+
+def _counted(name: str, rows: Sequence[DiffRow], shown: Sequence[Verdict]) -> TransportCounts:
+    counted = Counter(row.verdict for row in rows)
+    counts = ((verdict, counted[verdict], _which([row for row in rows if row.verdict == verdict])) for verdict in shown)
+    first = rows[0].key
+    return TransportCounts(first.system, first.transport, name, tuple(counts), sum(counted[verdict] for verdict in APART))
+
+
+def _which(rows: Sequence[DiffRow]) -> str:
+    """Which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or the statistics of several."""
+    if not rows or rows[0].verdict not in ("worse", "better"):
+        return ""
+    if len(rows) > 1:
+        return how_much(rows, with_metric=True)
+    (row,) = rows
+    payload = size(row.key.payload_bytes) if row.key.payload_bytes is not None else ""
+    parts = (_measured(row), payload, percent(abs(row.ratio - 1)) if row.ratio is not None else "")
+    return ", ".join(part for part in parts if part)
+
+
+def _measured(row: DiffRow) -> str:
+    """What a row is of: of a latency the statistic alone."""
+    return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
+
+
+def where_and_how_much(rows: Sequence[DiffRow]) -> str:
+    """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over udp: p50 by 6 %; over shm: ...``.
+
+    Only transports of which the same statistics moved are named together: otherwise it would read as if each statistic had moved over each of them.
+    """
+    metrics: dict[str, list[DiffRow]] = {}
+    for row in rows:
+        metrics.setdefault(METRICS[row.key.metric].words.lower(), []).append(row)
+    return "; ".join(f"{metric}{_moved_over(members)}" for metric, members in metrics.items())
+
+
+def _moved_over(rows: Sequence[DiffRow]) -> str:
+    """Return which statistics moved over which transports, those first whose medians or means moved."""
+    over: dict[str | None, list[DiffRow]] = {}
+    for row in sorted(rows, key=lambda row: row.key.transport or ""):
+        over.setdefault(row.key.transport, []).append(row)
+    alike: dict[frozenset[str], list[str | None]] = {}
+    for transport, members in sorted(over.items(), key=lambda found: not any(band_of(row.key.statistic) == "centre" for row in found[1])):
+        alike.setdefault(frozenset(row.key.statistic for row in members), []).append(transport)
+    parts = (f"{_over(transports)}: {how_much([row for transport in transports for row in over[transport]])}" for transports in alike.values())
+    return ";".join(parts)
+
+
+def _over(transports: Sequence[str | None]) -> str:
+    *names, last = (transport or f"transport {NOT_STATED}" for transport in transports)
+    return f" over {', '.join(names)}{' and ' if names else ''}{last}" if transports != [None] else ""
+
+
+def how_much(rows: Sequence[DiffRow], *, with_metric: bool = False) -> str:
+    """Return by how much rows changed, medians and means before tails: ``p50 by 6.3 to 12 %, p99 by 14 %``."""
+    named: dict[str, list[DiffRow]] = {}
+    for row in sorted(rows, key=lambda row: (band_of(row.key.statistic) != "centre", percentile(row.key.statistic) or 0.0)):
+        named.setdefault(_measured(row) if with_metric else row.key.statistic, []).append(row)
+    if len(named) > _MOST_STATISTICS:
+        centre = {name: members for name, members in named.items() if band_of(members[0].key.statistic) == "centre"}
+        named = {**centre, "tails": [row for name, members in named.items() if name not in centre for row in members]}
+    return ", ".join(_range(name, members) for name, members in named.items() if members)
+
+
+def _range(name: str, rows: Sequence[DiffRow]) -> str:
+    amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
+    if not amounts:
+        return name
+    least, most = percent(amounts[0]), percent(amounts[-1])
+    lower = "" if least == most else f"{least.removesuffix('%').rstrip()} to "
+    return f"{name} by {lower}{most}"
+
+
+def loss_sentence(report: Report) -> str:
+    """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
+    if report.warns("same_runs") or not report.loss_asked:
+        return ""
+    if not report.losses and not report.lossless and not report.lossy_counts:
+        return "Neither side states its loss."
+    return " ".join(sentence for sentence in (_lossless(report), _without_share(report)) if sentence)
+
+
+def _without_share(report: Report) -> str:
+    """The rows whose logs state how many messages were lost, but not of how many."""
+    count = report.lossy_counts
+    if not count:
+        return ""
+    return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log states of how many: there is no share to compare."
+
+
+def _lossless(report: Report) -> str:
+    """The rows in which no run lost anything."""
+    if not report.losses and report.lossless:
+        return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."
+    return (
+        f"In the other {report.lossless} row{'s' if report.lossless != 1 else ''} with a statement of loss no run lost anything."
+        if report.lossless
+        else ""
+    )

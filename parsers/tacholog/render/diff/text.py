@@ -1,20 +1,27 @@
-"""A diff as text for a terminal, and as Markdown for a pull request."""
+"""A diff as text for a terminal, as Markdown for a pull request, and as a short comment on one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tacholog.compare.result import Report
 from tacholog.render.diff.counts import counts, headline
-from tacholog.render.diff.loss import LOSS_SAYS, loss_lines, loss_sentence
-from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
-from tacholog.render.diff.sections import DiffLine, Section, line_of, sections
-from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, shown_part, side_words, unstated_words
-from tacholog.render.markdown import escape as _escape
-from tacholog.render.markdown import plain as _plain
+from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, Section, document, line_of, loss_lines, rows_table
+from tacholog.render.diff.notes import host_words, machine_words, warnings
+from tacholog.render.diff.summary import conclusion, shown_part
+from tacholog.render.diff.words import LossLine
+from tacholog.render.markdown import escape, plain
+from tacholog.render.table import Cell, Column, Row, Table, terminal
+from tacholog.render.table import markdown as markdown_table
 
 FOLDED = ("no_change", "unreplicated_same")  # These rows are counted, and listed only on request: nobody needs to look at them.
-_NUMERIC = (1, 2, 3)  # columns that stand flush right
+#: The comment has at most this many lines. With the requirements below it, both stay under 60.
+MOST_LINES = 30
+_OPEN = ("worse", "better")
+_SHOWN = {"worse": 8, "better": 4}
+_UNDECIDED = ("inconclusive", "too_few_pairs", "unreplicated_diff")
+_MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 3, 2, 2, 2
+_FRAME = 7  # the lines around the folded rows and warnings
 
 
 def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
@@ -25,7 +32,7 @@ def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
         only: the verdicts to list; none: all except rows without a change.
         limit: rows to list of each verdict; 0: all.
     """
-    return "\n".join(_plain(line) for line in _text(shown_part(report, only), only, limit)) + "\n"
+    return "\n".join(plain(line) for line in _text(shown_part(report, only), only, limit)) + "\n"
 
 
 def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
@@ -38,16 +45,17 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
     """
-    counted = [f"| {one.words} | {one.number} |" for one in counts(shown_part(report, only))]
+    counted = [Row([Cell(one.words), Cell(str(one.number))]) for one in counts(shown_part(report, only))]
     head, _, rest = markdown(report, only, limit).partition("\n")
-    return "\n".join([head, *(["", "| verdict | rows |", "|---|--:|", *counted] if counted else []), rest])
+    table = Table("Verdicts", [Column("verdict"), Column("rows", align="right")], [counted])
+    return "\n".join([head, *(["", *markdown_table(table)] if counted else []), rest])
 
 
 def github_of_systems(reports: Mapping[str, Report]) -> str:
     """The same of the newest release of several systems, by their names. Without them, the headings could not be told apart."""
     parts = {system: github(report) for system, report in reports.items()}
     if len(parts) > 1:
-        parts = {system: part.replace("### ", f"### {_escape(system)}: ", 1) for system, part in parts.items()}
+        parts = {system: part.replace("### ", f"### {escape(system)}: ", 1) for system, part in parts.items()}
     return "\n".join(parts.values())
 
 
@@ -61,112 +69,80 @@ def workflow_commands(report: Report, limit: int = 10) -> str:
 
 def _command(text: str) -> str:
     """Text within a workflow command, in which these signs would mean something."""
-    return _plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
+    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
 def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
-    yield f"OLD  {side_words(report.old)}"
-    yield f"NEW  {side_words(report.new)}"
-    if report.settings.across:
-        yield f"A comparison of configurations, across: {across_words(report)}"
+    said = document(report, only, limit, limit)
+    yield f"OLD  {said.sides[0]}"
+    yield f"NEW  {said.sides[1]}"
+    if said.across:
+        yield f"A comparison of configurations, across: {said.across}"
     yield ""
-    if "same_runs" not in report.warnings and (counts(report) or report.losses):  # the conclusion says the rest
+    if not report.warns("same_runs") and (counts(report) or report.losses):  # the conclusion says the rest
         yield f"{headline(report)}."
-    yield conclusion(report)
-    yield from (f"! {warning}" for warning in (*machine_words(report), *warnings(report)))
-    for section in sections(report, only, limit):
-        if section.verdict in FOLDED and not only:
-            continue
+    yield said.conclusion
+    yield from (f"! {warning}" for warning in (*said.machines, *said.warnings))
+    for section in said.sections:
+        if section.verdict not in FOLDED or only:
+            yield ""
+            yield f"{section.title.upper()} ({section.total}). {section.sentence}"
+            yield from (f"  {line}" for line in _rows(section))
+    if said.loss_lines or said.loss_sentence:
         yield ""
-        yield f"{section.title.upper()} ({section.total}). {section.sentence}"
-        if section.common:
-            yield f"  {section.common}"
-        yield from _table(section)
-    yield from _footer(report, limit)
-
-
-def _table(section: Section) -> Iterator[str]:
-    shown = section.lines
-    cells = [(line.name, line.old, line.new, line.ratio, line.interval) for line in shown]
-    heads = ("", "old", "new", section.ratio_title, section.interval_title)
-    there = [column for column in range(len(heads)) if any(row[column] not in ("", "-") for row in cells)]  # no column that says nothing
-    widths = [max(len(row[column]) for row in [heads, *cells]) for column in range(len(heads))]
-    for row, remark in zip([heads, *cells], ["", *(line.remark for line in shown)], strict=True):
-        padded = (row[column].rjust(widths[column]) if column in _NUMERIC else row[column].ljust(widths[column]) for column in there)
-        yield f"  {'  '.join(padded)}  {remark}".rstrip()
-    if section.hidden:
-        yield f"  ... and {section.hidden} more (--limit 0 lists all)"
-
-
-def _footer(report: Report, limit: int) -> Iterator[str]:
-    if loss := list(_loss(report, limit)):
-        yield ""
-        yield from loss
-    if report.curves:
+        yield f"LOSS ({len(said.losses)}). {LOSS_SAYS} {said.loss_sentence}" if said.loss_lines else f"LOSS. {said.loss_sentence}"
+        yield from (f"  {line.name}  old: {line.old}; new: {line.new}; {line.remark}" for line in said.loss_lines)
+        if said.lost_more:
+            yield f"  ... and {said.lost_more} more (--limit 0 lists all)"
+    if said.curves:
         yield ""
         yield "SERIES OF SINGLE VALUES. Sizes share a session, so there is no test over them."
-        yield from (f"  {curve_words(curve)}" for curve in report.curves)
-    yield from _notes(report)
-
-
-def _loss(report: Report, limit: int) -> Iterator[str]:
-    lines, total = loss_lines(report, limit), len(report.losses)
-    if not total and not loss_sentence(report):
-        return
-    yield f"LOSS ({total}). {LOSS_SAYS} {loss_sentence(report)}" if lines else f"LOSS. {loss_sentence(report)}"
-    yield from (f"  {line.name}  old: {line.old}; new: {line.new}; {line.remark}" for line in lines)
-    if len(lines) < total:
-        yield f"  ... and {total - len(lines)} more (--limit 0 lists all)"
-
-
-def _notes(report: Report) -> Iterator[str]:
-    notes = figures_words(report)
-    unstated = unstated_words(report)
-    if unstated:
-        notes.append(f"Not stated on one side or both, so rows can only be judged as single values: {unstated}.")
-    notes += [f"Marked: {mark}" for mark in marked(report)]
-    notes += [f"Changed too: {changed_words(change)}" for change in report.changed]
-    if notes:
+        yield from (f"  {curve}" for curve in said.curves)
+    if said.notes:
         yield ""
-        yield from notes
+        yield from said.notes
+
+
+def _rows(section: Section) -> Iterator[str]:
+    table = section.table()
+    if section.common:
+        yield section.common
+    yield from terminal(table._replace(columns=[Column(), *table.columns[1:]]))
+    if section.hidden:
+        yield f"... and {section.hidden} more (--limit 0 lists all)"
 
 
 def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
-    yield f"### {_escape(report.old.name)} → {_escape(report.new.name)}: {headline(report)}"
+    said = document(report, only, limit, limit)
+    yield f"### {escape(report.old.name)} → {escape(report.new.name)}: {headline(report)}"
     yield ""
-    yield f"- old: {_escape(side_words(report.old))}"
-    yield f"- new: {_escape(side_words(report.new))}"
-    if report.settings.across:
-        yield f"- a comparison of configurations, across: {_escape(across_words(report))}"
+    yield f"- old: {escape(said.sides[0])}"
+    yield f"- new: {escape(said.sides[1])}"
+    if said.across:
+        yield f"- a comparison of configurations, across: {escape(said.across)}"
     yield ""
-    yield _escape(conclusion(report))
-    for warning in (*machine_words(report), *warnings(report)):
+    yield escape(said.conclusion)
+    for warning in (*said.machines, *said.warnings):
         yield ""
-        yield f"> **Note** {_escape(warning)}"
-    for section in sections(report, only, limit):
+        yield f"> **Note** {escape(warning)}"
+    for section in said.sections:
         yield ""
-        yield from _block(section, folded=section.verdict not in ("worse", "better") and not only)
-    if loss := list(_loss_block(report, limit)):
+        yield from _block(section, folded=section.verdict not in _OPEN and not only)
+    if said.losses or said.loss_sentence:
         yield ""
-        yield from loss
-    notes = [*(curve_words(curve) for curve in report.curves), *(note for note in _notes(report) if note)]
-    if notes:
+        yield from _loss(said)
+    if notes := [*said.curves, *said.notes]:
         yield ""
-        yield from (f"- {_escape(note)}" for note in notes)
+        yield from (f"- {escape(note)}" for note in notes)
 
 
-def _loss_block(report: Report, limit: int) -> Iterator[str]:
-    lines, total = loss_lines(report, limit), len(report.losses)
-    if not total and not loss_sentence(report):
+def _loss(said: Document) -> Iterator[str]:
+    if not said.losses:
+        yield f"**Loss**: {said.loss_sentence}"
         return
-    yield f"**Loss ({total})**: {LOSS_SAYS} {loss_sentence(report)}" if total else f"**Loss**: {loss_sentence(report)}"
-    if total:
-        yield ""
-        yield "| row | old | new | |"
-        yield "|---|---|---|---|"
-        yield from ("| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.remark)) + " |" for line in lines)
-    if len(lines) < total:
-        yield f"| ... and {total - len(lines)} more | | | |"
+    yield f"**Loss ({len(said.losses)})**: {LOSS_SAYS} {said.loss_sentence}"
+    yield ""
+    yield from markdown_table(said.loss_table().with_rest(f"... and {said.lost_more} more" if said.lost_more else ""))
 
 
 def _block(section: Section, *, folded: bool) -> Iterator[str]:
@@ -174,17 +150,55 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
     if section.common:
-        yield _escape(section.common)
+        yield escape(section.common)
         yield ""
-    yield f"| row | old | new | {section.ratio_title} | {section.interval_title} | |"
-    yield "|---|--:|--:|--:|:-:|---|"
-    yield from (_cells(line) for line in section.lines)
-    if section.hidden:
-        yield f"| ... and {section.hidden} more | | | | | |"
+    yield from markdown_table(section.table().with_rest(f"... and {section.hidden} more" if section.hidden else ""))
     if folded:
         yield ""
         yield "</details>"
 
 
-def _cells(line: DiffLine) -> str:
-    return "| " + " | ".join(_escape(cell) for cell in (line.name, line.old, line.new, line.ratio, line.interval, line.remark)) + " |"
+def comment(report: Report) -> str:
+    """The report as a comment of at most `MOST_LINES` lines, whatever the diff: the worst rows first, everything else folded or counted."""
+    several = len({row.key.system for row in report.rows}) > 1
+    rows = {verdict: [row for row in report.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
+    lines = [f"### {escape(report.old.name)} → {escape(report.new.name)}: {escape(headline(report))}", "", escape(conclusion(report))]
+    host = host_words(report)[:_MOST_HOST] if report.controls is not None and report.controls.moved else []
+    host = [*machine_words(report), *host]
+    if host:  # whoever reads only what is not folded must not blame the release for it
+        lines += ["", *(f"> {escape(words)}" for words in host)]
+    shown = [line_of(row, with_system=several) for verdict in _OPEN for row in rows[verdict][: _SHOWN[verdict]]]
+    if shown:
+        hidden = [f"{len(rows[verdict]) - _SHOWN[verdict]} more are {verdict}" for verdict in _OPEN if len(rows[verdict]) > _SHOWN[verdict]]
+        lines += ["", *_table(shown, ", ".join(hidden))]
+    lines += [f"- loss: {escape(line.name)}: {escape(line.remark)}" for line in _worse_loss(report)]
+    undecided = [line_of(row, with_system=several) for verdict in _UNDECIDED for row in rows[verdict]]
+    return "\n".join([*lines, *_folded(report, undecided, set(host), MOST_LINES - len(lines))]) + "\n"
+
+
+def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
+    """What is open, as far as there is room for it: at most so many lines, the counts and the warnings before the rows."""
+    said = [warning for warning in warnings(report) if warning not in shown_above][:_MOST_WARNINGS]
+    counted = ", ".join(f"{one.title}: {one.number}{f' ({one.ways})' if one.ways else ''}" for one in counts(report))
+    if not counted and not said:
+        return
+    shown = undecided[: max(0, min(_MOST_UNDECIDED, room - len(said) - _FRAME))]
+    yield ""
+    if not shown and not said:
+        yield escape(counted)
+        return
+    yield f"<details><summary>{escape(counted or 'Nothing was compared')}</summary>"
+    yield ""
+    if shown:
+        yield from (*_table(shown), "")
+    yield from (f"- {escape(warning)}" for warning in said)
+    yield "</details>"
+
+
+def _worse_loss(report: Report) -> list[LossLine]:
+    return [line for line in loss_lines(report) if line.verdict == "worse"][:_MOST_LOSS]
+
+
+def _table(lines: Sequence[DiffLine], hidden: str = "") -> list[str]:
+    """Rows of several verdicts as Markdown."""
+    return markdown_table(rows_table("Rows", lines, ("change", "95 % interval")).with_rest(hidden))

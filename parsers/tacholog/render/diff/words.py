@@ -1,17 +1,21 @@
-"""A row of a diff in words: its numbers, how large the change is, on what evidence, or why it has no verdict."""
+"""A row of a diff in words, or a row in which messages were lost: its numbers, on what evidence, or why it has no verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import log, log1p
 
+import msgspec
+
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, Difference, DiffRow, Side, Verdict, worse_by
+from tacholog.compare.result import OPEN, Difference, DiffRow, Loss, LossSide, Side, Verdict, worse_by
 from tacholog.compare.statistics import modes
-from tacholog.render.diff.meanings import REASONS, THRESHOLD_SOURCES
+from tacholog.render.diff.meanings import MEANINGS, REASONS, THRESHOLD_SOURCES, UNTESTED
 from tacholog.schema.marks import MARKS
+from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import difference_words, not_stated
+from tacholog.view.row_names import row_name
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # between the parts of a remark
@@ -49,12 +53,17 @@ def interval(row: DiffRow) -> str:
 
 
 def remark(row: DiffRow) -> str:
-    """The remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
+    """The remark beside a row's numbers."""
+    return BETWEEN.join(remarks(row))
+
+
+def remarks(row: DiffRow) -> tuple[str, ...]:
+    """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [different(row.verdict, found) for found in row.differences if found.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
     found = [change(row), evidence(row), _alone(row), _limits(row), *reasons, *machines, *_flags(row)]
     alone = row.old is None or row.new is None
-    return BETWEEN.join(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
+    return tuple(part for part in [*found, *(elsewhere(row.old, row.differences) if alone else ())] if part)
 
 
 def different(verdict: Verdict, found: Difference) -> str:
@@ -146,7 +155,7 @@ def reason(row: DiffRow, code: str) -> str:
     return _few_samples(row) if code == "undersampled" else REASONS.get(code, code)
 
 
-def _runs(side: Side | None) -> int:
+def _runs(side: Side | LossSide | None) -> int:
     return side.runs if side else 0
 
 
@@ -217,3 +226,112 @@ def host_label(change: float) -> str:
 
 def _quantity(row: DiffRow, value: float) -> str:
     return quantity(value, row.unit)
+
+
+Parts = tuple[str, str, str]  # what was lost: the words before the largest share of a run, that share, and the words after it
+
+
+class LossLine(msgspec.Struct, frozen=True):
+    """A row in which something was lost, in  ``way``: whether the loss is higher now, lower, or alike."""
+
+    name: str
+    old_parts: Parts
+    new_parts: Parts
+    remark: str
+    verdict: Verdict
+    way: str
+
+    @property
+    def old(self) -> str:
+        """What the old side lost."""
+        return "".join(self.old_parts)
+
+    @property
+    def new(self) -> str:
+        """What the new side lost."""
+        return "".join(self.new_parts)
+
+
+def loss_line(loss: Loss, *, with_system: bool) -> LossLine:
+    """A row in which a run lost something, in words."""
+    remark = "; ".join(_remarks(loss))
+    return LossLine(row_name(loss.key, with_system=with_system), _lost(loss.old), _lost(loss.new), remark, loss.verdict, way_of(loss))
+
+
+def _lost(side: LossSide | None) -> Parts:
+    if side is None:
+        return NOT_STATED, "", ""
+    if side.runs == 1:
+        return "", share(side) if side.most else "nothing", ""
+    if not side.lossy:
+        return "", "nothing", f" in {side.runs} runs"
+    return f"in {side.lossy} of {side.runs} runs, at most ", share(side), f", median {share(side, median=True)}"
+
+
+def _remarks(loss: Loss) -> Iterator[str]:
+    """The verdict with its evidence, or the reason why there is none."""
+    title = _title(loss)
+    yield f"{title}: {', '.join(_found(loss))}" if loss.p_adjusted is not None else title
+    if loss.verdict == "too_few_pairs":
+        yield few(loss.attainable_p, loss.needed, loss.design)
+    if loss.verdict in OPEN and not _holds_zero(loss) and "host_changed" not in loss.reasons:
+        yield ALONE
+    yield from (_reason(loss, code) for code in loss.reasons if code not in {one.field for one in loss.differences})
+    if loss.old is None or loss.new is None:
+        yield from elsewhere(loss.old, loss.differences)
+    else:
+        yield from (different(loss.verdict, one) for one in loss.differences)
+
+
+def _title(loss: Loss) -> str:
+    """The verdict; of a row without a test also whether the loss is higher or lower now: the medians alone would call many runs with loss alike."""
+    title, way = MEANINGS[loss.verdict].title.lower(), way_of(loss)
+    if way == "alike" or loss.verdict not in (*UNTESTED, "insufficient"):
+        return title
+    if loss.verdict == "unreplicated_same" and loss.threshold:
+        points = loss.threshold * 100
+        return f"{way}, not proven: the medians differ by no more than {points:g} point{'' if points == 1 else 's'}"
+    return f"{way}, not enough runs" if loss.verdict == "insufficient" else f"{way}, not proven"
+
+
+def _holds_zero(loss: Loss) -> bool:
+    low, high = loss.interval or (None, None)
+    return (low is None or low <= 0) and (high is None or high >= 0)
+
+
+def _found(loss: Loss) -> Iterator[str]:
+    """The difference between the sides, from how many pairs or sessions, and the result of the test."""
+    low, high = loss.interval or (None, None)
+    ends = f" ({_points(low)} to {_points(high)})" if low is not None and high is not None else ""
+    if loss.difference is not None:
+        yield f"{_points(loss.difference)} points{ends}"
+    old, new = (side.pairs if side else 0 for side in (loss.old, loss.new))
+    yield f"{old} pairs" if loss.design == "paired" else f"{old} and {new} sessions"
+    if loss.p_adjusted is not None:
+        yield f"adjusted p\u00a0{loss.p_adjusted:.2g}"
+
+
+def _points(share: float) -> str:
+    """A difference of shares in percentage points, always with its sign."""
+    return f"{share * 100 + 0.0:+.3g}"
+
+
+def _reason(loss: Loss, code: str) -> str:
+    if code == "few_runs":
+        return f"{_runs(loss.old)} and {_runs(loss.new)} runs, {MIN_RUNS} a side are needed"
+    return MARKS[code].title.lower() if code in MARKS else REASONS.get(code, code)
+
+
+def share(side: LossSide | None, *, median: bool = False) -> str:
+    """The largest share that a run of a side lost, or that of the median run, written as tables write it."""
+    return quantity((side.median if median else side.most) if side else 0.0, METRICS["loss"].unit)
+
+
+def way_of(loss: Loss) -> str:
+    """Whether the loss of a row is higher now, lower, or alike."""
+    return "alike" if not loss.change else "higher" if loss.change > 0 else "lower"
+
+
+def sides_of(across: Sequence[Difference]) -> str:
+    """The values on each side of the fields that a diff goes across: once if both are the same."""
+    return "; ".join(difference_words(one) for one in across)

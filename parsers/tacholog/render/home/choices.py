@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.marks import Seen, in_order, mark_link, see_marks
+from tacholog.render.table import Cell, Column, Row, Table, empty, head, scroller
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links, linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
-from tacholog.view.home.choices import CRITERIA, Choice, Choices, Column, Criterion, Doubt
+from tacholog.view.home.choices import CRITERIA, Choice, Choices, Criterion, Doubt
+from tacholog.view.home.choices import Column as ChoiceColumn
 from tacholog.view.home.machines import SLEEPS, differing_labels_of, how, polls, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, grouped, size
@@ -54,44 +56,40 @@ def choices_table(found: Choices, links: Links, anchor: str, seen: Seen, machine
     rows = [(at, use) for at, use in found.rows if any(answers for (_, _, size_of_it), answers in chosen.items() if size_of_it == at)]
     runs = {choice.cell.run_count for answers in chosen.values() for choice in answers}
     write = _Writer(links, anchor, seen, differing_labels_of(one for column in found.columns for one in column.members), same_runs=len(runs) == 1)
-    bodies = [
-        tag(
-            "tbody",
-            *(
-                tag(
-                    "tr",
-                    tag(
-                        "th",
-                        name,
-                        tag("span", how_found, _AT_LOW_RATES if criterion == "cheapest" and not place else "", class_="tl-how"),
-                        scope="row",
-                    ),
-                    *(write.cell(chosen[column.reach, criterion, at], criterion, head) for column, head in zip(found.columns, heads, strict=True)),
-                )
-                for criterion, (name, how_found) in _CRITERIA.items()
-            ),
-        )
-        for place, (at, _) in enumerate(rows)
-    ]
-    head = tag("tr", tag("th", "criterion", scope="col", class_="tl-text"), *(_head(column, words[column.reach]) for column in found.columns))
     two = [any(len(chosen[column.reach, name, at]) > 1 for name in CRITERIA for at, _ in found.rows) for column in found.columns]
-    widths = tag("colgroup", tag("col", class_="tl-names"), *(tag("col", class_="tl-two" if answers else None) for answers in two))
-    tables = [
-        _of_use(
-            f"{use}, {size(at)}", machine, tag("table", widths, tag("thead", head), body, class_="tl-table tl-words tl-choices"), is_first=place == 0
-        )
-        for place, ((at, use), body) in enumerate(zip(rows, bodies, strict=True))
+    columns = [
+        Column("criterion", class_="tl-text", width="tl-names"),
+        *(_head(column, words, "tl-two" if answers else "") for column, words, answers in zip(found.columns, heads, two, strict=True)),
     ]
+    tables = []
+    for place, (at, use) in enumerate(rows):
+        body = [
+            Row(
+                [
+                    _criterion(criterion, is_first=place == 0),
+                    *(write.cell(chosen[column.reach, criterion, at], criterion, words) for column, words in zip(found.columns, heads, strict=True)),
+                ]
+            )
+            for criterion in _CRITERIA
+        ]
+        table = Table(f"{use}, {size(at)}, {machine}", columns, [body], "tl-table tl-words tl-choices")
+        tables.append(_of_use(f"{use}, {size(at)}", table, is_first=place == 0))
     shown = [choice for answers in chosen.values() for choice in answers]
     unmeasured = [f"{use}, {size(at)}" for at, use in found.rows if (at, use) not in rows]
     not_here = tag("p", f"Not measured on this machine: {'; '.join(unmeasured)}.", class_="tl-note") if unmeasured else NOTHING
     return join([*tables, not_here, _notes(found, shown, runs.pop() if len(runs) == 1 else None, loopback=loopback)])
 
 
-def _of_use(words: str, machine: str, table: Html, *, is_first: bool) -> Html:
+def _of_use(words: str, table: Table, *, is_first: bool) -> Html:
     """Return the table of a use under its name. On a phone, where each is longer than the screen, a script folds all but the first."""
-    region = tag("div", table, class_="tl-scroll", role="region", aria_label=f"{words}, {machine}", tabindex=0)
-    return tag("details", tag("summary", words, class_="stat-size"), region, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
+    shown = scroller(table, tools=False)
+    return tag("details", tag("summary", words, class_="stat-size"), shown, class_="tl-use" if is_first else "tl-use tl-folds-on-phone", open=True)
+
+
+def _criterion(criterion: Criterion, *, is_first: bool) -> Cell:
+    name, how_found = _CRITERIA[criterion]
+    more = _AT_LOW_RATES if criterion == "cheapest" and is_first else ""
+    return head(join([name, tag("span", how_found, more, class_="tl-how")]))
 
 
 class _Writer:
@@ -100,13 +98,12 @@ class _Writer:
     def __init__(self, links: Links, anchor: str, seen: Seen, labels: Collection[str], *, same_runs: bool) -> None:
         self._links, self._anchor, self._seen, self._labels, self._same_runs = links, anchor, seen, labels, same_runs
 
-    def cell(self, answers: Sequence[Choice], criterion: Criterion, head: str) -> Html:
+    def cell(self, answers: Sequence[Choice], criterion: Criterion, words: str) -> Cell:
         """Return a cell: what leads, and where that depends on whether it may poll, each answer."""
         if not answers:
-            return tag("td", "not measured", class_="tl-null", data_head=head)
-        return tag(
-            "td", *(part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)), class_="tl-text", data_head=head
-        )
+            return empty("not measured")._replace(head=words)
+        parts = [part for choice in answers for part in self._answer(choice, criterion, alone=len(answers) == 1)]
+        return Cell(join(parts), class_="tl-text", head=words)
 
     def _answer(self, choice: Choice, criterion: Criterion, *, alone: bool) -> Iterator[Html]:
         """Yield the number, whose it is, whose ranges overlap with it, and on how much it rests; before it why nothing leads, if so."""
@@ -166,7 +163,7 @@ def _below_floor(choice: Choice, floor: Compared, unit: str) -> str:
     return ", which is slower: it waits until the kernel wakes it" if waits(floor) == SLEEPS else ", which is slower"
 
 
-def _head(column: Column, words: str) -> Html:
+def _head(column: ChoiceColumn, words: str, width: str) -> Column:
     """Return the head of a column: the campaign and the release that its numbers are of."""
     bare = [one for one in column.members if id(one) in column.bare]
     of = ", ".join(dict.fromkeys(_release(one) for one in bare or column.members))
@@ -174,7 +171,7 @@ def _head(column: Column, words: str) -> Html:
     campaign = next((str(ranked.group["campaign"]) for ranked in column.ranked.values() if ranked.group["campaign"]), "")
     named = f"campaign {campaign}" if campaign else ""
     about = "; ".join(filter(None, (named, "" if several else f"floor: {of}" if bare else of)))
-    return tag("th", words, tag("span", about, class_="tl-how stat-label") if about else NOTHING, scope="col")
+    return Column(join([words, tag("span", about, class_="tl-how stat-label") if about else NOTHING]), width=width)
 
 
 def _release(one: Compared) -> str:

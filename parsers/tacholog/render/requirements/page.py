@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from tacholog.compare.requirements.result import RequirementReport, RequirementResult
 from tacholog.render.html import Html, join, tag
-from tacholog.render.requirements.words import TITLES, RequirementLine, headline, lines, lines_of, lost_words
+from tacholog.render.requirements.words import CLASSES, TITLES, RequirementLine, headline, lines, lines_of, lines_table, lost_words
+from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.history import Find
 from tacholog.view.requirements import JudgedRelease, sections
-
-_OF_VERDICT = {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}  # their colours in a diff
 
 
 def requirements_html(judged: Iterable[JudgedRelease], find: Find) -> Html:
@@ -46,47 +45,31 @@ def _counted(report: RequirementReport) -> str:
 
 
 def _rows(judged: JudgedRelease, find: Find) -> Html:
-    heads = ("Verdict", "Requirement", "Row", "Limit", "Median", "Interval", "Evidence")
-    body = [
-        tag(
-            "tr",
-            tag("td", tag("b", TITLES[line.verdict]), class_=f"{_OF_VERDICT[line.verdict]} stat-evidence"),
-            tag("th", line.requirement, scope="row", class_="stat-label"),
-            tag("td", line.row, class_="stat-label"),
-            tag("td", line.limit, class_="stat-evidence"),
-            _value(line, judged, find),
-            tag("td", line.interval, class_="i stat-interval"),
-            tag("td", line.remark, class_="r stat-evidence"),
-        )
-        for line in lines(judged.report)
-    ]
-    return _table([tag("th", name, scope="col") for name in heads], body, f"Requirements of {judged.system} {judged.release}", class_="rows required")
+    def lead(line: RequirementLine) -> str | None:
+        row = line.found
+        return None if row is None or row.value is None or row.worse is not None else find(judged.system, judged.release, row.key, row.value)
 
-
-def _value(line: RequirementLine, judged: JudgedRelease, find: Find) -> Html:
-    """Return the median, which is the value of a run: it leads to its line in the log."""
-    row = line.found
-    if row is None or row.value is None or row.worse is not None:
-        return tag("td", line.value, class_="n stat-evidence")
-    link = find(judged.system, judged.release, row.key, row.value)
-    return tag("td", tag("a", line.value, href=link) if link else line.value, class_=None if link else "n stat-median")
+    table = lines_table(lines(judged.report), f"Requirements of {judged.system} {judged.release}", lead)
+    heads = [*(column._replace(heading=column.heading.capitalize()) for column in table.columns[:-1]), Column("Evidence")]
+    rows = [row._replace(cells=[row.cells[0]._replace(text=tag("b", row.cells[0].text)), *row.cells[1:]]) for row in table.rows]
+    # A table of the class `rows` shows no heads on narrow screens, so its cells must say by themselves what they are.
+    return scroller(table._replace(columns=heads, bodies=[rows]), "scroll", tools=False)
 
 
 def _history(releases: Sequence[JudgedRelease], label: str) -> Html:
     """Return a row for each requirement, in the order of the file, and a column for each release."""
     by_place = [{result.place: result for result in one.report.results} for one in releases]
     places = sorted(by_place[-1], key=lambda place: (len(place), place))
-    heads = [tag("th", name, scope="col") for name in ("Requirement", "Limit")]
-    heads += [tag("th", one.release, scope="col", class_="n") for one in releases]
-    body = []
+    rows = []
     for place in places:
         result = by_place[-1][place]
-        cells = [_cell(one[place]) for one in by_place]
-        body.append(tag("tr", tag("th", result.name, scope="row", class_="stat-label"), tag("td", result.stated, class_="stat-evidence"), *cells))
-    return _table(heads, body, label, class_="required")
+        first = [head(result.name, "stat-label"), Cell(result.stated, class_="stat-evidence")]
+        rows.append(Row([*first, *(_cell(one[place]) for one in by_place)]))
+    heads = [Column("Requirement"), Column("Limit"), *(Column(one.release, class_="n") for one in releases)]
+    return scroller(Table(label, heads, [rows], "required"), "scroll", tools=False)
 
 
-def _cell(result: RequirementResult) -> Html:
+def _cell(result: RequirementResult) -> Cell:
     """Return the verdict of a requirement in a release; with its value, if it has one row."""
     found = lines_of(result)
     shown: list[object] = [TITLES[result.verdict].lower()]
@@ -95,10 +78,4 @@ def _cell(result: RequirementResult) -> Html:
     elif len(result.rows) > 1:
         bad = sum(row.verdict != "passed" for row in result.rows)
         shown += [tag("br"), f"{len(result.rows)} rows" if not bad else f"{bad} of {len(result.rows)} rows"]
-    return tag("td", join(shown), class_=f"n {_OF_VERDICT[result.verdict]} stat-evidence")
-
-
-def _table(heads: Sequence[Html], body: Sequence[Html], label: str, *, class_: str) -> Html:
-    """Return a table. One of the class ``rows`` shows no heads on narrow screens, so its cells must say by themselves what they are."""
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_=class_)
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+    return Cell(join(shown), class_=f"n {CLASSES[result.verdict]} stat-evidence")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tacholog.compare.requirements.result import RequirementReport, RequirementVerdict
+from tacholog.compare.requirements.result import RequirementReport
 from tacholog.render.markdown import escape, plain
-from tacholog.render.requirements.words import TITLES, RequirementLine, about, headline, lines, lost_words
+from tacholog.render.requirements.words import TITLES, RequirementLine, about, headline, lines, lines_table, lost_words
+from tacholog.render.table import Column, terminal
+from tacholog.render.table import markdown as markdown_table
 
 #: Markdown for a pull request has at most this many lines: what needs no attention is folded, and of what remains the worst comes first.
 MOST_LINES = 28
-_SAME = ""  # what a table shows for the name of the requirement of the row above
 
 
 def text(report: RequirementReport) -> str:
@@ -26,16 +27,9 @@ def _text(report: RequirementReport) -> Iterator[str]:
     for verdict, found in groupby(lines(report), key=lambda line: line.verdict):
         yield ""
         yield TITLES[verdict].upper()
-        yield from _table(list(found))
-
-
-def _table(found: Sequence[RequirementLine]) -> Iterator[str]:
-    heads = ("requirement", "row", "limit", "median", "interval")
-    cells = [line.cells[:-1] for line in found]
-    widths = [max(len(row[column]) for row in [heads, *cells]) if any(row[column] for row in cells) else 0 for column in range(len(heads))]
-    for row, remark in zip([heads, *cells], ["", *(line.remark for line in found)], strict=True):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width]
-        yield f"  {'  '.join([*padded, remark])}".rstrip()
+        table = lines_table(list(found))
+        shown = table._replace(columns=table.columns[1:], bodies=[[row._replace(cells=row.cells[1:]) for row in table.rows]])
+        yield from (f"  {line}" for line in terminal(shown))
 
 
 def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
@@ -60,10 +54,10 @@ def markdown(report: RequirementReport, most_lines: int = MOST_LINES) -> str:
 
 
 def _rows(found: Sequence[RequirementLine], hidden: int) -> list[str]:
-    rows = ["| | requirement | row | limit | median | interval | |", "|---|---|---|---|--:|---|---|"]
-    rows += ["| " + " | ".join([_sign(line.verdict), *map(escape, line.cells)]) + " |" for line in found]
-    return [*rows, *([f"| | and {hidden} more rows | | | | | |"] if hidden else [])]
-
-
-def _sign(verdict: RequirementVerdict) -> str:
-    return TITLES[verdict] if verdict == "passed" else f"**{TITLES[verdict]}**"
+    table = lines_table(found)
+    rows = [
+        row._replace(cells=[row.cells[0]._replace(best=line.verdict != "passed"), *row.cells[1:]])
+        for row, line in zip(table.rows, found, strict=True)
+    ]
+    table = table._replace(columns=[Column(), *table.columns[1:]], bodies=[rows])
+    return markdown_table(table.with_rest(f"and {hidden} more rows" if hidden else ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.requirements.result import VERDICTS, RequirementReport, RequirementResult, RequirementRow, RequirementVerdict
 from tacholog.render.diff.meanings import REASONS as DIFF_REASONS
 from tacholog.render.diff.words import percent
+from tacholog.render.table import Cell, Column, Row, Table, head
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.view.numerals import quantity
@@ -18,6 +19,9 @@ from tacholog.view.row_names import row_name
 
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}
+)
+CLASSES: Mapping[RequirementVerdict, str] = MappingProxyType(  # of the verdicts of a diff that have the same colours
+    {"failed": "worse", "missing": "not_comparable", "undecided": "inconclusive", "passed": "no_change"}
 )
 _REASONS: Mapping[str, str] = MappingProxyType(
     {
@@ -48,10 +52,26 @@ class RequirementLine(NamedTuple):
     remark: str
     found: RequirementRow | None = None
 
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The texts beside the verdict, in the order of the columns."""
-        return self.requirement, self.row, self.limit, self.value, self.interval, self.remark
+
+def lines_table(found: Sequence[RequirementLine], label: str = "", lead: Callable[[RequirementLine], str | None] = lambda _line: None) -> Table:
+    """Return lines as a table. ``lead`` gives the link to a median, which is the value of a run."""
+    columns = [Column(name) for name in ("verdict", "requirement", "row", "limit")]
+    columns += [Column("median", align="right"), Column("interval"), Column()]
+    rows = []
+    for line in found:
+        link = lead(line)
+        is_median = line.found is not None and line.found.value is not None and line.found.worse is None
+        cells = [
+            Cell(TITLES[line.verdict], class_=f"{CLASSES[line.verdict]} stat-evidence"),
+            head(line.requirement, "stat-label"),
+            Cell(line.row, class_="stat-label"),
+            Cell(line.limit, class_="stat-evidence"),
+            Cell(line.value, link=link, class_="" if link else "n stat-median" if is_median else "n stat-evidence"),
+            Cell(line.interval, class_="i stat-interval"),
+            Cell(line.remark, class_="r stat-evidence"),
+        ]
+        rows.append(Row(cells))
+    return Table(label, columns, [rows], "rows required")
 
 
 def headline(report: RequirementReport) -> str:

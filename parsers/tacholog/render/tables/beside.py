@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.marks import mark_notes, shared_marks_note
+from tacholog.render.marks import Seen, mark_notes, shared_marks_note
 from tacholog.render.remarks import remarks
+from tacholog.render.table import Cell, Column, head, scroller
 from tacholog.render.tables.loss import lost
-from tacholog.render.tables.tables import CellWriter, Links, Marks, column_decimals, marks_of_cells, scroller
+from tacholog.render.tables.tables import CellWriter, Links, Number, ResultLine, marks_of_cells, results_table
 from tacholog.schema.metrics import METRICS
 from tacholog.view.beside import COLUMNS, RATE, SIZES, BesideRow, at_size, beside_rows, of_session, session_of_several, sizes_of
 from tacholog.view.numerals import size as size_words
 from tacholog.view.numerals import unit_shown
 from tacholog.view.page_index import PageIndex
-from tacholog.view.series import Cell
 from tacholog.view.views import View
 
 ROWS_AT_ONCE = 60  # of a table; a row has some 25 elements
@@ -71,35 +71,18 @@ def _slices(rows: Sequence[BesideRow]) -> Iterator[Slice]:
 
 def _marked_table(of: Slice, shared: Sequence[str], links: Links, anchor: str) -> Html:
     """Return a table between what all of its numbers have in common and the notes on its marks."""
-    seen = dict.fromkeys(shared, False)
-    table = _table(of, CellWriter(links, anchor, Marks(seen, shared), None), links)
-    return join([shared_marks_note(shared, anchor), table, mark_notes(seen, anchor)])
-
-
-def _table(of: Slice, write: CellWriter, links: Links) -> Html:
     units = [unit_shown(METRICS[metric].unit) for metric, _, _ in COLUMNS]
-    names = [(metric, statistic) for metric, statistic, _ in COLUMNS]
-    found: list[list[Cell | None]] = [[row.cells.get(name, {}).get(of.size) for name in names] for row in of.rows]
-    places = [column_decimals([cell for cells in found if (cell := cells[at])], unit) for at, unit in enumerate(units)]
-    body = [
-        tag(
-            "tr",
-            tag("th", _name(row), " ", tag("span", row.how, class_="tl-how"), scope="row", class_="tl-text"),
-            *(
-                write.cell(cell, unit, place, below=_lost(row, of.size, links) if name == RATE else NOTHING, absent=row.absent(*name, of.size))
-                for name, cell, unit, place in zip(names, cells, units, places, strict=True)
-            ),
-        )
-        for row, cells in zip(of.rows, found, strict=True)
-    ]
-    heads = [tag("th", heading, tag("span", unit.sign, class_="tl-unit"), scope="col") for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
-    table = tag(
-        "table",
-        tag("thead", tag("tr", tag("th", "system, transport", scope="col", class_="tl-text"), *heads)),
-        tag("tbody", *body),
-        class_="tl-table tl-rows",
-    )
-    return scroller(of.title, table)
+    heads = [Column(heading, unit.sign) for (_, _, heading), unit in zip(COLUMNS, units, strict=True)]
+    seen: Seen = {}
+    lines = [ResultLine(_name(row), [_number(row, (metric, statistic), of.size, links) for metric, statistic, _ in COLUMNS]) for row in of.rows]
+    write = CellWriter(links, anchor, seen, shared)
+    table = results_table(of.title, [Column("system, transport", class_="tl-text"), *heads], units, lines, write, "tl-table tl-rows")
+    return join([shared_marks_note(shared, anchor), scroller(table), mark_notes(seen, anchor)])
+
+
+def _number(row: BesideRow, name: tuple[str, str], size: int, links: Links) -> Number:
+    below = _lost(row, size, links) if name == RATE else NOTHING
+    return Number(row.cells.get(name, {}).get(size), row.absent(*name, size), below=below)
 
 
 def _lost(row: BesideRow, size: int, links: Links) -> Html:
@@ -107,6 +90,7 @@ def _lost(row: BesideRow, size: int, links: Links) -> Html:
     return NOTHING if found is None else lost(found, links)
 
 
-def _name(row: BesideRow) -> Html:
+def _name(row: BesideRow) -> Cell:
     name = tag("strong", row.name)
-    return tag("a", name, href=f"doc:{row.document}") if row.document else name
+    named = tag("a", name, href=f"doc:{row.document}") if row.document else name
+    return head(join([named, " ", tag("span", row.how, class_="tl-how")]), "tl-text")

@@ -51,6 +51,11 @@ class TableColumn(msgspec.Struct, frozen=True):
     heading: str
     unit: Unit
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The metric and the statistic."""
+        return self.metric, self.statistic
+
 
 def columns_of(series: Series) -> list[TableColumn]:
     """Return the columns for which a series has numbers, in reading order."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.render.html import NOTHING, Html, data_block, join, tag
-from tacholog.render.marks import Seen, mark_notes, mark_of, see_shared, shared_marks_note
-from tacholog.render.tables.groups import group_table, link_to_each_run, marks_of_all
+from tacholog.render.marks import Seen, mark_notes, mark_of
+from tacholog.render.tables.groups import group_table, link_to_each_run
 from tacholog.render.tables.plain import count_of
-from tacholog.render.tables.tables import CellWriter, Links, Marks
+from tacholog.render.tables.tables import Links
 from tacholog.render.targets import Targets
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
@@ -134,7 +134,9 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
         sizes = sizes_of(group, members, _MOST_COLUMNS)
         rows = min(len(members), _MOST_ROWS, left // len(sizes))
         if rows:
-            tables.append(_group(group, members, sizes, rows, _Place(links, anchor, seen)))
+            table = group_table(group, ordered(group, members, sizes), sizes, links, anchor, seen, rows)
+            more = _more(len(members) - rows, "series") if rows < len(members) else NOTHING
+            tables.append(join([_caption(group, members), table, more]))
             left -= rows * len(sizes)
     intro = (
         f"Each table: one machine, one definition. Yellow: best, or its range overlaps with that of the best (at least {MIN_RUNS} runs). "
@@ -144,23 +146,10 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(seen, anchor), class_="tl-static")
 
 
-class _Place(NamedTuple):
-    """Where a table stands: its links, what its ids begin with, and the marks of all tables so far."""
-
-    links: Links
-    anchor: str
-    seen: Seen
-
-
-def _group(group: Group, members: Sequence[Compared], sizes: Sequence[int], rows: int, place: _Place) -> Html:
-    on_all = marks_of_all(group, members, sizes)
-    see_shared(place.seen, on_all)
-    write = CellWriter(place.links, place.anchor, Marks(place.seen, on_all), None)
-    table = group_table(group, ordered(group, members, sizes), sizes, write, place.links, rows)
+def _caption(group: Group, members: Sequence[Compared]) -> Html:
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
-    more = _more(len(members) - rows, "series") if rows < len(members) else NOTHING
-    return join([tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked"), shared_marks_note(on_all, place.anchor), table, more])
+    return tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked")
 
 
 def _more(count: int, what: str) -> Html:

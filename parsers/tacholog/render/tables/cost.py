@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.tables.tables import scroller
+from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
 from tacholog.view.cost import SPINS, Cost, Spread, costs, resources_of, spinning, way
 from tacholog.view.names import BASIS_WORDS
-from tacholog.view.numerals import NOT_STATED, quantity, rounded, size
+from tacholog.view.numerals import quantity, rounded, size
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Series
 
@@ -59,17 +59,16 @@ def cost_table(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
         return NOTHING
     columns = [column for column in _COLUMNS if any(getattr(cost, column.name) for _, found in known for cost in found.values())]
     sizes = sorted({at for _, found in known for at in found}, key=lambda at: -1 if at is None else at)
+    several = len(known) > 1
     rows = [
-        tag("tr", *_heads(member, at, several=len(known) > 1), *(_cell(found[at], column) for column in columns))
+        Row([*_heads(member, at, several=several), *(_cell(found[at], column) for column in columns)])
         for at in sizes
         for member, found in known
         if at in found
     ]
-    named = [tag("th", "series", scope="col", class_="tl-text")] if len(known) > 1 else []
-    heads = [tag("th", column.heading, tag("span", column.unit, class_="tl-unit") if column.unit else "", scope="col") for column in columns]
-    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *named, *heads)), tag("tbody", *rows), class_="tl-table")
-    test = series[0].results[0].test
-    return scroller(f"Processor time, context switches and memory: {test}", table)
+    named = [Column("series", class_="tl-text")] if several else []
+    heads = [Column("size"), *named, *(Column(column.heading, column.unit) for column in columns)]
+    return scroller(Table(f"Processor time, context switches and memory: {series[0].results[0].test}", heads, [rows], "tl-table"))
 
 
 def cost_summary(series: Sequence[Series], results: Iterable[ResultRow]) -> Html:
@@ -101,18 +100,17 @@ def _is_measured(series: Series) -> bool:
     return any(metric == "latency" or (metric, statistic) == ("message_rate", "mean") for metric, statistic in series.statistics())
 
 
-def _heads(member: Series, at: int | None, *, several: bool) -> list[Html]:
-    name = [tag("td", swatch(member.slot, hollow=member.published), " ", member.label, class_="tl-text stat-label")] if several else []
-    return [tag("th", size(at), scope="row", data_v=at), *name]
+def _heads(member: Series, at: int | None, *, several: bool) -> list[Cell]:
+    name = join([swatch(member.slot, hollow=member.published), " ", member.label])
+    return [head(size(at), value="" if at is None else at), *([Cell(name, class_="tl-text stat-label")] if several else [])]
 
 
-def _cell(cost: Cost, column: _Column) -> Html:
+def _cell(cost: Cost, column: _Column) -> Cell:
     found: Spread | None = getattr(cost, column.name)
     if found is None:
-        return tag("td", NOT_STATED, class_="tl-null")
+        return empty()
     ends = [_shown(end, column) for end in (found.low, found.high)]
-    range_ = tag("span", _TO.join(ends), class_="tl-range") if ends[0] != ends[1] else NOTHING
-    return tag("td", _shown(found.value, column), range_, class_="stat-cost", data_v=f"{found.value:.12g}")
+    return Cell(_shown(found.value, column), exact(found.value), range=_TO.join(ends) if ends[0] != ends[1] else "", class_="stat-cost")
 
 
 def _shown(value: float, column: _Column) -> str:

@@ -13,6 +13,7 @@ from tacholog.compare.result import DiffRow, RowKey, Verdict
 from tacholog.render.diff import words
 from tacholog.render.diff.shapes import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
@@ -153,14 +154,13 @@ def _table(
     *,
     more: str = "",
 ) -> Html:
-    heads = [tag("th", "Row", scope="col"), tag("th", "Trend", scope="col")]
+    heads = [Column("Row"), Column("Trend")]
     for before, name in zip([None, *names], names, strict=False):
         page = pages.get((system, before, name)) if before is not None else None
         shown = tag("a", name, href=f"doc:{page}", title=f"All of {before} against {name}") if page else name
-        heads.append(tag("th", shown, scope="col", class_="n"))
-    bodies = _bodies(names, lines, changes, functools.partial(_place, find, system))
-    table = tag("table", tag("thead", tag("tr", *heads)), *bodies, class_="history")
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=f"History of {system}{more}")
+        heads.append(Column(shown, class_="n"))
+    bodies = list(_bodies(names, lines, changes, functools.partial(_place, find, system)))
+    return scroller(Table(f"History of {system}{more}", heads, bodies, "history"), "scroll", tools=False)
 
 
 def _bodies(
@@ -168,7 +168,7 @@ def _bodies(
     lines: Sequence[HistoryLine],
     changes: Sequence[HistoryChange],
     find: Callable[[RowKey, str, HistoryPoint], str | None],
-) -> Iterator[Html]:
+) -> Iterator[list[Row]]:
     """Yield the lines of a system. Lines that begin for the same reason stand together below it."""
     by_reason: dict[str | None, list[HistoryLine]] = {None: []}
     for line in lines:
@@ -176,30 +176,30 @@ def _bodies(
     for reason, members in by_reason.items():
         rows = [_row(line, names, functools.partial(find, line.key), [one for one in changes if one.line is line]) for line in members]
         if reason:
-            head = tag("th", tag("span", reason[:1].upper() + reason[1:]), scope="rowgroup", colspan=len(names) + 2, class_="stat-evidence")
-            rows.insert(0, tag("tr", head, class_="anew"))
+            title = tag("span", reason[:1].upper() + reason[1:])
+            rows.insert(0, Row([Cell(title, class_="stat-evidence", scope="rowgroup", span=len(names) + 2)], "anew"))
         if rows:
-            yield tag("tbody", *rows)
+            yield rows
 
 
 def _place(find: Find, system: str, key: RowKey, release: str, point: HistoryPoint) -> str | None:
     return find(system, release, key, point.value, point.runs)
 
 
-def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> Html:
+def _row(line: HistoryLine, names: Sequence[str], find: Callable[[str, HistoryPoint], str | None], changes: Sequence[HistoryChange]) -> Row:
     at = {point.release: point for point in line.points}
-    name = tag("th", row_name(line.key).partition(", ")[2], scope="row")  # the page says which metric
+    name = head(row_name(line.key).partition(", ")[2])  # the page says which metric
     links = {release: find(names[release], point) for release, point in at.items()}
     cells = (_cell(at.get(release), line.key, links.get(release)) for release in range(len(names)))
-    return tag("tr", name, tag("td", _trend(line, len(names), changes)), *cells)
+    return Row([name, Cell(_trend(line, len(names), changes)), *cells])
 
 
-def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Html:
+def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Cell:
     if point is None:
-        return tag("td", class_="n")
+        return Cell(class_="n")
     value = quantity(point.value, METRICS[key.metric].unit)
-    shown = tag("a", value, href=link) if link else tag("span", value, class_="stat-median")
-    return tag("td", shown, _marker(point.row) if point.row else NOTHING, class_="n")
+    marker = _marker(point.row) if point.row else NOTHING
+    return Cell(value if link else tag("span", value, class_="stat-median"), link=link, below=marker, class_="n")
 
 
 def _marker(row: DiffRow) -> Html:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from tacholog.render.html import NOTHING, Html, join, tag, visible
+from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.plain import count_of, null
 from tacholog.runs.manifest import Host
 from tacholog.slugs import path_slug
@@ -89,18 +90,17 @@ _DIFFERS = "\u2260"
 
 
 def _side_by_side(title: str, machines: Sequence[_Machine], *, alone: bool) -> Html:
-    corner = tag("th", tag("span", "property", class_="tl-muted"), scope="col")
-    head = tag("thead", tag("tr", corner, *map(_head, machines)))
-    bodies = [body for name in SECTIONS for body in _body(name, machines)]
-    table = tag("table", head, _runs_of(machines), *bodies, class_="tl-table tl-machines")
+    corner = Column(tag("span", "property", class_="tl-muted"))
+    bodies = [[Row([head("runs here"), *(Cell(count_of(len(machine.runs))) for machine in machines)])]]
+    bodies += [body for name in SECTIONS if (body := _body(name, machines))]
+    table = Table(title, [corner, *map(_head, machines)], bodies, "tl-table tl-machines")
     caption = NOTHING if alone else tag("p", title, class_="tl-caption")
     notes = [tag("li", tag("strong", machine.host.name), ": ", note) for machine in machines for note in machine.host.notes]
     below = tag("ul", *notes, class_="tl-notes") if notes else NOTHING
-    scroller = tag("div", table, class_="tl-scroll", tabindex="0", role="region", aria_label=title)
-    return tag("div", caption, scroller, below, class_="tl-host")
+    return tag("div", caption, scroller(table, tools=False), below, class_="tl-host")
 
 
-def _head(machine: _Machine) -> Html:
+def _head(machine: _Machine) -> Column:
     """Return the head of a column: the name of the machine, and beside it what a reader must know of it."""
     host = machine.host
     warning = caveats(host, machine.runs)
@@ -108,31 +108,26 @@ def _head(machine: _Machine) -> Html:
     parts += [tag("span", warning, class_="tl-caveat")] if warning else []
     parts += [tag("span", f"{host.kind}.", class_="tl-muted")] if host.kind else []
     parts.append(tag("span", f"Source: {host.source}", class_="tl-muted"))
-    return tag("th", *parts, scope="col", id=host_anchor(machine.id))
+    return Column(join(parts), id=host_anchor(machine.id))
 
 
-def _runs_of(machines: Sequence[_Machine]) -> Html:
-    cells = [tag("td", count_of(len(machine.runs))) for machine in machines]
-    return tag("tbody", tag("tr", tag("th", "runs here", scope="row"), *cells))
-
-
-def _body(section: str, machines: Sequence[_Machine]) -> Iterator[Html]:
-    """Yield the rows of a section: the properties that any machine states, then those that matter and that none states."""
+def _body(section: str, machines: Sequence[_Machine]) -> list[Row]:
+    """Return the rows of a section: the properties that any machine states, then those that matter and that none states."""
     names = dict.fromkeys(name for machine in machines for name in machine.properties(section))
+    if not names:
+        return []
     stated = {f"{place} {name}": value for place, machine in enumerate(machines) for name, value in machine.properties(section).items()}
-    gaps = missing(section, stated) if names else []
-    if names:
-        title = tag("tr", tag("th", _TITLES[section], scope="rowgroup", colspan=len(machines) + 1, class_="tl-section"))
-        rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
-        yield tag("tbody", title, *rows, *(_row(gap, [None] * len(machines)) for gap in gaps))
+    title = Cell(_TITLES[section], class_="tl-section", scope="rowgroup", span=len(machines) + 1)
+    rows = [_row(name.replace("_", " "), [machine.properties(section).get(name) for machine in machines]) for name in names]
+    return [Row([title]), *rows, *(_row(gap, [None] * len(machines)) for gap in missing(section, stated))]
 
 
-def _row(name: str, values: Sequence[str | None]) -> Html:
+def _row(name: str, values: Sequence[str | None]) -> Row:
     """Return a property of all machines. A sign says that they differ, not only a colour."""
     differs = len(set(values)) > 1
     sign = tag("span", _DIFFERS, class_="tl-differs-sign", title="The machines differ") if differs else NOTHING
-    cells = (tag("td", null() if value is None else visible(value)) for value in values)
-    return tag("tr", tag("th", name, sign, scope="row"), *cells, class_=None if differs or len(values) == 1 else "tl-alike")
+    cells = [Cell(null() if value is None else visible(value)) for value in values]
+    return Row([head(join([name, sign])), *cells], "" if differs or len(values) == 1 else "tl-alike")
 
 
 def _section(name: str, properties: dict[str, str], *, local_only: bool) -> Html:

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tacholog.render.html import NOTHING, Html, tag
-from tacholog.render.tables.tables import scroller
+from tacholog.render.table import scroller, words_table
 from tacholog.view.numerals import NOT_STATED, grouped
 
 MOST_ROWS = 200
 
 
 def plain_table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, class_: str = "") -> Html:
-    """Return a table of words in its own scrolling region. The first cell of a row is its header. On a phone each cell names its column itself.
+    """Return a table of words (`words_table`) in its own scrolling region.
 
     With a class of its own, the style sheet can give the columns of a long table widths that do not depend on its rows.
     """
-    head = tag("tr", *(tag("th", words_, scope="col", class_="tl-text") for words_ in heads))
-    body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:], heads[1:])) for row in rows]
-    return scroller(label, tag("table", tag("thead", head), tag("tbody", *body), class_=f"tl-table tl-words {class_}".strip()))
-
-
-def _cell(content: object, head: str) -> Html:
-    """Write a cell. Plain text in it is marked as words: digits in it are part of a name, not a result."""
-    return tag("td", content, class_="tl-text" if isinstance(content, Html) else "tl-text stat-label", data_head=head)
+    return scroller(words_table(label, heads, rows, class_))
 
 
 def first_rows(rows: Sequence[Sequence[object]], what: str, where: str, most: int = MOST_ROWS) -> tuple[Sequence[Sequence[object]], Html]:

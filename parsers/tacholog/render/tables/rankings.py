@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlencode
 
 from tacholog.render.html import NOTHING, Html, esc, folded, join, tag
-from tacholog.render.marks import Seen, mark_notes, see_shared, shared_marks_note
+from tacholog.render.marks import Seen, mark_notes
 from tacholog.render.remarks import remarks
-from tacholog.render.tables.groups import group_table, marks_of_all
+from tacholog.render.tables.groups import group_table
 from tacholog.render.tables.hosts import host_anchor
-from tacholog.render.tables.tables import CellWriter, Links, Marks, badge
+from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.view.caveats import caveats
@@ -79,10 +79,8 @@ def machine_heading(name: str, host: Host | None, published: Collection[bool], d
 
 def _group(ranked: RankedGroup, links: Links, anchor: str, seen: Seen, documents: Collection[str]) -> Html:
     """Return the table of a group, with what holds for all of it above and where to go on from it below."""
-    on_all = marks_of_all(ranked.group, ranked.members, ranked.sizes)
-    see_shared(seen, on_all)
-    table = group_table(ranked.group, ranked.members, ranked.sizes, CellWriter(links, anchor, Marks(seen, on_all), None), links)
-    return join([_caption(ranked), shared_marks_note(on_all, anchor), table, _remark(ranked), _more(ranked, documents)])
+    table = group_table(ranked.group, ranked.members, ranked.sizes, links, anchor, seen)
+    return join([_caption(ranked), table, _remark(ranked), _more(ranked, documents)])
 
 
 def _title(ranked: RankedGroup) -> Html:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tacholog.compare.result import Report
-from tacholog.render.diff.apart import APART, apart_words
-from tacholog.render.diff.counts import buttons
-from tacholog.render.diff.moved import moved_most
+from tacholog.render.diff.counts import APART, apart_words, buttons
 from tacholog.render.diff.page import anchor_of
 from tacholog.render.diff.shapes import swatch
+from tacholog.render.diff.summary import moved_most
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.logs import raw_name
 from tacholog.render.tables.plain import null, plain_table

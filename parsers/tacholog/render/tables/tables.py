@@ -9,15 +9,17 @@ import msgspec
 
 from tacholog.render.figures.figures import words_of
 from tacholog.render.figures.svg import dot_strip, swatch
-from tacholog.render.html import NOTHING, Html, esc, join, tag
+from tacholog.render.html import NOTHING, Html, esc, join, linked, tag
 from tacholog.render.inline import number_anchor
-from tacholog.render.marks import Seen, in_order, mark_link, mark_notes, mark_of, see_marks, see_shared
+from tacholog.render.marks import Seen, in_order, mark_link, mark_notes, see_marks, see_shared, shared_mark
+from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
 from tacholog.render.tables.columns import TableColumn, columns_of, marks_everywhere, without_zeros
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
 from tacholog.view.numerals import NOT_STATED, Unit, decimals, grouped, in_full, quantity, rounded, size, with_bound
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Cell, Series, absent_words
+from tacholog.view.series import Cell as SeriesCell
+from tacholog.view.series import Series, absent_words
 from tacholog.view.views import Selection, log_document
 
 _MAX_PAD = 3
@@ -92,12 +94,6 @@ def page_anchor(*what: str, number: int = 1) -> str:
     return first if number == 1 else f"{first}--{number}"
 
 
-def scroller(label: str, *content: object) -> Html:
-    """Return a region that scrolls on its own and by keyboard, so that the page never scrolls sideways. A script may add tools to it."""
-    tools = tag("div", class_="tl-tools")
-    return join([tools, tag("div", *content, class_="tl-scroll", role="region", aria_label=label, tabindex=0)])
-
-
 def badge(*, published: bool) -> Html:
     """Return the badge for a published number or an own run."""
     if published:
@@ -108,116 +104,120 @@ def badge(*, published: bool) -> Html:
 def _series_table(series: Series, links: Links, anchor: str, marks_anchor: str, seen: Seen, apart: Apart | None) -> Html:
     columns, never = without_zeros(series, columns_of(series))
     everywhere = marks_everywhere(series, columns)
-    see_shared(seen, everywhere)
+    write = CellWriter(links, marks_anchor, seen, everywhere, f"#{anchor}-each" if series.repeated else None)
     cells = [series.cells(column.metric, column.statistic) for column in columns]
-    repeated = series.repeated
-    places = [column_decimals(found.values(), column.unit) for column, found in zip(columns, cells, strict=True)]
-    write = CellWriter(links, marks_anchor, Marks(seen, everywhere), f"#{anchor}-each" if repeated else None)
-    rows = []
-    for payload in series.sizes():
-        shown = [
-            write.cell(found.get(payload), column.unit, place, absent=series.absent(column.metric, column.statistic, payload))
-            for column, found, place in zip(columns, cells, places, strict=True)
-        ]
-        rows.append(tag("tr", _row_head(series, payload), *shown, *_samples_cell(series, payload), *_runs_cell(series, payload, repeated=repeated)))
-    heads = [*(column_head(column) for column in columns), *_extra_heads(series, repeated=repeated)]
-    table = tag("table", tag("thead", tag("tr", tag("th", "size", scope="col"), *heads)), tag("tbody", *rows), class_="tl-table")
-    title = tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption")
-    each = _every_run(series, columns, links, anchor, apart) if repeated else NOTHING
-    above = _note_above(everywhere, never, marks_anchor)
+    has_samples = _has_samples(series)
+    lines = [
+        ResultLine(
+            _row_head(series, payload),
+            [
+                Number(found.get(payload), series.absent(column.metric, column.statistic, payload))
+                for column, found in zip(columns, cells, strict=True)
+            ],
+            [*([_samples_cell(series, payload)] if has_samples else []), *([_runs_cell(series, payload)] if series.repeated else [])],
+        )
+        for payload in series.sizes()
+    ]
+    further = [*([Column("samples")] if has_samples else []), *([Column("runs")] if series.repeated else [])]
+    label = f"{series.results[0].test.capitalize()} numbers: {series.label}"
+    table = results_table(label, [Column("size"), *map(column_head, columns), *further], [column.unit for column in columns], lines, write)
     return tag(
         "section",
-        title,
-        above,
-        scroller(f"{series.results[0].test.capitalize()} numbers: {series.label}", table),
-        each,
+        tag("h4", swatch(series.slot, hollow=series.published), " ", series.label, " ", badge(published=series.published), class_="tl-caption"),
+        _note_above(everywhere, never, marks_anchor),
+        scroller(table),
+        _every_run(series, columns, links, anchor, apart) if series.repeated else NOTHING,
         class_="tl-series",
         id=anchor,
     )
 
 
 def _note_above(everywhere: Sequence[str], never: Sequence[TableColumn], marks_anchor: str) -> Html:
-    notes = [join([mark_link(mark, marks_anchor), f" {mark_of(mark).title}: applies to every number in this table."]) for mark in everywhere]
+    notes = [shared_mark(mark, marks_anchor) for mark in everywhere]
     if never:
         notes.append(esc(f"None {', none '.join(column.heading for column in never)}."))
     return tag("p", join(notes, " "), class_="tl-note") if notes else NOTHING
 
 
-class Marks(NamedTuple):
-    """The marks of all cells so far, and those that are stated above the table."""
+class Number(NamedTuple):
+    """A number in a table of results, or why there is none (``absent``).
 
-    seen: Seen
-    above: Sequence[str]
+    Its range links to the values of ``each`` run. ``best`` sets it off. ``below`` is shown under the range.
+    """
+
+    cell: SeriesCell | None
+    absent: str = NOT_STATED
+    each: str | None = None
+    best: bool = False
+    below: Html = NOTHING
+
+
+class ResultLine(NamedTuple):
+    """A row of a table of results: its head, its numbers, and the cells after them."""
+
+    head: Cell
+    numbers: Sequence[Number]
+    tail: Sequence[Cell] = ()
+
+
+def results_table(
+    label: str, columns: Sequence[Column], units: Sequence[Unit], lines: Sequence[ResultLine], write: CellWriter, class_: str = "tl-table"
+) -> Table:
+    """Return a table of numbers, with their decimal points aligned. ``units`` are those of the columns with numbers."""
+    places = [column_decimals([cell for line in lines if (cell := line.numbers[at].cell)], unit) for at, unit in enumerate(units)]
+    rows = [Row([line.head, *map(write.cell, line.numbers, units, places), *line.tail]) for line in lines]
+    return Table(label, columns, [rows], class_, write.marks_anchor)
 
 
 class CellWriter:
-    """Writes the cells of a table, and remembers their marks."""
+    """Makes the cells of a table of results, and remembers their marks in ``seen``. Those in ``above`` are stated above the table."""
 
-    def __init__(self, links: Links, marks_anchor: str, marks: Marks, each: str | None) -> None:
-        self._links, self._marks_anchor, self._marks, self._each = links, marks_anchor, marks, each
+    def __init__(self, links: Links, marks_anchor: str, seen: Seen, above: Sequence[str] = (), each: str | None = None) -> None:
+        """``each`` is the link to the values of each run, where it is the same for the whole table."""
+        self.marks_anchor = marks_anchor
+        self._links, self._seen, self._above, self._each = links, seen, above, each
+        see_shared(seen, above)
 
-    def cell(
-        self,
-        cell: Cell | None,
-        unit: Unit,
-        places: int,
-        *,
-        best: bool = False,
-        below: Html = NOTHING,
-        each: str | None = None,
-        absent: str = NOT_STATED,
-    ) -> Html:
+    def cell(self, number: Number, unit: Unit, places: int = 0) -> Cell:
         """Return one cell: the number, its range and its marks. Of repeated runs it is the median, or the median of each group.
 
-        The number links to its log line; a median links to the line of the run in the middle. The range links to the values of ``each`` run.
-        ``best`` highlights the number. ``below`` is shown under the range. ``absent`` stands in place of a number that there is not.
+        The number links to its log line; a median links to the line of the run in the middle. ``places`` is how many decimals its column has.
         """
+        cell = number.cell
         if cell is None:
-            return tag("td", absent, class_="tl-null")
-        see_marks(self._marks.seen, cell)
-        marks = [mark_link(mark, self._marks_anchor) for mark in in_order(cell.marks) if mark not in self._marks.above]
-        result = cell.shown
+            return empty(number.absent)
+        see_marks(self._seen, cell)
+        marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
+        link, each = self._links.to_line(cell.shown), self._each or number.each
         if cell.value is None:
-            link = self._each if cell.stated and self._each else self._links.to_line(result)
-            return tag("td", _linked(absent, link), *marks, class_="tl-null", title=_partly(cell))
-        spread = cell.low is not None and cell.high is not None and len(cell.results) > 1
-        signs = tag("sup", *marks) if marks else NOTHING
-        if cell.groups:
-            numbers_ = self._groups(cell, unit, signs, best=best)
-        else:
-            numbers_ = join([self._number(cell.value, result, unit, places, best=best), signs])
-        link = self._links.to_line(result)
-        range_ = _range(cell, unit, (self._each or each) if link else None) if spread else NOTHING
-        return tag(
-            "td",
-            numbers_,
-            range_,
-            below,
-            title=words_of(cell, METRICS[result.metric].unit, in_full),
-            data_v=f"{cell.value:.12g}",
+            return empty(number.absent, self._each if cell.stated and self._each else link, marks, _partly(cell))
+        text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.shown, unit, places)
+        return Cell(
+            text,
+            exact(cell.value),
+            None if cell.groups else link,
+            _range(cell, unit) if len(cell.results) > 1 else "",
+            each if link else None,
+            () if cell.groups else marks,
+            number.below,
+            pad,
+            best=number.best and not cell.groups,
+            title=words_of(cell, METRICS[cell.shown.metric].unit, in_full),
         )
 
-    def _number(self, value: float, result: ResultRow, unit: Unit, places: int, *, best: bool) -> Html:
-        text, pad = _aligned(value, result, unit, places)
-        linked = _linked(text, self._links.to_line(result))
-        return join([tag("strong", linked, class_="tl-best") if best else linked, pad])
-
-    def _groups(self, cell: Cell, unit: Unit, signs: Html, *, best: bool) -> Html:
+    def _groups(self, cell: SeriesCell, unit: Unit, marks: Sequence[str], *, best: bool) -> Html:
         """Return the number of each of the two groups of runs, with the number of runs in it, and a dot for each run."""
-        parts = [
-            tag(
-                "span",
-                self._number(group.value, group.result, unit, 0, best=best),
-                tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of"),
-                signs if group is cell.groups[0] else NOTHING,
-                class_="tl-group",
-            )
-            for group in cell.groups
-        ]
+        signs = tag("sup", *(mark_link(mark, self.marks_anchor) for mark in marks)) if marks else NOTHING
+        parts = []
+        for group in cell.groups:
+            number = linked(_aligned(group.value, group.result, unit, 0)[0], self._links.to_line(group.result))
+            shown = tag("strong", number, class_="tl-best") if best else number
+            of = tag("span", f"in\u00a0{group.runs}\u00a0runs", class_="tl-of")
+            parts.append(tag("span", shown, of, signs if group is cell.groups[0] else NOTHING, class_="tl-group"))
         return join([*parts, dot_strip([result.value for result in cell.results if result.value is not None])])
 
 
-def _partly(cell: Cell) -> str | None:
+def _partly(cell: SeriesCell) -> str | None:
     if cell.stated is None:
         return None
     several = cell.stated.wanted > cell.stated.of_runs
@@ -229,46 +229,39 @@ def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anc
     """Return the values of each run, folded: the medians above were computed from them."""
     rows, has_samples = [], _has_samples(series)
     for payload in series.sizes():
-        head = _row_head(series, payload)
+        first = _row_head(series, payload)
         for run, by_name in series.measured.measurements(payload):
             samples = next((result.samples for result in by_name.values() if result.samples is not None), None)
-            shown = [
-                number_cell(
-                    by_name.get((column.metric, column.statistic)),
-                    column.unit,
-                    links,
-                    absent_words(column.metric, column.statistic, [samples]),
-                )
-                for column in columns
-            ]
-            tail = tag("td", grouped(samples) if samples is not None else NOT_STATED, class_="stat-count") if has_samples else ""
-            rows.append(tag("tr", head, tag("td", run.run, class_="tl-text"), *shown, tail))
-    extra = [_th("samples", "")] if has_samples else []
-    heads = tag("tr", tag("th", "size", scope="col"), tag("th", "run", scope="col", class_="tl-text"), *(column_head(c) for c in columns), *extra)
-    table = tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small")
-    summary = tag("summary", "Each run's numbers")
-    content = scroller(f"Each run's {series.results[0].test} numbers: {series.label}", table)
-    if apart is None:
-        return tag("details", summary, content, class_="tl-each", id=f"{anchor}-each")
-    file, instead = apart(f"{anchor}-each", content)
-    return tag("details", summary, instead, class_="tl-each", id=f"{anchor}-each", data_part=file)
+            shown = (number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [samples])) for column in columns)
+            tail = [count(NOT_STATED if samples is None else grouped(samples))] if has_samples else []
+            rows.append(Row([first, Cell(run.run, class_="tl-text"), *shown, *tail]))
+    heads = [Column("size"), Column("run", class_="tl-text"), *map(column_head, columns), *([Column("samples")] if has_samples else [])]
+    table = Table(f"Each run's {series.results[0].test} numbers: {series.label}", heads, [rows], "tl-table tl-small")
+    return folded_table("Each run's numbers", scroller(table), f"{anchor}-each", apart)
 
 
-def column_head(column: TableColumn) -> Html:
+def folded_table(words: str, content: Html, anchor: str, apart: Apart | None, *, is_open: bool = False) -> Html:
+    """Return a table that a reader unfolds. ``apart`` keeps it out of the page."""
+    file, shown = (None, content) if apart is None else apart(anchor, content)
+    return tag("details", tag("summary", words), shown, class_="tl-each", id=anchor, data_part=file, open=is_open)
+
+
+def column_head(column: TableColumn) -> Column:
     """Return the head of a column, with its unit."""
-    return _th(column.heading, column.unit.sign)
+    return Column(column.heading, column.unit.sign)
 
 
-def _th(words: str, unit: str) -> Html:
-    return tag("th", words, tag("span", unit, class_="tl-unit") if unit else "", scope="col")
+def count(text: str, value: object = "") -> Cell:
+    """Return a cell with a count of something."""
+    return Cell(text, str(value), class_="stat-count")
 
 
-def _row_head(series: Series, payload: int | None) -> Html:
-    exact = None if payload is None else f"{grouped(payload)} bytes"
-    of_size = series.measured.of_size[payload]
-    high = next((result.payload_bytes_high for result in of_size if result.payload_bytes_high is not None), None)
+def _row_head(series: Series, payload: int | None) -> Cell:
+    high = next((result.payload_bytes_high for result in series.measured.of_size[payload] if result.payload_bytes_high is not None), None)
     words = size(payload) if high is None else f"{size(payload)} to {size(high)}"
-    return tag("th", words, scope="row", title=exact, class_="tl-null" if payload is None else None, data_v=payload)
+    if payload is None:
+        return head(words, "tl-null")
+    return head(words, value=payload, title=f"{grouped(payload)} bytes")
 
 
 def _has_samples(series: Series) -> bool:
@@ -276,26 +269,18 @@ def _has_samples(series: Series) -> bool:
     return any(metric == "latency" for metric, _ in series.statistics())
 
 
-def _extra_heads(series: Series, *, repeated: bool) -> list[Html]:
-    return [*([_th("samples", "")] if _has_samples(series) else []), *([_th("runs", "")] if repeated else [])]
-
-
-def _samples_cell(series: Series, payload: int | None) -> list[Html]:
-    if not _has_samples(series):
-        return []
+def _samples_cell(series: Series, payload: int | None) -> Cell:
     found = sorted({result.samples for result in series.measured.of_size[payload] if result.samples is not None})
     if not found:
-        return [tag("td", NOT_STATED, class_="tl-null")]
-    text = grouped(found[0]) if len(found) == 1 else f"{grouped(found[0])} to {grouped(found[-1])}"
-    return [tag("td", text, data_v=found[0], class_="stat-count")]
+        return empty()
+    return count(" to ".join(grouped(one) for one in dict.fromkeys((found[0], found[-1]))), found[0])
 
 
-def _runs_cell(series: Series, payload: int | None, *, repeated: bool) -> list[Html]:
-    runs = {result.run.run for result in series.measured.of_size[payload]}
-    return [tag("td", str(len(runs)), class_="stat-count")] if repeated else []
+def _runs_cell(series: Series, payload: int | None) -> Cell:
+    return count(str(len({result.run.run for result in series.measured.of_size[payload]})))
 
 
-def linked_number(cell: Cell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
+def linked_number(cell: SeriesCell, unit: str, links: Links, *, strong: bool = False, brief: bool = False) -> Html:
     """Return a number for a sentence, linked to its line. If the runs fall into two groups, return the number of each.
 
     With ``brief``, a note elsewhere says what two numbers mean.
@@ -325,43 +310,36 @@ def linked_value(value: float, result: ResultRow, unit: str, links: Links) -> Ht
     return _in_words(value, result, unit, links, "")
 
 
-def marks_of_cells(cells: Iterable[Cell]) -> list[str]:
+def marks_of_cells(cells: Iterable[SeriesCell]) -> list[str]:
     """Return the marks that all cells have. They are stated once instead of in each cell."""
     first, *rest = [cell.marks for cell in cells] or [()]
     return [mark for mark in first if all(mark in marks for marks in rest)]
 
 
-def column_decimals(cells: Iterable[Cell], unit: Unit) -> int:
+def column_decimals(cells: Iterable[SeriesCell], unit: Unit) -> int:
     """Return the number of decimals that align the decimal points of a column."""
     shown = [decimals(rounded(cell.value / unit.size)) for cell in cells if cell.value is not None]
     return min(max(shown, default=0), _MAX_PAD)
 
 
-def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[str, Html]:
-    """Return the number, and invisible digits that align its decimal point."""
+def _aligned(value: float, result: ResultRow, unit: Unit, places: int) -> tuple[str, str]:
+    """Return the number, and the digits that it lacks to align its decimal point."""
     shown = rounded(value / unit.size)
     own = decimals(shown)
-    lacking = ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
-    return with_bound(shown, result.bound), tag("span", lacking, class_="tl-pad", aria_hidden="true") if lacking else NOTHING
+    return with_bound(shown, result.bound), ("." if own == 0 else "") + "0" * (places - own) if places > own else ""
 
 
-def _range(cell: Cell, unit: Unit, each: str | None) -> Html:
+def _range(cell: SeriesCell, unit: Unit) -> str:
+    """Return the lowest and the highest value of all runs; nothing if they are shown alike."""
     if cell.low is None or cell.high is None:
-        return NOTHING
+        return ""
     ends = [rounded(end / unit.size) for end in (cell.low, cell.high)]
-    if ends[0] == ends[1]:
-        return NOTHING
-    text = _TO.join(ends)
-    return tag("a", text, class_="tl-range", href=each, title="Each run's numbers") if each else tag("span", text, class_="tl-range")
+    return _TO.join(ends) if ends[0] != ends[1] else ""
 
 
-def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> Html:
+def number_cell(result: ResultRow | None, unit: Unit, links: Links, absent: str = NOT_STATED) -> Cell:
     """Return one cell: a number of one run, linked to its line. ``absent`` stands in place of a number that there is not."""
     if result is None or result.value is None:
-        return tag("td", absent, class_="tl-null")
+        return empty(absent)
     text = with_bound(rounded(result.value / unit.size), result.bound)
-    return tag("td", _linked(text, links.to_line(result)), title=in_full(result.value, METRICS[result.metric].unit), data_v=f"{result.value:.12g}")
-
-
-def _linked(text: object, link: str | None) -> Html:
-    return tag("a", text, href=link) if link else esc(text)
+    return Cell(text, exact(result.value), links.to_line(result), title=in_full(result.value, METRICS[result.metric].unit))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tacholog.render.html import NOTHING, Html, join, tag
+from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head, scroller
 from tacholog.render.tables.columns import TableColumn, columns_of
-from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, number_cell, scroller
+from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, count, folded_table, number_cell
 from tacholog.view.numerals import NOT_STATED, rounded, size, unit_shown
 from tacholog.view.results import ResultRow
 from tacholog.view.series import Measured, Series, absent_words
@@ -45,16 +46,11 @@ def _table(series: Series, by_search: Mapping[_Search, Mapping[int, list[ResultR
     rows = [
         _row(name, place, trial, columns, links) for name in searches for place, (_, trial) in enumerate(sorted(by_search[name].items()), start=1)
     ]
-    rate = tag("th", "rate asked for", tag("span", unit_shown("messages_per_s").sign, class_="tl-unit"), scope="col")
-    texts = [tag("th", words, scope="col", class_="tl-text") for words in ("run", "trial")]
-    heads = tag("tr", tag("th", "size", scope="col"), *texts, rate, *map(column_head, columns), tag("th", "goal kept", scope="col", class_="tl-text"))
-    content = scroller(f"Trials: {series.label}", tag("table", tag("thead", heads), tag("tbody", *rows), class_="tl-table tl-small"))
-    summary = tag("summary", f"All trials: {series.label}")
+    texts = [Column("run", class_="tl-text"), Column("trial", class_="tl-text"), Column("rate asked for", unit_shown("messages_per_s").sign)]
+    heads = [Column("size"), *texts, *map(column_head, columns), Column("goal kept", class_="tl-text")]
+    content = scroller(Table(f"Trials: {series.label}", heads, [rows], "tl-table tl-small"))
     many = len(rows) * len(columns) > MOST_EACH
-    if apart is None or not many:
-        return tag("details", summary, content, class_="tl-each", id=anchor, open=not many)
-    file, instead = apart(anchor, content)
-    return tag("details", summary, instead, class_="tl-each", id=anchor, data_part=file)
+    return folded_table(f"All trials: {series.label}", content, anchor, apart if many else None, is_open=not many)
 
 
 def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
@@ -68,27 +64,23 @@ def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
     ]
 
 
-def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Sequence[TableColumn], links: Links) -> Html:
+def _row(search: _Search, place: int, trial: Sequence[ResultRow], columns: Sequence[TableColumn], links: Links) -> Row:
     by_name = {(result.metric, result.statistic): result for result in trial}
     asked = trial[0].conditions.offered_rate_per_s
     rate = NOT_STATED if asked is None else rounded(asked / unit_shown("messages_per_s").size)
-    return tag(
-        "tr",
-        tag("th", tag("span", size(search[2]), class_="stat-size"), scope="row", data_v=search[2]),
-        tag("td", tag("span", search[0], class_="stat-label"), class_="tl-text"),
-        tag("td", str(place), class_="stat-count"),
-        tag("td", tag("span", rate, class_="stat-label"), data_v=None if asked is None else f"{asked:.12g}"),
-        *(
-            number_cell(by_name.get(name), column.unit, links, absent_words(*name, [trial[0].samples]))
-            for column in columns
-            for name in [(column.metric, column.statistic)]
-        ),
-        _kept(by_name.get(_PASSED), links),
+    return Row(
+        [
+            head(tag("span", size(search[2]), class_="stat-size"), value="" if search[2] is None else search[2]),
+            Cell(tag("span", search[0], class_="stat-label"), class_="tl-text"),
+            count(str(place)),
+            Cell(tag("span", rate, class_="stat-label"), "" if asked is None else exact(asked)),
+            *(number_cell(by_name.get(column.pair), column.unit, links, absent_words(*column.pair, [trial[0].samples])) for column in columns),
+            _kept(by_name.get(_PASSED), links),
+        ]
     )
 
 
-def _kept(result: ResultRow | None, links: Links) -> Html:
+def _kept(result: ResultRow | None, links: Links) -> Cell:
     if result is None or result.value is None:
-        return tag("td", NOT_STATED, class_="tl-null")
-    words, link = "yes" if result.value else "no", links.to_line(result)
-    return tag("td", tag("a", words, href=link) if link else words, class_="tl-text", data_v=f"{result.value:.12g}")
+        return empty()
+    return Cell("yes" if result.value else "no", exact(result.value), links.to_line(result), class_="tl-text")

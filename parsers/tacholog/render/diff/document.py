@@ -1,0 +1,241 @@
+"""What a diff says, made once: text, Markdown and the page write a `Document`, and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
+from typing import Literal
+
+import msgspec
+
+from tacholog.compare.result import DiffRow, Loss, Report, Verdict
+from tacholog.render.diff.meanings import MEANINGS, sentence_of, told_by_sentence
+from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
+from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, loss_sentence, shown_part, side_words, unstated_words
+from tacholog.render.diff.words import BETWEEN, LossLine, change, interval, is_estimate, loss_line, ratio, remarks, sides_of, value_of
+from tacholog.render.html import Html, join, tag
+from tacholog.render.table import Cell, Column, Row, Table, head
+from tacholog.view.numerals import in_full
+from tacholog.view.row_names import apart_words, row_name
+
+LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
+Which = Literal["old", "new"]
+Lead = Callable[[DiffRow | Loss, Which], str | None]  # the link to the value of a side
+
+
+def _no_lead(_row: DiffRow | Loss, _which: Which) -> None:
+    """Return no link: only a page has lines of logs to lead to."""
+
+
+class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One row in words. ``row`` is the row itself."""
+
+    name: str
+    old: str
+    new: str
+    ratio: str
+    interval: str
+    remarks: tuple[str, ...]
+    row: DiffRow
+
+    @property
+    def remark(self) -> str:
+        """What is remarked on it, as one text."""
+        return BETWEEN.join(self.remarks)
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one verdict, worst first: how many there are, and those that are listed.
+
+    ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
+    and each remark then holds only what differs.
+    """
+
+    verdict: Verdict
+    title: str
+    sentence: str
+    total: int
+    alike: tuple[str, ...]
+    shared: tuple[str, ...]
+    lines: tuple[DiffLine, ...]
+
+    @property
+    def common(self) -> str:
+        """What all listed rows have in common: their conditions and what is remarked on them, as a sentence; nothing if they have nothing."""
+        said = BETWEEN.join([*([", ".join(self.alike)] if self.alike else []), *self.shared])
+        return f"In all {'listed' if self.hidden else 'of these'} rows: {said}." if said else ""
+
+    @property
+    def hidden(self) -> int:
+        """How many rows are counted and not listed."""
+        return self.total - len(self.lines)
+
+    def table(self, lead: Lead = _no_lead) -> Table:
+        """Return the listed rows as a table."""
+        kinds = {line.row.interval_kind for line in self.lines if line.interval}
+        interval_title = "95 % interval, row alone" if kinds == {"confidence"} else "by rounding" if kinds == {"rounding"} else "interval"
+        ratio_title = "estimated ratio" if any(is_estimate(line.row) for line in self.lines) else "ratio"
+        return rows_table(self.title, self.lines, (ratio_title, interval_title), lead)
+
+
+def rows_table(label: str, lines: Sequence[DiffLine], titles: tuple[str, str], lead: Lead = _no_lead) -> Table:
+    """Return rows as a table. ``titles`` say what their ratios and their intervals are."""
+    numbers = [Column(name, class_="n", align="right") for name in ("old", "new", titles[0])]
+    columns = [Column("row"), *numbers, Column(titles[1], align="centre"), Column()]
+    return Table(label, columns, [[_cells(line, lead) for line in lines]], "rows")
+
+
+def _cells(line: DiffLine, lead: Lead) -> Row:
+    return Row(
+        [
+            head(line.name),
+            Cell(line.old, link=lead(line.row, "old"), title=value_of(line.row, "old", in_full), class_="n stat-median"),
+            Cell(line.new, link=lead(line.row, "new"), title=value_of(line.row, "new", in_full), class_="n stat-median"),
+            Cell(line.ratio, class_=f"n stat-ratio {line.row.ratio_kind or ''}"),
+            Cell(line.interval, class_="i stat-interval"),
+            Cell(line.remark, class_="r stat-evidence"),
+        ]
+    )
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a diff says. ``unstated`` and each of ``marked`` are sentences, ``changed`` is a list."""
+
+    sides: tuple[str, str]
+    across: str
+    conclusion: str
+    machines: list[str]
+    warnings: list[str]
+    sections: list[Section]
+    losses: tuple[Loss, ...]
+    loss_lines: list[LossLine]
+    loss_sentence: str
+    curves: list[str]
+    figures: list[str]
+    unstated: str
+    marked: list[str]
+    changed: list[str]
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences at the end: how figures were computed, and what else a reader of the rows should know."""
+        return [*self.figures, *([self.unstated] if self.unstated else []), *self.marked, *(f"Changed too: {one}" for one in self.changed)]
+
+    @property
+    def lost_more(self) -> int:
+        """How many rows with loss are not listed."""
+        return len(self.losses) - len(self.loss_lines)
+
+    def loss_table(self, lead: Lead = _no_lead) -> Table:
+        """Return the rows in which messages were lost."""
+        rows = [
+            Row(
+                [
+                    head(line.name),
+                    Cell(_share(line.old_parts, lead(loss, "old")), class_="stat-evidence"),
+                    Cell(_share(line.new_parts, lead(loss, "new")), class_="stat-evidence"),
+                    Cell(line.remark, class_="r stat-evidence"),
+                ]
+            )
+            for line, loss in zip(self.loss_lines, self.losses, strict=False)
+        ]
+        return Table("Loss", [Column("row"), Column("old"), Column("new"), Column()], [rows], "rows")
+
+
+def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
+    before, share, after = parts
+    return join([before, tag("a", share, href=link), after]) if link else "".join(parts)
+
+
+def document(report: Report, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
+    """Return what a diff says.
+
+    Args:
+        report: the comparison.
+        only: the verdicts to list; none: all.
+        limit: rows to list of each verdict; 0: all.
+        most_lost: rows with loss to list; 0: all.
+        with_reasons: whether the conclusion says why rows do not compare.
+    """
+    report = shown_part(report, only)
+    unstated = unstated_words(report)
+    return Document(
+        sides=(side_words(report.old), side_words(report.new)),
+        across=across_words(report) if report.settings.across else "",
+        conclusion=conclusion(report, with_reasons=with_reasons),
+        machines=machine_words(report),
+        warnings=warnings(report),
+        sections=sections(report, only, limit),
+        losses=report.losses,
+        loss_lines=loss_lines(report, most_lost),
+        loss_sentence=loss_sentence(report),
+        curves=[curve_words(curve) for curve in report.curves],
+        figures=figures_words(report),
+        unstated=f"Not stated on one side or both, so rows can only be judged as single values: {unstated}." if unstated else "",
+        marked=[f"Marked: {mark}" for mark in marked(report)],
+        changed=[changed_words(change) for change in report.changed],
+    )
+
+
+def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
+    """Return the rows in which a run lost something, the worst first; ``limit`` of them, or all."""
+    several = len({loss.key.system for loss in report.losses}) > 1
+    return [loss_line(loss, with_system=several) for loss in report.losses[: limit or None]]
+
+
+def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[Section]:
+    """The rows by verdict, worst first; those of ``only``, or all. ``limit``: rows to list of each; 0: all."""
+    several = len({row.key.system for row in report.rows}) > 1
+    found = []
+    for verdict, rows in groupby(report.rows, key=lambda row: row.verdict):
+        if not only or verdict in only:
+            listed = list(rows)
+            shown = listed[: limit or None]  # not all: there may be a million
+            alike = _alike(shown)
+            shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in shown])
+            found.append(
+                Section(
+                    verdict=verdict,
+                    title=MEANINGS[verdict].title,
+                    sentence=sentence_of(verdict, listed),
+                    total=len(listed),
+                    alike=tuple(alike),
+                    shared=tuple(part for part in shared if part != told_by_sentence(verdict, listed)),
+                    lines=lines,
+                )
+            )
+    return found
+
+
+def _alike(rows: Sequence[DiffRow]) -> list[str]:
+    """Return the conditions that are in the names of all rows, in words."""
+    words = [apart_words(row.key) for row in rows]
+    return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
+
+
+def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, ...]]:
+    """Return the parts that all remarks have in common, and the rows without them."""
+    own = change(lines[0].row) if lines else ""  # how much a row changed stays beside its ratio, also where all changed alike
+    shared = [part for part in lines[0].remarks if part != own and all(part in line.remarks for line in lines)] if len(lines) > 1 else []
+    return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
+
+
+def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
+    """One row in words; ``but`` are the conditions that its name leaves out."""
+    return DiffLine(
+        name=row_name(row.key, with_system=with_system, but=but) + _across(row),
+        old=value_of(row, "old"),
+        new=value_of(row, "new"),
+        ratio=ratio(row.ratio) if row.ratio is not None else "",
+        interval=interval(row),
+        remarks=remarks(row),
+        row=row,
+    )
+
+
+def _across(row: DiffRow) -> str:
+    """Both sides' values of the fields that the diff goes across; for a row that only one side has, those of that side."""
+    if row.old and row.new:
+        return f" ({sides_of(row.across)})" if row.across else ""
+    alone = [msgspec.structs.replace(one, old=one.old or one.new, new=one.old or one.new) for one in row.across]
+    return f" ({sides_of(alone)})" if alone else ""
