@@ -308,14 +308,14 @@ def test_a_task_that_is_sent_while_the_cluster_is_given_up_is_answered(tmp_path:
         for worker in running.workers:
             worker.kill()
             worker.wait()
-        send = pool._client.submit
+        send = pool._client.submit  # noqa: SLF001
 
         def send_slowly(*task: Any, **options: Any) -> Any:  # noqa: ANN401 - as Dask has it
             sent = send(*task, **options)
             until(lambda: said, "the cluster is given up")
             return sent
 
-        monkeypatch.setattr(pool._client, "submit", send_slowly)
+        monkeypatch.setattr(pool._client, "submit", send_slowly)  # noqa: SLF001
         with pytest.raises(PoolLost):
             pool.submit(os.getpid, LIMIT_S).result(LIMIT_S)
         pool.close()
