@@ -152,19 +152,16 @@ class Cluster:
     def submit(self, task: Callable[[], _Result], timeout_s: float) -> Future[_Result]:
         """Do a task on one of the workers."""
         answer: Future[_Result] = Future()
-        if self._why_lost is not None:
-            answer.set_exception(PoolLost(self._why_lost))
-            return answer
+        why_lost, sent = self._why_lost, None
         try:
-            sent = self._client.submit(_within, task, timeout_s, pure=False)
+            sent = None if why_lost else self._client.submit(_within, task, timeout_s, pure=False)
         except Exception as error:  # noqa: BLE001 - Dask has many exceptions for a scheduler that went away
-            answer.set_exception(PoolLost(str(error)))
-            return answer
+            why_lost = str(error)
         with self._lock:
-            why_lost = self._why_lost  # The cluster may have been given up just now: then nobody else answers.
-            if why_lost is None:
+            why_lost = why_lost or self._why_lost  # The cluster may have been given up just now: then nobody else answers.
+            if sent and not why_lost:
                 self._waiting[answer] = sent
-        if why_lost is None:
+        if sent and not why_lost:
             sent.add_done_callback(lambda found: self._answer(answer, found))
         else:
             answer.set_exception(PoolLost(why_lost))
