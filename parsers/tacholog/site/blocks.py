@@ -35,8 +35,7 @@ from tacholog.render.tables.overview import overview as overview_table
 from tacholog.render.tables.rankings import rankings as rankings_tables
 from tacholog.render.tables.releases import releases_table
 from tacholog.render.tables.schema import schema_table
-from tacholog.render.tables.sizes import side_by_side
-from tacholog.render.tables.sizes import sizes_table
+from tacholog.render.tables.sizes import side_by_side, sizes_table
 from tacholog.render.tables.trials import trials_tables
 from tacholog.site.downloads import all_downloads, download_links
 from tacholog.site.logpage import linked_lines, log_page
