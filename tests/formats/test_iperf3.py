@@ -309,6 +309,16 @@ def test_a_run_that_did_not_end_well_says_why(name: str, status: str, reason: st
     assert (account.status, account.reason) == (status, reason)
 
 
+def test_rows_of_a_client_and_of_a_server_between_each_other_are_nobodys() -> None:
+    client, server = ((LOGS / name).read_text().splitlines(keepends=True) for name in ("tcp-interrupted.log", "server-udp-two-streams-both-ways.log"))
+    opening = next(place for place, line in enumerate(server) if line.startswith("Accepted"))
+
+    log = read_text("".join([*client[:4], *server[: opening + 3], *client[4:], *server[opening + 3 :]]))
+
+    assert [record.scope for record in log.records] == ["interval"]
+    assert {problem.reason.partition(":")[0] for problem in log.problems} == {"a row of a client or of a server"}
+
+
 def test_a_client_without_its_last_line_is_truncated(changed: Changed) -> None:
     assert changed("iperf3/tcp.log", "iperf Done.\n", "").account.reason == "the log ends before 'iperf Done.'"
 

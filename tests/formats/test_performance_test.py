@@ -135,6 +135,18 @@ def test_text_and_json_name_settings_alike() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("rest", "settings"), [("Sync. pub/sub: t", '"history_depth": "1000"'), ("Sync. pub/sub: true", '"synchronous": "1"'), ("", "KEEP_ALL")]
+)
+def test_of_a_line_that_is_cut_within_a_setting_only_whole_ones_are_used(rest: str, settings: str) -> None:
+    text = (LOGS / "layout.log").read_text().replace("Sync. pub/sub: true", rest)
+
+    found = str(read_text(text).account.facts.conditions.settings)
+
+    assert settings in found
+    assert ('"synchronous"' in found) == rest.endswith("true")
+
+
 def test_what_is_run_is_stated_before_the_table() -> None:
     log = read(LOGS / "layout-subscriber-only.log")
 

@@ -48,7 +48,7 @@ def lean(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tacholog(environment: Path, *words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     command = [str(environment / "bin/tacholog"), *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, errors="replace", check=False, timeout=LIMIT_S)
 
 
 @pytest.fixture(scope="module")

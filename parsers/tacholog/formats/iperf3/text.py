@@ -90,6 +90,7 @@ class TextReport:
         self._may_receive = False  # Whether this side is said to be the one that data comes to, or may be: a server, or a client in reverse.
         self._is_reverse = self._is_server = False
         self.client_is_running = False
+        self._are_mixed = False  # Whether the lines of a client and of a server stand between each other.
         self._all_lost: Record | None = None  # A result of which nothing arrived, and all such results that wait for the end of their test.
         self._unproven: list[tuple[Line, Record]] = []
 
@@ -167,6 +168,7 @@ class TextReport:
             self._has_all_streams = True
             self._may_receive = self._is_server = text.startswith("Accepted")
             self._is_reverse = False
+            self._are_mixed = self._is_server and self.client_is_running and not self._is_server_output
             self.client_is_running |= text.startswith("Connecting")
             if line.time and self._is_server and not self._is_server_output:  # A client's log begins with its test; a server may wait long before.
                 yield Found(line, Facts(start_time=line.time))
@@ -232,6 +234,8 @@ class TextReport:
         row = _ROW.fullmatch(line.text)
         if row is None or not line.whole:
             return Broken("a row that is cut short or garbled")
+        if self._are_mixed:
+            return Broken("a row of a client or of a server: the lines of both stand between each other, so nobody knows whose it is")
         self._has_all_streams &= self._is_announced(row) and (row["id"] != "SUM" or len(self._streams) > 1)
         if row["word"] == "(omitted)" and self._fits(row):
             return None

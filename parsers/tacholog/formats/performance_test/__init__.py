@@ -96,7 +96,8 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-_QOS = re.compile(r"(?P<name>Durability|History kind|History depth|Sync\. pub/sub): (?P<value>\w{1,40})")
+# A value is whole where another name follows, and the last is true or false: of a line that is cut, the rest of a word may be a value too.
+_QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
     "History kind": "history",
@@ -178,7 +179,7 @@ class _Experiment:
         before, system = self._conditions, _middleware(self._stated)
         self._stated |= stated
         self._conditions = _conditions(self._stated)
-        environment = {f"performance_test {key}": value for key, value in stated.items() if value}
+        environment = {f"performance_test {key}": value.strip() for key, value in stated.items() if value}
         now = _middleware(self._stated)
         return Facts(
             tool_version=stated.get(_VERSION),
@@ -322,7 +323,7 @@ def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Condit
 
 def _settings(stated: Mapping[str, str]) -> str | None:
     """What else changes how messages travel, by the name that a setting has in text and JSON."""
-    qos = {found["name"]: found["value"] for found in _QOS.finditer(stated.get("QOS", ""))}
+    qos = {found["name"] or found["last"]: found["value"] or found["flag"] for found in _QOS.finditer(stated.get("QOS", ""))}
     known = {setting: {**stated, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(stated)
     known["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.

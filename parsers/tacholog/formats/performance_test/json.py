@@ -134,7 +134,7 @@ def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if name in members
     )
     if qos:
-        yield "QOS", qos
+        yield "QOS", f"{qos} "  # The last value is whole, too.
     for name, value in members.items():
         if name not in _QOS and isinstance(value, str | int | Decimal):
             yield _NAMES.get(name, name), str(int(value)) if isinstance(value, bool) else str(value)
