@@ -17,10 +17,12 @@ FORMATS = Path(tacholog.formats.__file__).parent
 KIT = sorted((FORMATS / "kit").glob("*.py"))
 READING = {
     "__init__",
+    "account",
     "blocks",
     "bulk",
     "expand",
     "held",
+    "places",
     "prefixes",
     "reading",
     "registry",

@@ -12,8 +12,7 @@ from tacholog.formats.bulk import RunCutter, rows_of
 from tacholog.formats.kit import Broken, Cells, Check, Field, Line, LineRule, Lines, Order, Record, ascending, at_least, every
 
 PAGE = (Path(__file__).parent.parent.parent / "docs/add-a-format.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("### A kind of line, declared once\n")[2].partition("\n### ")[0]
-(MODULE,) = re.findall(r"^```py\n(.*?)^```$", SECTION, flags=re.MULTILINE | re.DOTALL)
+MODULE = next(code for code in re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL) if "LineRule(" in code)
 SAID: dict[str, LineRule] = {}
 exec(MODULE, SAID)  # noqa: S102 - the code of our own page
 RULE = SAID["_RESULT"]
@@ -57,7 +56,8 @@ def test_the_rule_of_the_page_reads_the_line_of_the_page() -> None:
 
 def test_a_line_that_fails_a_check_is_broken_and_another_is_none_of_the_rule() -> None:
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 samples)") == Broken("p50 is above p99")
-    assert RULE.read("0 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") == Broken("a message size that cannot be")
+    assert RULE.read("999999999999 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") == Broken("a message size that cannot be")
+    assert RULE.read("0 B: rtt p50 1.75 us, p99 30.50 us (5000 samples)") is None
     assert RULE.read("64 B: rtt p50 31.75 us, p99 30.50 us (5000 sam") is None
 
 

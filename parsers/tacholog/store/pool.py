@@ -21,7 +21,7 @@ from tacholog.store.parts import Parts
 
 _Result = TypeVar("_Result")
 _CONNECT_S = 20
-_START_S = 60.0  # So long a process may take to start.
+_START_S = 300.0  # So long a process may take to start where the machine is busy.
 _LOOK_S = 2.0  # So often it is looked whether a cluster has workers.
 _WITHOUT_WORKERS_S = 30.0  # So long it may be without any: somebody may be starting them again.
 
