@@ -11,6 +11,7 @@ import re
 
 _UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
 _UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
+_HASHED = re.compile(r"/[^/]*-[0-9a-f]{6}\Z")
 _MAX_LENGTH = 100  # characters of one part; file systems allow 255 bytes
 
 
@@ -24,7 +25,8 @@ def path_slug(path: str) -> str:
     """Return a document name for a path inside the data; names differ wherever paths differ."""
     parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in path.split("/")]
     plain = "/".join(part or "-" for part in parts)
-    return plain if plain == path else _with_hash(plain, path)
+    # A file that somebody named like what is made of another file's path gets a hash of its own.
+    return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)
 
 
 def _with_hash(plain: str, text: str) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tacholog.runs.manifest import LogFile, Manifest, write
+from tacholog.site.build import build_site
 from tacholog.site.pages import plan
 from tacholog.site.parts import RUNS, part_of
 from tacholog.site.result_pages import csv_names
 from tacholog.site.settings import SiteSettings
-from tacholog.slugs import slug
+from tacholog.slugs import path_slug, slug
 from tacholog.store.load import load
 from tacholog.view.history import diff_documents
 from tacholog.view.views import view_of
@@ -62,3 +66,27 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
         ("X", "1-rc", "2"): "diffs/x-1-rc-to-2-2",
         ("x", "1-rc", "2"): "diffs/x-1-rc-to-2-3",
     }
+
+
+def test_no_two_logs_share_a_page_whatever_they_are_called() -> None:
+    made = path_slug("p a/x/perftest.log")
+
+    assert path_slug(made) not in (made, path_slug("p a/x/perftest.log"))
+    assert path_slug("plain/x/perftest.log") == "plain/x/perftest.log"
+    assert path_slug("host-host-a2b38a") == "host-host-a2b38a"
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme use of Sphinx
+def test_no_transport_becomes_a_tag_in_the_index_of_the_search(tmp_path: Path) -> None:
+    for number, transport in enumerate(("udp", "t<zq>")):
+        content = LOG.read_bytes().replace(b"transport=udp", f"transport={transport}".encode())
+        (tmp_path / "data" / str(number)).mkdir(parents=True)
+        (tmp_path / "data" / str(number) / "x.log").write_bytes(content)
+        entry = LogFile(file="x.log", sha256=hashlib.sha256(content).hexdigest())
+        write(tmp_path / "data" / str(number) / "run.toml", Manifest(system="X", logs=(entry,)))
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work", SiteSettings(pages=("system",))).parent
+
+    index = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    assert "t\u2039zq\u203a" in index["alltitles"]
+    assert not [title for title in (*index["alltitles"], *index["titles"]) if "<" in title]

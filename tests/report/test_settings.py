@@ -31,6 +31,13 @@ def test_a_picture_is_a_logo_wherever_it_lies(tmp_path: Path) -> None:
     assert read_settings(tmp_path / "conf" / "site.toml").logo == str(tmp_path / "logo.SVG")
 
 
+def test_an_address_of_the_site_that_runs_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text('url = "javascript:alert(1)"\n')
+
+    with pytest.raises(UnreadableInput, match="url: 'javascript"):
+        read_settings(tmp_path / "site.toml")
+
+
 @pytest.mark.parametrize("line", ["log_text_mb = inf", "log_text_mb = nan", "log_text_mb = 1e300", "log_numbers = 9223372036854775807"])
 def test_a_limit_that_is_none_is_refused_in_words(tmp_path: Path, line: str) -> None:
     (tmp_path / "site.toml").write_text(f"[limits]\n{line}\n")

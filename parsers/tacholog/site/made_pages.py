@@ -200,7 +200,7 @@ class MadePages:
         """Feed the words of a page to the search."""
         document = new_document(page.document)
         for section in page.sections:
-            of_section = nodes.section("", nodes.title("", section.title), ids=[section.place])
+            of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.place])
             document += of_section
         document += nodes.paragraph("", " ".join(words))
         if planned.keywords:

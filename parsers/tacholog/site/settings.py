@@ -94,7 +94,7 @@ def read_settings(path: Path) -> SiteSettings:
     for link in settings.links:
         if not (is_web_address(link.url) or _MAIL.fullmatch(link.url)):
             raise UnreadableInput(f"{path}: links: {link.url!r} is not an address (https://, http:// or mailto:)")
-    addresses = {"repository": settings.repository, **{f"vendors.{system}": url for system, url in settings.vendors.items()}}
+    addresses = {"url": settings.url, "repository": settings.repository, **{f"vendors.{system}": url for system, url in settings.vendors.items()}}
     for key, url in addresses.items():
         if url is not None and not is_web_address(url):
             raise UnreadableInput(f"{path}: {key}: {url!r} is not the address of a page (https:// or http://, without a user name)")
