@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from tacholog.schema.records import Record
 
 
-def anywhere(records: Sequence[Record]) -> list[Record]:
+def anywhere(records: Iterable[Record]) -> list[Record]:
     """Return the records without the lines and places of their numbers."""
     return [
         replace(record, numbers=tuple(replace(number, line=None, value_start=None, value_end=None) for number in record.numbers))

@@ -1,7 +1,7 @@
 """File names, page names and anchors that are made from any text: the name of a system, the path of a run.
 
-The same text always gives the same name, so that links last. Two different texts never give the same name: whatever cannot stand in an
-address is replaced, and a short hash of the whole text tells such names apart.
+The same text always gives the same name, so that links last. Whatever cannot stand in an address is replaced, and a short hash of the whole
+text tells such names apart. Titles that differ only in capitals, or in blanks and hyphens, share a name: pages number them. Paths share none.
 """
 
 from __future__ import annotations

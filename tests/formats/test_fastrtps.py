@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.formats.wherever import wherever
+from tests.anywhere import anywhere
 
 from tacholog.formats.reading import read, read_text
 from tacholog.formats.registry import detect
@@ -448,7 +448,7 @@ def test_a_line_that_is_not_known_costs_no_line_of_a_subscriber(where: int) -> N
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     log = read_text("".join([*lines[:-where], "nothing that the tool prints\n", *lines[-where:]]), "fastrtps")
 
-    assert wherever(log.records) == wherever(read(path, "fastrtps").records)
+    assert anywhere(log.records) == anywhere(read(path, "fastrtps").records)
 
 
 def test_what_both_programs_of_1_9_print_around_a_row_is_known() -> None:

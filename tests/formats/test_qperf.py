@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.formats.wherever import wherever
+from tests.anywhere import anywhere
 
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.conditions import Conditions
@@ -286,7 +286,7 @@ def test_an_assignment_of_another_program_costs_only_itself(other: str) -> None:
 
     log = read_text("\n".join((header, first, other, *rest, "")), "qperf")
 
-    assert (wherever(log.records), log.broken, log.unknown) == (wherever(read(LOGS / "udp-bw-vv.log").records), [], [3])
+    assert (anywhere(log.records), log.broken, log.unknown) == (anywhere(read(LOGS / "udp-bw-vv.log").records), [], [3])
 
 
 def test_rows_with_tabs_are_read() -> None:
@@ -347,7 +347,7 @@ def test_a_line_that_is_not_known_costs_only_itself(where: int) -> None:
     lines = (LOGS / "tcp-lat-v-100.log").read_text(encoding="utf-8").splitlines(keepends=True)
     log = read_text("".join([*lines[:where], "warning: nothing that qperf prints\n", *lines[where:]]), "qperf")
 
-    assert wherever(log.records) == wherever(read(LOGS / "tcp-lat-v-100.log").records)
+    assert anywhere(log.records) == anywhere(read(LOGS / "tcp-lat-v-100.log").records)
     assert log.unknown == sorted({1 + (where < 1), where + 1, 9 + (where < 9)})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.formats.wherever import wherever
+from tests.anywhere import anywhere
 
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.conditions import Conditions
@@ -314,7 +314,7 @@ def test_an_extreme_whose_brackets_a_web_page_took_for_markup_is_the_extreme() -
 def test_a_note_that_a_mail_broke_in_two_costs_no_result(changed: Changed) -> None:
     log = changed("sockperf/throughput-udp.log", "For getting maximum", "For getting \nmaximum")
 
-    assert wherever(log.records) == wherever(logged("throughput-udp.log").records)
+    assert anywhere(log.records) == anywhere(logged("throughput-udp.log").records)
     assert log.broken == []
     assert len(log.unknown) == 1
 
@@ -331,7 +331,7 @@ def test_blank_lines_between_the_others_cost_nothing(name: str) -> None:
 
     log = read_text(text.replace("\n", "\n\n"), "sockperf")
 
-    assert wherever(log.records) == wherever(logged(name).records)
+    assert anywhere(log.records) == anywhere(logged(name).records)
     assert (log.broken, log.unknown) == (logged(name).broken, logged(name).unknown)
 
 

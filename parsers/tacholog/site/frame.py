@@ -55,7 +55,7 @@ def _moved(text: str, up: str) -> str:
 
 
 def _squeezed(text: str) -> str:
-    """Return HTML without its comments, blank lines and indents. Scripts stay as they are: the policy of the page allows them by their digests."""
+    """Return HTML without its comments, blank lines and indents. Elements of scripts stay as they are."""
     return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, is_in_order
+from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, TableOfRecords, is_in_order
 from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
@@ -56,7 +56,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 
 
-class LatencyTable(Table):
+class LatencyTable(TableOfRecords):
     """A table that is open: its forms, by the decimals they have, and the samples that were asked for."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
@@ -118,7 +118,7 @@ LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
-class DecimalCommas(Table):
+class DecimalCommas(TableOfRecords):
     """A spreadsheet that was saved with decimal commas between commas."""
 
     def row(self, _: Line) -> Broken:

@@ -6,6 +6,7 @@ Source: the printers of ThroughputTest, LatencyTest and VideoTest, see tacholog.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -63,20 +64,16 @@ class Form(NamedTuple):
         return found
 
 
-class Table:
+class Table(ABC):
     """A table or a file that is open."""
 
     def knows(self, squeezed: str) -> bool:
         """Whether a line, given without its blanks, is one of its rows."""
         return _ROW.match(squeezed) is not None
 
+    @abstractmethod
     def take(self, line: Line) -> Iterator[Found]:
         """Yield what is found on a row."""
-        yield Found(line, self.row(line))
-
-    def row(self, line: Line) -> Record | Broken:
-        """Return the record of a row."""
-        raise NotImplementedError
 
     def take_many(self, _: Lines) -> Taken:
         """Read many rows at once, as far as they can be."""
@@ -85,6 +82,18 @@ class Table:
     def close(self) -> Iterator[Found]:
         """Yield what is known at the end of the table."""
         yield from ()
+
+
+class TableOfRecords(Table):
+    """A table in which each row is a record."""
+
+    def take(self, line: Line) -> Iterator[Found]:
+        """Yield what is found on a row."""
+        yield Found(line, self.row(line))
+
+    @abstractmethod
+    def row(self, line: Line) -> Record | Broken:
+        """Return the record of a row."""
 
 
 def is_in_order(cells: Cells, prefix: str = "") -> Any:  # noqa: ANN401 - a truth value, or an array of them

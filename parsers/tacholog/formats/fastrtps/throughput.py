@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.rows import Form, Table
+from tacholog.formats.fastrtps.rows import Form, TableOfRecords
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -91,7 +91,7 @@ def form_of(squeezed: str) -> Form | None:
     return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
 
-class DemandTable(Table):
+class DemandTable(TableOfRecords):
     """A table that is open: its form, and the recovery time that a banner before it gave."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:

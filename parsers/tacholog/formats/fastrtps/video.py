@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacholog.formats.fastrtps.rows import STATISTICS, Form, Table, is_in_order
+from tacholog.formats.fastrtps.rows import STATISTICS, Form, TableOfRecords, is_in_order
 from tacholog.formats.kit import Broken, Cells, Check, Conditions, Field, Line, LineRule, Record, unit_of_last_place
 
 DEFINITION = "fastrtps-video"
@@ -60,7 +60,7 @@ _VIDEO = LineRule(
 )
 
 
-class VideoTable(Table):
+class VideoTable(TableOfRecords):
     """A table that is open: it has one row."""
 
     def __init__(self, form: Form, widths: Sequence[int]) -> None:

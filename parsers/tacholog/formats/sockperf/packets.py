@@ -101,4 +101,4 @@ class Packets:
 
     def _is_of(self, record: Record) -> bool:
         largest = record.number("latency", "max")
-        return largest is not None and abs((largest.value or 0) - self._largest_ns) <= 2  # noqa: PLR2004
+        return largest is not None and largest.value is not None and abs(largest.value - self._largest_ns) <= 2  # noqa: PLR2004
