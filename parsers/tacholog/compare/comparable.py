@@ -130,6 +130,10 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "keyed": Condition("keyed", _DIFF),
         "publishers": Condition("publishers", _LOAD),
         "subscribers": Condition("subscribers", _LOAD),
+        "network_loss_percent": Condition("network_loss", _EVERYWHERE),
+        "network_delay_ns": Condition("network_delay", _EVERYWHERE),
+        "network_jitter_ns": Condition("network_jitter", _EVERYWHERE),
+        "network_bandwidth_bit_per_s": Condition("network_bandwidth", _EVERYWHERE),
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # A document that prints a column for each operating system does not say that one machine ran them all.
         "operating_system": Condition("operating_system", _SERIES),
