@@ -4,7 +4,7 @@ A campaign file (``bench/campaigns/*.toml``) has blocks of runs. Each combinatio
 placeholder such as ``{transport}`` in the block's command, conditions, labels or name is replaced by the value of that name: from ``vary``, from
 ``options``, ``{cpu_pub}`` and ``{cpu_sub}``, or ``{b.address}`` of a host. A command is a list of arguments, and no shell reads it.
 
-A block has a ``command``, whose output is the log of the run, or several ``processes`` (`tacholog.campaign.processes`), each with its own log. They
+A block has a ``command``, whose output is the log of the run, or several ``processes`` (`tacholog.campaign.campaign_file`), each with its own log. They
 start in order, each when the one before it is ready (`tacholog.campaign.execution`). What they used is in the run's ``resources.log``.
 
 Before the first run, ``plan.toml`` is written into the campaign's folder. It lists all runs in their order, and the random seed of that order.
@@ -16,9 +16,8 @@ A machine (`tacholog.campaign.machines`) is a place where processes run: this on
 `tacholog.campaign.pairs` runs one campaign with two builds, in interleaved pairs.
 """
 
-from tacholog.campaign.measure import measure
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
-from tacholog.campaign.runs import (
+from tacholog.campaign.campaign_file import Campaign, read_campaign
+from tacholog.campaign.campaign_folder import (
     campaign_folders,
     copy_to_data,
     disturbed,
@@ -30,7 +29,9 @@ from tacholog.campaign.runs import (
     resume,
     start,
 )
-from tacholog.campaign.tools import find_programs
+from tacholog.campaign.measure import measure
+from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
+from tacholog.campaign.programs import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 
 __all__ = [
