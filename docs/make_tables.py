@@ -115,7 +115,7 @@ _KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.
 _TABLES_OF_KEYS = {
     "Campaign": Campaign,
     "Block": Block,
-    "Listing": NameList,
+    "NameList": NameList,
     "Limits": Limits,
     "Process": Process,
     "HostEntry": HostEntry,
