@@ -16,8 +16,7 @@ from tacholog.campaign.plan import Block, Campaign, Listing
 from tacholog.campaign.processes import Process
 from tacholog.formats import kit
 from tacholog.runs.disturbance import Limits
-from tacholog.schema.json_schema import results_schema
-from tacholog.schema.reference import with_tables
+from tacholog.schema.reference import results_schema, with_tables
 
 DOCS = Path(__file__).parent
 KIT_HEAD = """# The kit for log formats

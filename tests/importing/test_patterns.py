@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.patterns import ROLES, Disagreement, Field, read_pattern
-from tacholog.runs.importing.rules import Stated, read_rules
+from tacholog.runs.importing.patterns import ROLES, Disagreement, PatternField, read_pattern
+from tacholog.runs.importing.rules import LogFields, read_rules
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_values_stand_in_the_path_in_the_order_of_the_pattern(text: str, path: s
     for token in tokens:
         value = token if isinstance(token, str) else found.get(token.name, "")
         assert value in rest
-        rest = rest[rest.index(value) + len(value) :] if not isinstance(token, Field) or not token.is_ignored else rest
+        rest = rest[rest.index(value) + len(value) :] if not isinstance(token, PatternField) or not token.is_ignored else rest
     assert not any("/" in value for value in found.values())
 
 
@@ -165,7 +165,7 @@ def test_a_hostile_path_does_not_take_for_ever(pattern: str, path: str) -> None:
 def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: int) -> None:
     stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).stated(f"tcp-{text}/a.txt")
 
-    assert isinstance(stated, Stated)
+    assert isinstance(stated, LogFields)
     assert stated.values == {"conditions.payload_bytes": size}
 
 
