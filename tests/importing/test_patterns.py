@@ -163,7 +163,7 @@ def test_a_hostile_path_does_not_take_for_ever(pattern: str, path: str) -> None:
 
 @pytest.mark.parametrize(("text", "size"), [("64", 64), ("64B", 64), ("64KiB", 65536), ("1MiB", 1048576)])
 def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: int) -> None:
-    stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).stated(f"tcp-{text}/a.txt")
+    stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).of_log(f"tcp-{text}/a.txt")
 
     assert isinstance(stated, LogFields)
     assert stated.values == {"conditions.payload_bytes": size}
@@ -171,7 +171,7 @@ def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: 
 
 @pytest.mark.parametrize(("text", "example"), [("64k", 65536), ("1K", 1024), ("1M", 1048576), ("4kB", 4096), ("1GB", 1073741824)])
 def test_a_size_in_units_of_1000_or_1024_is_refused_and_the_way_out_is_named(text: str, example: int) -> None:
-    refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).stated(f"tcp-{text}.txt")
+    refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).of_log(f"tcp-{text}.txt")
 
     assert refusal == (
         f"in the path, payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "

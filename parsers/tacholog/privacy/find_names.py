@@ -1,6 +1,6 @@
 """Find the names in a line of text: of machines, users, addresses, folders and secrets.
 
-A name is found by its look (`tacholog.privacy.find_names`), by the key before it (``user=NAME``), or by the command that it belongs to
+A name is found by its look (`names_by_look`), by the key before it (``user=NAME``), or by the command that it belongs to
 (``ssh -l NAME HOST``).
 """
 
