@@ -75,7 +75,10 @@ from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Recor
 from tacholog.schema.statistics import STATISTICS
 
 # The names that packages for Tacholog 0.4.0 import.
-Found, FoundMany, Taken, found_on = Finding, BulkFinding, BulkStep, finding_on
+Found = Finding
+FoundMany = BulkFinding
+Taken = BulkStep
+found_on = finding_on
 
 __all__ = [
     "COUNT_LIMIT",
