@@ -207,6 +207,15 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(page: Path) -> None:
+    title, empty, whom = page.read_text(encoding="utf-8").splitlines()[:3]
+
+    assert title.startswith("# ")
+    assert empty == ""
+    assert re.match(r"\*For .*\b[Aa]fter\b", whom)
+
+
 def test_the_guide_for_contributors_names_every_room() -> None:
     rooms = sorted(path.parent.name for path in (ROOT / "parsers/tacholog").glob("*/__init__.py"))
     named = re.findall(r"^\| `(\w+)/` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
