@@ -33,8 +33,8 @@ from tacholog.errors import TachologError, UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
 from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.conditions import stated_conditions
 from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, write
-from tacholog.runs.stated import stated
 from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
@@ -295,7 +295,7 @@ def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
         except UnreadableInput:
             continue
     size = sizes.pop() if len(sizes) == 1 else None
-    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated(manifest).payload_bytes), has_resources)
+    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated_conditions(manifest).payload_bytes), has_resources)
 
 
 def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:

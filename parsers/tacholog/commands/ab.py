@@ -34,7 +34,7 @@ from tacholog.commands.shared.campaigns import duration, gap_words, limits_held,
 from tacholog.commands.shared.messages import counted
 from tacholog.compare.result import Report
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR
 

@@ -33,7 +33,7 @@ from tacholog.campaign.programs import listed, way_to_get
 from tacholog.commands.shared.arguments import Folder
 from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits_held, measure_all, preview_words
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 
 SOME_FAILED = 1
 

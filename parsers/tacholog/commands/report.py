@@ -23,8 +23,8 @@ from tacholog import terminal
 from tacholog.commands.shared.arguments import Folder, home, reading_options, work_of
 from tacholog.commands.shared.messages import Progress, mention_order, tally_words, tell
 from tacholog.errors import UnreadableInput
-from tacholog.extras import require
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
+from tacholog.installation import require
 
 
 @click.command(help=__doc__)

@@ -12,8 +12,8 @@ import msgspec
 
 from tacholog.compare.comparable import settings_of
 from tacholog.compare.result import Difference
+from tacholog.runs.conditions import SOFT_CONDITIONS, split_options
 from tacholog.runs.labels import CONTROL, label_name
-from tacholog.runs.stated import SOFT_CONDITIONS, split_options
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset

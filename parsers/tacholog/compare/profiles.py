@@ -11,8 +11,8 @@ import msgspec
 
 from tacholog.compare.comparable import MACHINE
 from tacholog.compare.sides import stated_of
+from tacholog.runs.conditions import is_of_machine, options_words, split_options
 from tacholog.runs.manifest import Host
-from tacholog.runs.stated import is_of_machine, options_words, split_options
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset

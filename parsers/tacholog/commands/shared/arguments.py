@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tacholog import terminal
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 
 if TYPE_CHECKING:
     from tacholog.commands.shared.messages import Progress

@@ -14,7 +14,7 @@ from tacholog.campaign.pairs import Task
 from tacholog.campaign.preview import FoundProgram, Preview
 from tacholog.campaign.programs import way_to_get
 from tacholog.commands.shared.messages import counted
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
 from tacholog.terminal import direct
 from tacholog.visible import drawn_in_line

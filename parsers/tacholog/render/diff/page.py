@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.result import Report, RunOrder
+from tacholog.installation import site_dir
 from tacholog.render.diff import plot as diff_plot
 from tacholog.render.diff.counts import APART, apart_words, buttons
 from tacholog.render.diff.document import LOSS_SAYS, Section, document
@@ -19,7 +20,6 @@ from tacholog.render.diff.summary import by_transport, conclusion, shown_part
 from tacholog.render.html import NOTHING, Html, join, linked, tag
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.templates import html_templates
-from tacholog.resources import site_dir
 from tacholog.runs.labels import label_name
 from tacholog.runs.moments import instant
 from tacholog.slugs import slug
