@@ -293,7 +293,7 @@ def test_the_same_text_in_two_logs_of_a_run_is_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.formats.kit import Conditions, Detected, Found, Number, Record
+from tacholog.formats.kit import Conditions, Detected, Finding, Number, Record
 
 SYSTEM = TOOL = "Odd"
 DIALECTS = ()
@@ -307,10 +307,11 @@ def detect(head):
 def parse(lines):
     for line in lines:
         if line.text == "odd":
-            yield Found(line, None)
+            yield Finding(line, None)
             continue
         number = Number(metric="{metric}", statistic="p50", value={value})
-        yield Found(line, Record(test="latency", payload_bytes=64, numbers=(number,), conditions=Conditions(basis="rtt", definition="{definition}")))
+        conditions = Conditions(basis="rtt", definition="{definition}")
+        yield Finding(line, Record(test="latency", payload_bytes=64, numbers=(number,), conditions=conditions))
         {then}
 '''
 

@@ -22,8 +22,8 @@ from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats_of_tool, states_of
 from tacholog.formats.source import open_log_in
+from tacholog.runs.conditions import stated_conditions, with_stated_size
 from tacholog.runs.manifest import FLOOR, RUN_FILE, LogFile, Manifest, read_manifest
-from tacholog.runs.stated import sized, stated
 from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
 from tacholog.schema.records import Record
 
@@ -134,7 +134,7 @@ def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
 
 def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
     """Yield what nothing states of the rows of one test: the condition, whether this is certain, and the rows."""
-    known = asdict(stated(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
+    known = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
     sometimes = states.sometimes.split()
     unstated = [name for name in (*comparable.asked("diff", _MEASURED[test]), SIZE) if name not in states.always.split() and known.get(name) is None]
     load = known["load_mode"] or _USUAL_LOAD[test]
@@ -185,7 +185,7 @@ def look(folder: Path, run: PlannedRun) -> FirstLook:
             unknown_lines[log.file] = scan.account.lines["unknown"], first_unknown
         facts = scan.account.facts
         for record in records:
-            gaps |= dict.fromkeys(_lacking(sized(record, stated(manifest)), facts.conditions, manifest, facts.tool_version))
+            gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
     found = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
     return FirstLook(tuple(_in_order(found)), unknown_lines)
 
@@ -208,7 +208,7 @@ def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
 def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: str | None) -> Iterator[tuple[str, str]]:
     """Yield the conditions that a record lacks, each with the rows that need it."""
     known: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
-    by_manifest = Conditions(**{name: getattr(stated(manifest), name) for name in CONDITIONS})
+    by_manifest = Conditions(**{name: getattr(stated_conditions(manifest), name) for name in CONDITIONS})
     known |= asdict(record.conditions.over(in_log).over(by_manifest)) | {"test": record.test, "side": record.side, "participant": record.participant}
     rows = f"{record.test} at {known['load_mode']}" if known["load_mode"] else record.test
     codes = {code: name for name, code in comparable.CODES.items()}

@@ -10,8 +10,8 @@ from tacholog.campaign.machines.machine import Resources
 from tacholog.errors import UnreadableInput
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.source import open_log_in
+from tacholog.runs.conditions import stated_conditions
 from tacholog.runs.manifest import Manifest
-from tacholog.runs.stated import stated
 from tacholog.schema.records import Record, Side, Test
 
 HEAD = "process resources log=resources/1"
@@ -61,7 +61,7 @@ def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
         except UnreadableInput:
             continue
     size = sizes.pop() if len(sizes) == 1 else None
-    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated(manifest).payload_bytes), has_resources)
+    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated_conditions(manifest).payload_bytes), has_resources)
 
 
 def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:

@@ -22,13 +22,13 @@ from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campa
 from tacholog.campaign.processes import RESOURCES_FILE, errors_file
 from tacholog.campaign.tools import find_program, listed, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
+from tacholog.folders import locked
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import formats
 from tacholog.formats.source import open_log_in
-from tacholog.holding import held
+from tacholog.runs.conditions import contradictions, stated_conditions
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
-from tacholog.runs.stated import contradictions, stated
 from tacholog.schema.records import Record
 
 
@@ -144,7 +144,7 @@ def only_one_harness(folder: Path) -> Iterator[None]:
     Raises:
         TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
     """
-    with held(folder, "this campaign is being measured already, by another process"):
+    with locked(folder, "this campaign is being measured already, by another process"):
         yield
 
 
@@ -222,7 +222,7 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
         return f"{name}{entry.file} holds no results{_hint(run, entry.file)}{quoted}"
     if scan.account.status not in ("ok", None):
         return f"{name}its log says {scan.account.status}: {scan.account.reason}"
-    in_manifest, in_log = stated(manifest), scan.account.facts.conditions
+    in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions
     found = (contradiction for record in records if isinstance(record, Record) for contradiction in contradictions(record, in_log, in_manifest))
     return next((f"{name}{contradiction}" for contradiction in found), None)
 

@@ -13,12 +13,11 @@ import msgspec
 from tacholog import terminal
 from tacholog.commands.shared.listing import ENDED_BADLY, counted
 from tacholog.compare.comparable import CODES, asked, unknown
+from tacholog.runs.conditions import stated_conditions, with_stated_side
 from tacholog.runs.importing.grouping import ImportedRun, by_variant
-from tacholog.runs.importing.plan import ImportPlan
+from tacholog.runs.importing.plan import ImportPlan, run_folder
 from tacholog.runs.importing.survey import KindOfRecord
-from tacholog.runs.importing.writing import run_folder
 from tacholog.runs.moments import has_zone
-from tacholog.runs.stated import attributed, stated
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
 
@@ -70,7 +69,7 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
-    refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decided.problems)]
+    refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decisions.problems)]
     refused += [("it is a log, but no pattern fits its path", path) for path in plan.unmatched]
     for reason, paths in _first_groups(refused, verbose=verbose, err=True):
         several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
@@ -85,7 +84,7 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
     """Print a table with a line for each variant, or for each run and log."""
-    new = {run_folder(run) for run in plan.decided.new}
+    new = {run_folder(run) for run in plan.decisions.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
     click.echo(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
@@ -114,7 +113,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
         str(sum(run_folder(run) in new for run in runs)),
         ", ".join(counted(count, side) if side == _SIDELESS else f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
-        _measured((kind, stated(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
+        _measured((kind, stated_conditions(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
     )
 
 
@@ -155,16 +154,16 @@ def _show_order(plan: ImportPlan) -> None:
 
 def _show_there(plan: ImportPlan) -> None:
     """Name runs that are there under another name, or with other fields."""
-    moved = [place for run, place in plan.decided.present if place != run_folder(run)]
+    moved = [place for run, place in plan.decisions.present if place != run_folder(run)]
     if moved:
         terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}; {_UNCHANGED}")
-    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decided.relabelled):
+    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decisions.relabelled):
         terminal.line(f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
     """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
-    bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
+    bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         one = len(paths) == 1
         words = {
@@ -186,7 +185,7 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
     for run in runs:
         rows: dict[object, str] = {}
         for log, entry in zip(run.logs, run.manifest.logs, strict=True):
-            own = {(attributed(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
+            own = {(with_stated_side(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
             if any(rows.setdefault(row, log.path) != log.path for row in own):
                 found.append(log.path)
     if found:
@@ -241,7 +240,7 @@ def _start_of(run: ImportedRun) -> str | None:
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
-    manifest = stated(run.manifest)
+    manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
     logged = next((log.survey.facts.tool_version for log in run.logs if log.survey.facts.tool_version), None)

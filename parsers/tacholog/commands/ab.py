@@ -35,7 +35,7 @@ from tacholog.commands.shared.percentage import Percentage
 from tacholog.commands.shared.planning import duration, gap_words, limits_held, list_words
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR
 

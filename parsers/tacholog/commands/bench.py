@@ -34,7 +34,7 @@ from tacholog.commands.shared.measuring import measure_all
 from tacholog.commands.shared.paths import Folder
 from tacholog.commands.shared.planning import gap_words, left_out_words, limits_held, preview_words
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 
 SOME_FAILED = 1
 

@@ -254,7 +254,7 @@ def write_report(output: str, report: Comparison, text: str, path: Path | None) 
 def known_roots() -> tuple[Path, ...]:
     """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
     from tacholog.campaign import campaign_folders
-    from tacholog.resources import checkout
+    from tacholog.installation import checkout
 
     root = checkout() or Path.cwd()
     return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
@@ -262,7 +262,7 @@ def known_roots() -> tuple[Path, ...]:
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
     """The folders that may hold the band of one build, besides those of the runs: the data, and where `tacholog ab` measures."""
-    from tacholog.resources import checkout
+    from tacholog.installation import checkout
 
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 

@@ -77,7 +77,7 @@ def import_(
         _mention_hosts(plan.runs, data)
     complete = plan.is_complete
     if data and not dry_run:
-        complete &= _write(folder, data, plan.decided.new, link=link)
+        complete &= _write(folder, data, plan.decisions.new, link=link)
     if plan.unmatched and not plan.runs and (command := import_command(folder, plan.unmatched)):
         terminal.line(f"a pattern that fits their paths: {command}", err=True)
     if not plan.runs and complete:

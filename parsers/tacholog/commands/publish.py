@@ -21,7 +21,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.paths import Folder, home
-from tacholog.extras import require
+from tacholog.installation import require
 
 
 @click.command(help=__doc__)

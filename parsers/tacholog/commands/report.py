@@ -26,8 +26,8 @@ from tacholog.commands.shared.paths import Folder, home
 from tacholog.commands.shared.progress import Progress
 from tacholog.commands.shared.reading import reading_options, tally_words, work_of
 from tacholog.errors import UnreadableInput
-from tacholog.extras import require
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
+from tacholog.installation import require
 
 
 @click.command(help=__doc__)

@@ -14,9 +14,9 @@ import msgspec
 from tacholog.compare.comparable import MACHINE, settings_of
 from tacholog.compare.result import Difference
 from tacholog.compare.sides import stated_of
+from tacholog.runs.conditions import SOFT_CONDITIONS, is_of_machine, options_words, split_options
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import Host
-from tacholog.runs.stated import SOFT_CONDITIONS, is_of_machine, options_words, split_options
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset

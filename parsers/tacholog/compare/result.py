@@ -74,8 +74,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     With an even number of values there are two in the middle, and the worse one is the median: the higher latency, the lower rate. For metrics
     that are neither better higher nor lower, see `tacholog.schema.metrics`.
-    ``values`` holds each run's value in the order of ``runs`` of the comparison. Where a test decided, it holds the values of the pairs, pair by pair (runs
-    without a partner are left out), or one value for each session, that of the run in the middle.
+    ``values`` holds each run's value in the order of ``runs`` of the comparison. Where a test decided, it holds the values of the pairs, pair by
+    pair (runs without a partner are left out), or one value for each session, that of the run in the middle.
     """
 
     runs: int

@@ -11,7 +11,7 @@ from tacholog.campaign.foresight import Gap, look, variant_of
 from tacholog.campaign.pace import Pace
 from tacholog.campaign.pairs import Task
 from tacholog.commands.shared.planning import duration, first_look_words
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 from tacholog.terminal import direct
 from tacholog.visible import drawn_in_line
 

@@ -11,8 +11,8 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
-from tacholog.holding import held_file
-from tacholog.resources import checkout
+from tacholog.folders import locked_file
+from tacholog.installation import checkout
 
 
 class Folder(click.Path):
@@ -53,7 +53,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
                 yield stream
             return
         part = path.with_name(f".{path.name}.part")
-        with held_file(part, "another process writes this file now; wait until it has ended", path) as stream:
+        with locked_file(part, "another process writes this file now; wait until it has ended", path) as stream:
             yield stream
             stream.close()  # A full disk may be noticed only then.
             part.replace(path)

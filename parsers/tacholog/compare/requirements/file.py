@@ -15,8 +15,7 @@ import msgspec
 from tacholog.compare.policy import RowFilter
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import REQUIREMENTS_FILE, LabelName, in_words, read_toml
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.statistics import is_statistic
+from tacholog.schema.metrics import METRICS, is_statistic
 
 _RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 * (1 << 10), "MiB/s": 8.0 * (1 << 20), "GiB/s": 8.0 * (1 << 30)}

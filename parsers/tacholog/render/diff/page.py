@@ -9,6 +9,7 @@ import msgspec
 
 from tacholog.compare.comparable import as_text
 from tacholog.compare.result import Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
+from tacholog.installation import site_dir
 from tacholog.render.diff import drawings
 from tacholog.render.diff.document import LOSS_SAYS, VerdictSection, document
 from tacholog.render.diff.drawings import picture, swatch
@@ -18,7 +19,6 @@ from tacholog.render.html import NOTHING, Html, join, linked, tag
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.tables import Links
 from tacholog.render.templates import html_templates
-from tacholog.resources import site_dir
 from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.runs.moments import instant
 from tacholog.slugs import slug

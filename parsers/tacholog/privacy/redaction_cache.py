@@ -14,9 +14,9 @@ from typing import TypeVar
 import msgspec
 
 from tacholog.privacy.free_text import WORDS_FILE
-from tacholog.privacy.known_names import FoundNames, KnownNames
-from tacholog.privacy.logs import ShownLines
-from tacholog.privacy.pseudonyms import KEY_VARIABLE
+from tacholog.privacy.known_names import KnownNames, NameList
+from tacholog.privacy.logs import LineClasses
+from tacholog.privacy.settings import KEY_VARIABLE
 from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.digests import code_digest, reader_digest
 from tacholog.store.frames import Row
@@ -30,7 +30,7 @@ _RUNS_AT_ONCE = 100
 _Value = TypeVar("_Value")
 
 
-class KeptLog(msgspec.Struct, frozen=True):
+class RedactedLog(msgspec.Struct, frozen=True):
     """A redacted log: the name that is shown for it, the SHA-256 of its redacted text, and its lines by class.
 
     The text is kept apart: nearly always, it lies in the folder of redacted logs already, and it is most of what is kept.
@@ -38,10 +38,10 @@ class KeptLog(msgspec.Struct, frozen=True):
 
     name: str
     sha256: str
-    shown: ShownLines
+    shown: LineClasses
 
 
-class KeptRun(msgspec.Struct, frozen=True):
+class RedactedRun(msgspec.Struct, frozen=True):
     """What is shown of a run.
 
     Attributes:
@@ -52,7 +52,7 @@ class KeptRun(msgspec.Struct, frozen=True):
         has_labels: whether there are labels in the manifest.
     """
 
-    logs: dict[str, KeptLog]
+    logs: dict[str, RedactedLog]
     manifest: bytes
     numbers: dict[str, dict[str, int]]
     without_results: set[str]
@@ -68,19 +68,19 @@ class RedactionCache:
         self._new: dict[bytes, bytes] = {}
         self._waiting = 0
 
-    def names(self, keys: Iterable[bytes]) -> dict[bytes, FoundNames]:
+    def names(self, keys: Iterable[bytes]) -> dict[bytes, NameList]:
         """Return the names of logs and manifests that are kept under these keys."""
         found = self._cache.get(Kind.PUBLISHED, keys)
-        return {key: names for key, value in found.items() if (names := _decoded(value, FoundNames)) is not None}
+        return {key: names for key, value in found.items() if (names := _decoded(value, NameList)) is not None}
 
-    def runs(self, keys: Sequence[bytes | None]) -> Iterator[KeptRun | None]:
+    def runs(self, keys: Sequence[bytes | None]) -> Iterator[RedactedRun | None]:
         """Yield the redacted run that is kept under each key, in order. They are taken out in groups: to ask for each by itself takes longer."""
         for start in range(0, len(keys), _RUNS_AT_ONCE):
             some = keys[start : start + _RUNS_AT_ONCE]
             found = self._cache.get(Kind.PUBLISHED, dict.fromkeys(key for key in some if key))
             for key in some:
                 value = found.get(key) if key else None
-                yield None if value is None else _decoded(value, KeptRun)
+                yield None if value is None else _decoded(value, RedactedRun)
 
     def text(self, sha256: str) -> bytes | None:
         """Return the redacted text with this SHA-256."""

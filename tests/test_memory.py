@@ -11,7 +11,7 @@ import pytest
 FREED = """
 import ctypes
 from pathlib import Path
-from tacholog.garbage import give_back
+from tacholog.memory import return_freed_memory
 
 def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
@@ -19,7 +19,7 @@ def resident_mb():
 blocks = [b"x" * 65536 for _ in range(4000)]
 del blocks[:-1]
 kept_mb = resident_mb()
-give_back()
+return_freed_memory()
 print(hasattr(ctypes.CDLL(None), "malloc_trim"), kept_mb - resident_mb())
 """
 
@@ -35,9 +35,9 @@ def test_freed_memory_goes_back_to_the_system() -> None:
 MADE_AGAIN = """
 import ctypes
 import resource
-from tacholog.garbage import keep_freed
+from tacholog.memory import keep_freed_memory
 
-keep_freed()
+keep_freed_memory()
 for _ in range(10):
     arrays = [bytearray(30_000_000) for _ in range(4)]
     del arrays
@@ -55,7 +55,7 @@ def test_memory_that_was_freed_is_used_again() -> None:
 
 SEARCHES = """
 import gc
-from tacholog.garbage import collect_rarely, keep_made
+from tacholog.memory import collect_rarely, spare_existing
 
 found = []
 gc.callbacks.append(lambda phase, about: found.append(phase) if phase == "stop" else None)
@@ -67,7 +67,7 @@ print(len(found))
 """
 
 
-@pytest.mark.parametrize(("between", "searches"), [("keep_made()", 0), ("", 1)])
+@pytest.mark.parametrize(("between", "searches"), [("spare_existing()", 0), ("", 1)])
 def test_what_stays_is_not_searched_with_what_is_made_later(between: str, searches: int) -> None:
     done = subprocess.run([sys.executable, "-c", SEARCHES.format(between=between)], check=True, capture_output=True, text=True)
 

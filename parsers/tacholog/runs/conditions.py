@@ -23,7 +23,7 @@ from tacholog.schema.records import Record
 SIZE = "payload_bytes"
 FIELDS = StatedConditions.__struct_fields__
 #: The conditions that options of other names mean. An option that has the name of a condition means that condition.
-MEANT = {
+CONDITION_OF_OPTION = {
     "touch": "payload_touched",
     "duration_s": "planned_duration_s",
     "warmup_s": "warmup",
@@ -52,11 +52,11 @@ class Contradiction(msgspec.Struct, frozen=True):
         return f"run.toml says {self.field} = {self.manifest}, the log says {self.log}"
 
 
-def stated(manifest: Manifest) -> StatedConditions:
+def stated_conditions(manifest: Manifest) -> StatedConditions:
     """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that mean a condition."""
     found: dict[str, Any] = {}
     for name, value in manifest.options.items():
-        field = MEANT.get(name, name)
+        field = CONDITION_OF_OPTION.get(name, name)
         if field not in FIELDS or isinstance(value, list):
             continue
         try:
@@ -67,7 +67,7 @@ def stated(manifest: Manifest) -> StatedConditions:
     return StatedConditions(**{**found, **known})
 
 
-def sized(record: Record, conditions: StatedConditions) -> Record:
+def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
     """Return the record with the size that the manifest states, if the log prints none. Its numbers then get a mark."""
     if record.payload_bytes is not None or conditions.payload_bytes is None or record.scope == "resources":
         return record
@@ -75,7 +75,7 @@ def sized(record: Record, conditions: StatedConditions) -> Record:
     return msgspec.structs.replace(record, payload_bytes=conditions.payload_bytes, numbers=numbers)
 
 
-def attributed(record: Record, log: LogFile) -> Record:
+def with_stated_side(record: Record, log: LogFile) -> Record:
     """Return the record with the side and the participant that the manifest states of its log, as far as the log itself does not.
 
     Otherwise, the results of two publishers of one run would count as two values of one result.
@@ -115,7 +115,7 @@ def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Condi
     for name, value in sorted(manifest.options.items()):
         if not _changes_what_is_measured(name, value):
             continue
-        field = MEANT.get(name, name)
+        field = CONDITION_OF_OPTION.get(name, name)
         in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in found} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
         # Most are among them as they are. To compare each with each took a tenth of the time of a load.
@@ -148,7 +148,7 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
         The options in which sides must not differ, as JSON, and the values of those that mean a soft condition, by the option's name.
     """
     known: dict[str, Any] = json.loads(text) if text else {}
-    may_differ = {name: value for name, value in known.items() if MEANT.get(name, name) in soft}
+    may_differ = {name: value for name, value in known.items() if CONDITION_OF_OPTION.get(name, name) in soft}
     must_agree = {name: value for name, value in known.items() if name not in may_differ}
     return json.dumps(must_agree, ensure_ascii=False) if must_agree else None, {name: str(value) for name, value in may_differ.items()}
 

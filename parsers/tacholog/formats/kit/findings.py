@@ -17,7 +17,7 @@ _LOOKS = 16  # After each line in doubt, the rest of its run is tried again at o
 _LINES_A_LOOK = 500  # So many lines that were read earn another try: samples come in stretches.
 
 
-class Found(NamedTuple):
+class Finding(NamedTuple):
     """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for chatter of the tool.
 
     ``also`` are the other lines of the same finding. ``line`` is ``None`` only for what is known at the end of the log. A row of a table may hold
@@ -29,12 +29,12 @@ class Found(NamedTuple):
     also: tuple[Line | Lines, ...] = ()
 
 
-def found_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram | Broken | None) -> Found:
+def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram | Broken | None) -> Finding:
     """Make a finding that stands on several lines, at least one."""
     first, *others = lines
     if isinstance(first, Line):
-        return Found(first, what, tuple(others))
-    return Found(first.line(0), what, (*((first.part(1),) if first.count > 1 else ()), *others))
+        return Finding(first, what, tuple(others))
+    return Finding(first.line(0), what, (*((first.part(1),) if first.count > 1 else ()), *others))
 
 
 class Records(NamedTuple):
@@ -49,7 +49,7 @@ class Records(NamedTuple):
     places: NDArray[np.int64] | None = None
 
 
-class FoundMany(NamedTuple):
+class BulkFinding(NamedTuple):
     """What a format found on many lines: records, one a line, or ``None`` for lines without meaning, or of which the meaning is found later.
 
     Records of several kinds, each on some of the lines, are several findings.
@@ -59,16 +59,16 @@ class FoundMany(NamedTuple):
     what: Records | None
 
 
-class Taken(NamedTuple):
-    """How many of the `Lines` were read, from the first one on, and what was found on them."""
+class BulkStep(NamedTuple):
+    """One step of reading in bulk: how many of the `Lines` were read, from the first one on, and the findings on them."""
 
     lines: int = 0
-    found: Sequence[Found | FoundMany] = ()
+    found: Sequence[Finding | BulkFinding] = ()
 
 
 def read_in_bulk(
-    lines: Iterable[Line | Lines], one: Callable[[Line], Iterable[Found]], many: Callable[[Lines], Taken]
-) -> Iterator[Found | FoundMany]:
+    lines: Iterable[Line | Lines], one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]
+) -> Iterator[Finding | BulkFinding]:
     """Yield what is found: ``one`` reads a line, and ``many`` reads as many lines of a run as it can.
 
     Where ``many`` stops, ``one`` reads the next line, and ``many`` is tried again behind it. ``many`` must leave the format in the state that it has
@@ -81,10 +81,10 @@ def read_in_bulk(
             yield from one(piece)
 
 
-def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Found]], many: Callable[[Lines], Taken]) -> Iterator[Found | FoundMany]:
+def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]) -> Iterator[Finding | BulkFinding]:
     place = looks = 0
     while place < run.count:
-        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else Taken()
+        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else BulkStep()
         looks += 1
         yield from taken.found
         place += taken.lines

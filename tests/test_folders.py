@@ -12,7 +12,7 @@ from tests.command import run_tacholog
 from tests.left_out import leave_out
 
 from tacholog.errors import TachologError
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
 from tacholog.site.build import build_site
 from tacholog.store.cache import Cache, Kind, key_of
 

@@ -1,4 +1,4 @@
-"""How often Python searches for unreachable objects, and when freed memory goes back to the system."""
+"""Memory of this process: how often Python searches for unreachable objects, and when freed memory goes back to the system."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def collect_rarely() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 
-def keep_made() -> None:
+def spare_existing() -> None:
     """Let Python never search what is there by now, such as modules, which stay to the end; and count what is made from here on."""
     gc.freeze()
 
 
-def end_at_once() -> None:
+def exit_without_search() -> None:
     """Let Python not search all objects for unreachable ones when it ends: the system takes the memory of a process back as a whole.
 
     The search took a tenth of a report. What must happen at the end is done by then: Python calls `atexit` before, and the other handlers first.
@@ -35,8 +35,8 @@ def end_at_once() -> None:
     atexit.register(gc.freeze)
 
 
-def keep_freed() -> None:
-    """Let the C library keep freed memory for what is made next, where it is glibc. `give_back` gives it back.
+def keep_freed_memory() -> None:
+    """Let the C library keep freed memory for what is made next, where it is glibc. `return_freed_memory` gives it back.
 
     By itself it gives large arrays back at once, and the system clears each page of the next ones: a seventh of the time of an export.
     """
@@ -45,7 +45,7 @@ def keep_freed() -> None:
         adjust(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
-def give_back() -> None:
+def return_freed_memory() -> None:
     """Give freed memory back to the system, where the C library is glibc.
 
     It keeps what was freed for the next objects, and those of the next step often do not fit between the objects that stay.
