@@ -14,10 +14,10 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from tacholog.errors import TachologError
+from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, tag
 from tacholog.render.templates import rendered
-from tacholog.resources import site_dir
 from tacholog.site import blocks, blocks_of_releases
 from tacholog.site.data import SiteData
 from tacholog.site.frame import FRAME_TITLE, PageFrame

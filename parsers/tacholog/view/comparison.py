@@ -76,7 +76,7 @@ class Offered(msgspec.Struct, frozen=True):
         return {at: series.absent(metric, statistic, at) for at in series.sizes() if at is not None and at not in numbers}
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class SeriesComparison(msgspec.Struct, frozen=True):
     """All series that are offered. ``verdicts`` and ``repeats`` are by metric.
 
     ``repeats`` holds for each series the places of those whose figures it prints again.
@@ -87,14 +87,14 @@ class Comparison(msgspec.Struct, frozen=True):
     repeats: dict[str, tuple[tuple[int, ...], ...]]
 
 
-def comparison(view: View, pages: PageIndex) -> Comparison:
+def comparison(view: View, pages: PageIndex) -> SeriesComparison:
     """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
     everything = [one for one in compared(view, pages) if not one.is_control]
     last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(Offered(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]
     measured = [(name, metric) for name, metric in names if any(name in one.cells for one in offered)]
-    return Comparison(
+    return SeriesComparison(
         offered,
         {name: tuple(verdicts_on(offered, name, metric)) for name, metric in measured},
         {name: _repeats(offered, name) for name, _ in measured},

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tacholog.compare.comparable import settings_of
+from tacholog.runs.conditions import options_words
 from tacholog.runs.labels import CONTROL, is_label, label_fields, label_name, labels_of
-from tacholog.runs.stated import options_words
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import title
 from tacholog.view.numerals import NOT_STATED, grouped, quantity, size

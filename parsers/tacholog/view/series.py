@@ -16,8 +16,8 @@ import msgspec
 
 from tacholog.compare.comparable import settings_of
 from tacholog.compare.policy import percentile
+from tacholog.runs.conditions import split_options
 from tacholog.runs.labels import CONTROL, labels_of
-from tacholog.runs.stated import split_options
 from tacholog.schema.metrics import median_place
 from tacholog.store.quality import SAMPLES_BEYOND
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words

@@ -16,8 +16,8 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
     METRICS_SHOWN,
     USES,
-    Comparison,
     Offered,
+    SeriesComparison,
     campaign_words,
     comparison,
     metric_words,
@@ -48,7 +48,7 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.compared for one in found.series], links, anchor)])
 
 
-def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
+def _data(found: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
     """Return what the script needs. Its verdicts are made here, its words too."""
     entries = [_entry(one, links, targets) for one in found.series]
     cells = [cell for one in found.series for each in one.cells.values() for cell in each]
@@ -69,7 +69,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
     }
 
 
-def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[str, object]:
+def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) -> dict[str, object]:
     name = f"{metric}.{statistic}"
     return {
         "id": name,
