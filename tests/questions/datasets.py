@@ -54,9 +54,16 @@ def run(
     """Write a run. Without a latency, it is one that failed."""
     folder = data / name
     folder.mkdir(parents=True)
-    text = SILENT if p50_us is None else _LOG.format(p50=p50_us, mean=p50_us * 1.1, p99=p50_us * 3, max=p50_us * 9, min=p50_us * 0.8, deviation=p50_us)
+    text = (
+        SILENT if p50_us is None else _LOG.format(p50=p50_us, mean=p50_us * 1.1, p99=p50_us * 3, max=p50_us * 9, min=p50_us * 0.8, deviation=p50_us)
+    )
     (folder / "client.log").write_text(text)
-    lines = [f'system = "{system}"', 'host = "lab"', f'release = "{release}"' if release else "", f'start_time = "{start_time}"' if start_time else ""]
+    lines = [
+        f'system = "{system}"',
+        'host = "lab"',
+        f'release = "{release}"' if release else "",
+        f'start_time = "{start_time}"' if start_time else "",
+    ]
     for table, values in (("conditions", conditions), ("labels", labels)):
         if values:
             lines += [f"[{table}]", *(f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}" for key, value in values.items())]
@@ -66,7 +73,7 @@ def run(
 
 def noise(seed: str, repetitions: int) -> Sequence[float]:
     """Return a factor near 1 for each repetition."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - the same noise in each run, and no secret
     return [chance.lognormvariate(0, 0.03) for _ in range(repetitions)]
 
 
@@ -103,7 +110,12 @@ def rates(data: Path) -> None:
     """Write the latency of one system at rising rates, with a knee at 60,000 messages a second."""
     for rate in (10_000, 20_000, 40_000, 60_000, 80_000):
         for number, chance in enumerate(noise(str(rate), 3)):
-            run(data, f"r{rate}-{number}", (8 if rate <= 60_000 else 900) * chance, conditions={"offered_rate_per_s": float(rate), "payload_bytes": 64})
+            run(
+                data,
+                f"r{rate}-{number}",
+                (8 if rate <= 60_000 else 900) * chance,
+                conditions={"offered_rate_per_s": float(rate), "payload_bytes": 64},
+            )
 
 
 def depths(data: Path) -> None:

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.paths import write_output
-from tacholog.commands.shared.reading import reading_options, work_of
+from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.messages import tell
+from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
 if TYPE_CHECKING:

@@ -126,19 +126,16 @@ def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value
 
 def _stretch(axis: Factor, points: Sequence[Value], *, is_last: bool) -> str:
     first, final = axis.short(points[0]), axis.short(points[-1])
+    title = "" if axis.name == "payload_bytes" else f" {axis.title}"
     if first == final:
-        return f"at {first} {_axis_words(axis)}"
-    return f"from {first} {_axis_words(axis)} on" if is_last else f"from {first} to {final} {_axis_words(axis)}"
-
-
-def _axis_words(axis: Factor) -> str:
-    return "" if axis.name == "payload_bytes" else axis.title
+        return f"at {first}{title}"
+    return f"from {first}{title} on" if is_last else f"from {first} to {final}{title}"
 
 
 def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
     (where, subject), *others = stretches
-    first = f"{where[:1].upper()}{where[1:].strip()}, {subject} has {best}"
-    return "; ".join([first, *(f"{stretch.strip()}, {name} has it" for stretch, name in others)])
+    first = f"{where[:1].upper()}{where[1:]}, {subject} has {best}"
+    return "; ".join([first, *(f"{stretch}, {name} has it" for stretch, name in others)])
 
 
 def _by_how_much(answer: Answer) -> Iterator[Sentence]:
