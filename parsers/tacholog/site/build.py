@@ -11,7 +11,7 @@ from tacholog.errors import TachologError
 from tacholog.garbage import keep_made
 from tacholog.ownership import not_ours_alone
 from tacholog.site.inputs import inputs_of
-from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
+from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
 from tacholog.store.complaints import saved_complaints
@@ -54,7 +54,7 @@ def build_site(
             raise TachologError(f"{work}: {reason}; what a build keeps is run by the next one, so it must be ours alone")
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs):
-            return site / "index.html"
+            return site / FIRST_PAGE
         # To import what builds a site takes longer than to find out that there is nothing new.
         from tacholog.site.whole import build_whole
 
@@ -64,9 +64,12 @@ def build_site(
         try:
             build_whole(roots, made, work, settings, progress, reading)
             remove_stamp(site)
-            take_over(made, site)
+            try:
+                take_over(made, site)
+            except OSError as error:
+                raise TachologError(f"{site}: {error.strerror}: the site is not finished; run the same command again") from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
         found = saved_complaints(work)
         write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered)
-    return site / "index.html"
+    return site / FIRST_PAGE

@@ -124,12 +124,14 @@ def finished(site: Path) -> Stamp:
 
 @contextmanager
 def former_site_named(site: Path) -> Iterator[None]:
-    """If a build is refused, say in its message that the finished site from before is still there. If there is none, the message stays as it is."""
+    """If a build is refused, say in its message what is in the folder: the finished site from before, or one that is not finished."""
     try:
         yield
     except UnreadableInput as error:
-        if not ((site / STAMP).is_file() and (site / "index.html").is_file()):
+        if not (site / "index.html").is_file():
             raise
+        if not (site / STAMP).is_file():
+            raise UnreadableInput(f"{error}. The site in {site} is not finished: its last build failed or was stopped") from error
         raise UnreadableInput(f"{error}. The site in {site} is still the one from before") from error
 
 
