@@ -173,7 +173,7 @@ def lines_with_controls(folder: Path, log: str) -> int:
 
 def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    place, name = _shown_place(folder, log)
+    place, name = shown_lines_file(folder, log)
     content = msgspec.json.encode(shown)
     there = sha256_of(place, name)
     if there == hashlib.sha256(content).hexdigest():
@@ -188,7 +188,7 @@ def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
 def saved_shown(folder: Path, log: str) -> ShownLines | None:
     """Return what `save_shown` saved; ``None`` for a log that is not redacted."""
     try:
-        return msgspec.json.decode(read_evidence(*_shown_place(folder, log)), type=ShownLines)
+        return msgspec.json.decode(read_evidence(*shown_lines_file(folder, log)), type=ShownLines)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 
@@ -198,7 +198,8 @@ def shown_file(folder: str, log: str) -> str:
     return f"{folder}{LINES}/{_shown_name(log)}"
 
 
-def _shown_place(folder: Path, log: str) -> tuple[Path, str]:
+def shown_lines_file(folder: Path, log: str) -> tuple[Path, str]:
+    """Return the folder and the name of the file that `save_shown` writes."""
     return Path(f"{folder}{LINES}"), _shown_name(log)
 
 

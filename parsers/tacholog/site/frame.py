@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 from docutils.nodes import make_id
@@ -35,6 +36,7 @@ class PageFrame:
         _, end, after = rest.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
+        self.digest = sha256(text.encode()).hexdigest()
         self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
 
     def page(self, document: str, title: str, content: str) -> str:

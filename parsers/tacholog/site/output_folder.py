@@ -6,7 +6,7 @@ import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
         raise
 
 
-def take_over(made: Path, site: Path) -> None:
+def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
     """Make a site equal to one that was made in another folder. A file that did not change is not touched; what belongs to no site stays.
 
     New files come first, the first page after all others, and old files go last: a reader of a site that was stopped in between finds every page.
@@ -93,13 +93,14 @@ def take_over(made: Path, site: Path) -> None:
     Args:
         made: the site as it is to be. Its files are moved.
         site: the site that readers see.
+        reused: files of it that stay. They were not made again.
     """
     names = sorted(_below(made), key=lambda name: (name == FIRST_PAGE, name))
     for name in names:
         _clear_way(site, name)
         if not ((site / name).is_file() and filecmp.cmp(made / name, site / name, shallow=False)):
             _bring(made / name, site / name, site / _PART)
-    for name in {*_below(site)}.difference(names):
+    for name in {*_below(site)}.difference(names, reused):
         (site / name).unlink(missing_ok=True)
         _remove_empty(site, name)
 
