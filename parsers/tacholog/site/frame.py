@@ -29,9 +29,11 @@ class PageFrame:
         """``page`` is the page without content.
 
         Raises:
-            TachologError: the theme made a page of another form.
+            TachologError: the page was not written whole, or the theme made one of another form.
         """
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        if not text.rstrip().endswith("</html>"):
+            raise TachologError(f"{page}: the page could not be written whole. Is the disk full?")
         before, mark, rest = text.partition(_BODY)
         _, end, after = rest.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
