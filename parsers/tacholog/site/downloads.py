@@ -15,7 +15,7 @@ from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
 from tacholog.store.export import files_of, results_table
 from tacholog.view.numerals import NOT_STATED, natural
-from tacholog.view.own_names import DATA
+from tacholog.view.page_index import DATA
 from tacholog.view.views import View
 
 if TYPE_CHECKING:

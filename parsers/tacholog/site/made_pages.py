@@ -28,7 +28,7 @@ from tacholog.site.parts import Part, beside, page_of_part, script_of
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, newest_change
 from tacholog.site.settings import SiteSettings
-from tacholog.view.own_names import LOGS
+from tacholog.view.page_index import LOGS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

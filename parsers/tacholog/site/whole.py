@@ -29,7 +29,7 @@ from tacholog.store.frames import without_distributions
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 from tacholog.view.history import latest
-from tacholog.view.own_names import DOWNLOADS, LOGS, STATIC
+from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 

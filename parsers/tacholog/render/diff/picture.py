@@ -12,7 +12,7 @@ from tacholog.compare.result import DiffRow, Report, Verdict
 from tacholog.render.diff.shapes import path_of
 from tacholog.render.diff.words import interval, ratio
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.row_names import row_name
+from tacholog.view.names import row_name
 
 DRAWN: tuple[Verdict, ...] = ("worse", "better", "no_change", "inconclusive", "too_few_pairs", "unreplicated_diff", "unreplicated_same")
 _WIDTH, _HEIGHT = 720, 260

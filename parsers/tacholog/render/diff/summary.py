@@ -19,10 +19,9 @@ from tacholog.render.diff.words import percent, sides_of
 from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
 from tacholog.view import names
-from tacholog.view.names import with_system
+from tacholog.view.names import row_name, with_system
 from tacholog.view.numerals import NOT_STATED, quantity, size
 from tacholog.view.refusals import title_of
-from tacholog.view.row_names import row_name
 
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (

@@ -13,9 +13,9 @@ from tacholog.compare.statistics import modes
 from tacholog.render.diff.meanings import MEANINGS, REASONS, THRESHOLD_SOURCES, UNTESTED
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
+from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import difference_words, not_stated
-from tacholog.view.row_names import row_name
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # between the parts of a remark

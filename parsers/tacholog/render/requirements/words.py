@@ -13,9 +13,9 @@ from tacholog.render.diff.words import percent
 from tacholog.render.table import Cell, Column, Row, Table, head
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
+from tacholog.view.names import row_name
 from tacholog.view.numerals import quantity
 from tacholog.view.refusals import TITLES as CONDITION_TITLES
-from tacholog.view.row_names import row_name
 
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(
     {"failed": "Failed", "missing": "No such row", "undecided": "Cannot be told", "passed": "Passed"}

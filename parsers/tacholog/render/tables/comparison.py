@@ -17,7 +17,7 @@ from tacholog.view.comparison import (
     METRICS_SHOWN,
     USES,
     Comparison,
-    Offered,
+    OfferedSeries,
     campaign_words,
     comparison,
     metric_words,
@@ -28,7 +28,7 @@ from tacholog.view.comparison import (
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, bound_signs, size, steps_of
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, Group, common_conditions, groups, ordered, sizes_of
+from tacholog.view.ranking_groups import Group, SystemSeries, common_conditions, groups, ordered, sizes_of
 from tacholog.view.refusals import PUBLISHED_AGAIN
 from tacholog.view.series import Cell
 from tacholog.view.views import View
@@ -82,7 +82,7 @@ def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[
     }
 
 
-def _entry(offered: Offered, links: Links, targets: Targets) -> dict[str, Any]:
+def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, Any]:
     one = offered.compared
     key = dict(one.series.key)
     each = link_to_each_run(one)
@@ -125,7 +125,7 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
     ]
 
 
-def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
+def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
     """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
     seen: Seen = {}
     tables, left = list[Html](), _MOST_CELLS
@@ -146,7 +146,7 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(seen, anchor), class_="tl-static")
 
 
-def _caption(group: Group, members: Sequence[Compared]) -> Html:
+def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
     return tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked")
