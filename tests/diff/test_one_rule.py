@@ -100,7 +100,7 @@ def view(side: Side) -> View:
 
 def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
     found = comparison(view, PageIndex())
-    stated = [conditions_of(one.compared.series, "latency") for one in found.series]
+    stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
     for base, other in product(range(len(stated)), repeat=2):
         pairs = [(verdicts.places[base], verdicts.places[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]

@@ -205,7 +205,7 @@ def test_a_control_is_offered_for_no_ratio_and_is_the_best_of_no_transport_that_
     results = [*real.series.results, *other.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
-    assert [one.compared.series.results for one in comparison(view, PageIndex()).series] == [real.series.results]
+    assert [one.system_series.series.results for one in comparison(view, PageIndex()).series] == [real.series.results]
     assert ">700\u00a0ns</" in overview_of([real, other])
     assert "100" not in overview_of([real, other])
     assert "1, control" in overview_of([other])

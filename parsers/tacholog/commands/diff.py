@@ -38,7 +38,7 @@ from tacholog import terminal
 from tacholog.commands.shared.complaints import UNREADABLE_EXIT, tell
 from tacholog.commands.shared.paths import write_output
 from tacholog.commands.shared.reading import reading_options, work_of
-from tacholog.compare.result import VERDICTS, Report
+from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def diff(
     from tacholog.compare.bands import known
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
-    from tacholog.compare.renames import find_renames, read_renames, renamed
-    from tacholog.compare.sides import find_all, of_labels
+    from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
     from tacholog.runs.labels import labels_asked
     from tacholog.store.complaints import complaints, with_copies
 
@@ -235,7 +234,7 @@ def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
             raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
 
 
-def write_report(output: str, report: Report, text: str, path: Path | None) -> None:
+def write_report(output: str, report: Comparison, text: str, path: Path | None) -> None:
     """Print or save a rendered report. In a GitHub job, --format github writes the job's summary, and prints worse rows as annotations."""
     import os
 
@@ -268,7 +267,7 @@ def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
-def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
+def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
     """The report in one of `FORMATS`; ``limit`` rows of each verdict, if not given, a number that suits the format."""
     limit = LIMITS.get(output, 0) if limit is None else limit
     from tacholog.compare.result import to_json

@@ -138,7 +138,7 @@ def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
 
 def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = ()) -> str:
     """Return the verdicts in one of `FORMATS`."""
-    from tacholog.render.requirements import junit, text
+    from tacholog.render.requirements import junit, markdown, text
 
     match output:
         case "json":
@@ -146,15 +146,15 @@ def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = 
 
             return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
         case "junit":
-            return junit.junit(report, fail_on)
+            return junit(report, fail_on)
         case "markdown":
-            return text.markdown(report)
+            return markdown(report)
         case _:
-            return text.text(report)
+            return text(report)
 
 
 def _write_badges(folder: Path, report: RequirementReport) -> None:
-    from tacholog.render.requirements.badge import badges
+    from tacholog.render.requirements import badges
 
     for name, svg in badges(report).items():
         write_output(folder / f"{name}.svg", svg.encode())

@@ -11,13 +11,13 @@ import msgspec
 import pandas as pd
 
 from tacholog.compare.bands import FOLDER as BANDS
-from tacholog.compare.renames import FILE as RENAMES
-from tacholog.compare.renames import find_renames, folder_of_renames
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
+from tacholog.compare.sides import find_renames, folder_of_renames
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
 from tacholog.memory import return_freed_memory
 from tacholog.privacy.redact import redacted_with_redactor
+from tacholog.runs.manifest import RENAMES_FILE
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import find_requirements, keep_requirements
@@ -71,7 +71,7 @@ def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[
         find_renames(roots)
         renames = folder_of_renames(roots)
     except UnreadableInput as error:
-        problems.append(problem("", RENAMES, 0, UNREADABLE, "", str(error)))
+        problems.append(problem("", RENAMES_FILE, 0, UNREADABLE, "", str(error)))
     try:
         requirements = find_requirements(roots)
     except UnreadableInput as error:
@@ -159,9 +159,9 @@ def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:
 
 def _renames(root: Path) -> bytes:
     try:
-        return read_small_evidence(root, RENAMES)
+        return read_small_evidence(root, RENAMES_FILE)
     except UnreadableInput as error:
-        raise UnreadableInput(f"{root / RENAMES}: {error}") from error
+        raise UnreadableInput(f"{root / RENAMES_FILE}: {error}") from error
 
 
 def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
@@ -169,9 +169,9 @@ def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
     shutil.rmtree(fresh, ignore_errors=True)  # of a build that was stopped here
     data.save(fresh, packed=True)
     if renaming is not None:
-        (fresh / RENAMES).write_bytes(_renames(renaming))
+        (fresh / RENAMES_FILE).write_bytes(_renames(renaming))
     else:
-        (folder / RENAMES).unlink(missing_ok=True)
+        (folder / RENAMES_FILE).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(fresh.iterdir()):
         # Pages depend on these files, so a file that has not changed keeps its modification time.

@@ -72,11 +72,11 @@ class OfferedSeries(msgspec.Struct, frozen=True):
     def absent(self, metric: str, statistic: str) -> dict[int, str]:
         """Return, by size, why there is no such number, for those sizes that were measured."""
         numbers = {at for at, _ in self.cells.get(f"{metric}.{statistic}", ())}
-        series = self.compared.series
+        series = self.system_series.series
         return {at: series.absent(metric, statistic, at) for at in series.sizes() if at is not None and at not in numbers}
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class SeriesComparison(msgspec.Struct, frozen=True):
     """All series that are offered. ``verdicts`` and ``repeats`` are by metric.
 
     ``repeats`` holds for each series the places of those whose figures it prints again.
@@ -87,14 +87,14 @@ class Comparison(msgspec.Struct, frozen=True):
     repeats: dict[str, tuple[tuple[int, ...], ...]]
 
 
-def comparison(view: View, pages: PageIndex) -> Comparison:
+def comparison(view: View, pages: PageIndex) -> SeriesComparison:
     """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
     everything = [one for one in system_series(view, pages) if not one.is_control]
     last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
     offered = tuple(OfferedSeries(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]
     measured = [(name, metric) for name, metric in names if any(name in one.cells for one in offered)]
-    return Comparison(
+    return SeriesComparison(
         offered,
         {name: tuple(verdicts_on(offered, name, metric)) for name, metric in measured},
         {name: _repeats(offered, name) for name, _ in measured},
@@ -114,7 +114,7 @@ def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
 
 def verdicts_on(offered: Sequence[OfferedSeries], name: str, metric: str) -> Iterator[ConditionVerdicts]:
     """Yield for each condition what it means for the ratios of a metric; nothing for conditions that allow every ratio."""
-    stated = [conditions_of(one.compared.series, metric) if name in one.cells else None for one in offered]
+    stated = [conditions_of(one.system_series.series, metric) if name in one.cells else None for one in offered]
     for condition in asked("ratio", metric):
         values = list(dict.fromkeys(one[condition] for one in stated if one is not None))
         reasons = tuple(tuple(_reason(condition, base, other, metric) for other in values) for base in values)

@@ -17,7 +17,7 @@ import msgspec
 
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
-from tacholog.compare.result import Controls, Difference, DiffRow, Report, RowKey
+from tacholog.compare.result import Comparison, ComparisonRow, Controls, Difference, RowKey
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
@@ -34,7 +34,7 @@ from tacholog.runs.moments import last_day
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.views import View
 
-Compare = Callable[[str, str, str], Report]  # of a system, an older and a newer release
+Compare = Callable[[str, str, str], Comparison]  # of a system, an older and a newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
 
 
@@ -43,7 +43,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
     release: int
     value: float
-    row: DiffRow | None
+    row: ComparisonRow | None
     runs: tuple[float, ...]
 
 
@@ -56,7 +56,7 @@ class HistoryLine(msgspec.Struct):
 
     key: RowKey
     points: list[HistoryPoint]
-    begun_by: DiffRow | None = None
+    begun_by: ComparisonRow | None = None
     other_runs_of: str | None = None
 
 
@@ -187,7 +187,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
     return [one for one in METRICS_SHOWN if one in there]
 
 
-def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:
+def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
     found = _Lines([], {})
     for index, report in enumerate(reports):
@@ -217,7 +217,7 @@ class HistoryChange(msgspec.Struct, frozen=True):
     reason: Literal["release", "host", "release or host"]
 
 
-def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Report]]]) -> list[HistoryChange]:
+def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
     """The steps and drifts in all lines of a page, the clearest first.
 
     Args:
@@ -236,7 +236,7 @@ def _hidden(line: HistoryLine) -> float:
     return -math.log1p(-half / least) if half < least else math.inf
 
 
-def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> HistoryChange:
+def _change(line: HistoryLine, reports: Sequence[Comparison], one: Change) -> HistoryChange:
     step = one.kind == "step"
     before, release = (line.points[place].release for place in ((one.first - 1, one.first) if step else (one.first, one.last)))
     controls = reports[release - 1].controls if step and release - before == 1 else None
@@ -293,7 +293,7 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
     return view.once(("histories", metric, statistic, wanted), made)
 
 
-def _goes_on(row: DiffRow) -> bool:
+def _goes_on(row: ComparisonRow) -> bool:
     """Whether a row joins two releases: they are comparable, and of one machine.
 
     A comparison of two releases also takes two machines with the same stated hardware, and says so. A line would hide that: it looks like one
@@ -302,7 +302,7 @@ def _goes_on(row: DiffRow) -> bool:
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
 
-def other_machine(row: DiffRow) -> Difference | None:
+def other_machine(row: ComparisonRow) -> Difference | None:
     """The machines of both sides, if they are two; their stated hardware may be the same."""
     return next((one for one in row.differences if one.field == "host"), None)
 
@@ -324,7 +324,7 @@ class _Lines(NamedTuple):
         return [one for one in self.alike.get(_without_apart(key), ()) if _is_alike(one.key, key)]
 
 
-def _add(found: _Lines, index: int, row: DiffRow, release: str) -> None:
+def _add(found: _Lines, index: int, row: ComparisonRow, release: str) -> None:
     line = _line_of(found, index, row, release)
     new = row.new.median if row.new else None
     if row.new is None or new is None:
@@ -335,7 +335,7 @@ def _add(found: _Lines, index: int, row: DiffRow, release: str) -> None:
         found.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
 
 
-def _line_of(found: _Lines, index: int, row: DiffRow, release: str) -> HistoryLine | None:
+def _line_of(found: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
     if row.old is None or row.old.median is None:
         return None

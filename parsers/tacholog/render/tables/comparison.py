@@ -16,8 +16,8 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
     METRICS_SHOWN,
     USES,
-    Comparison,
     OfferedSeries,
+    SeriesComparison,
     campaign_words,
     comparison,
     metric_words,
@@ -45,10 +45,10 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     targets = Targets()
     data = _data(found, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
     shown = tag("div", class_="tl-choose", id=anchor)
-    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.compared for one in found.series], links, anchor)])
+    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.system_series for one in found.series], links, anchor)])
 
 
-def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
+def _data(found: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
     """Return what the script needs. Its verdicts are made here, its words too."""
     entries = [_entry(one, links, targets) for one in found.series]
     cells = [cell for one in found.series for each in one.cells.values() for cell in each]
@@ -61,7 +61,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
         "bounds": bound_signs(),
         "bases": BASIS_WORDS,
-        "labels": [name for name, _ in found.series[0].compared.labels],
+        "labels": [name for name, _ in found.series[0].system_series.labels],
         "sizes": {at: size(at) for at in sorted({at for at, _ in cells})},
         "tinted_from": MIN_RUNS,
         "uses": USES,
@@ -69,7 +69,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
     }
 
 
-def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[str, object]:
+def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) -> dict[str, object]:
     name = f"{metric}.{statistic}"
     return {
         "id": name,
@@ -83,7 +83,7 @@ def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[
 
 
 def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, Any]:
-    one = offered.compared
+    one = offered.system_series
     key = dict(one.series.key)
     each = link_to_each_run(one)
     return {

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Protocol
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import DiffRow, RowKey, Verdict
+from tacholog.compare.result import ComparisonRow, RowKey, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.shapes import path_of
+from tacholog.render.diff.drawings import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.plain import count_of
@@ -201,7 +201,7 @@ def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Cell:
     return Cell(value if link else tag("span", value, class_="stat-median"), link=link, below=marker, class_="n")
 
 
-def _marker(row: DiffRow) -> Html:
+def _marker(row: ComparisonRow) -> Html:
     ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
     between = f"({words.interval(row)})" if row.verdict in _WITH_INTERVAL and words.interval(row) else ""
     return tag(

@@ -10,7 +10,7 @@ import msgspec
 from tacholog.compare.requirements.file import RequirementFile
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.row_values import RowValue, row_values
-from tacholog.render.requirements.badge import badges
+from tacholog.render.requirements import badges
 from tacholog.site.requirements import releases_of_site
 from tacholog.store.frames import Dataset
 from tacholog.view.names import row_name

@@ -1,7 +1,7 @@
 """What a comparison can find: before the first run and after the last one, by the same functions.
 
 The level of a report is shared by two tests. The ranks of each row, adjusted over all rows, find changes of many rows, and changes among outliers.
-The largest of all rows (`tacholog.compare.jointly`) finds the change of a single row. How the level is divided depends on the number of pairs
+The largest of all rows (`tacholog.compare.statistics`) finds the change of a single row. How the level is divided depends on the number of pairs
 and rows alone, never on a value that was measured.
 """
 
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacholog.compare.jointly import flips_of
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.statistics import (
     OUTER,
     Floats,
+    flips_of,
     inside_pairs,
     inside_sides,
     middle,
@@ -34,7 +34,7 @@ _EVERY_SUBSET = 10  # With up to so many pairs, the flips of the changed row its
 _AT_ONCE = 4_000_000
 
 
-class Design(NamedTuple):
+class RunCounts(NamedTuple):
     """How often a row was measured, and among how many: pairs (both numbers are the same) or sessions of each side."""
 
     old: int
@@ -64,7 +64,7 @@ def share_of_largest(pairs: Iterable[int], rate: float, *, sessions: bool = Fals
     return 0.5 if sessions or least_p(most, most, paired=True) < rate / 2 else 1.0
 
 
-def attainable(design: Design, share: float) -> float:
+def attainable(design: RunCounts, share: float) -> float:
     """The smallest adjusted p-value that a row can have if it is the only one that changed.
 
     Args:
@@ -85,13 +85,13 @@ def runs_needed(rows: int, rate: float, paired: bool) -> int:
         paired: whether runs are compared in pairs.
     """
     count = MIN_RUNS
-    while attainable(Design(count, count, rows, paired), share_of_largest([count] if paired else [], rate)) >= rate:
+    while attainable(RunCounts(count, count, rows, paired), share_of_largest([count] if paired else [], rate)) >= rate:
         count += 1
     return count
 
 
 def detectable(
-    deviation: Floats, design: Design, rate: float, threshold: Floats, hidden: Floats | float = 0.0, *, share: float | None = None
+    deviation: Floats, design: RunCounts, rate: float, threshold: Floats, hidden: Floats | float = 0.0, *, share: float | None = None
 ) -> Floats:
     """The smallest true shift of a single row that a report finds in four cases of five. Infinite where no shift can be found.
 
@@ -134,7 +134,7 @@ def pairs_for(shift: float, deviation: float, rows: int, rate: float, threshold:
     """
 
     def is_found(pairs: int) -> bool:
-        return bool(detectable(np.array([deviation]), Design(pairs, pairs, rows, paired=True), rate, np.array([threshold]))[0] <= shift)
+        return bool(detectable(np.array([deviation]), RunCounts(pairs, pairs, rows, paired=True), rate, np.array([threshold]))[0] <= shift)
 
     return next(filter(is_found, range(MIN_RUNS, MOST_PAIRS + 1)), None) if is_found(MOST_PAIRS) else None
 
@@ -151,7 +151,7 @@ class _Needs(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def _needs(design: Design, rate: float, share: float) -> _Needs:
+def _needs(design: RunCounts, rate: float, share: float) -> _Needs:
     """Simulate rows with normal noise. All statistics move with the shift, so what each row needs follows without trying shifts."""
     generator = np.random.default_rng(1)
     old, new, rows, paired = design

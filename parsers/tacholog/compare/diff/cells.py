@@ -1,17 +1,20 @@
-"""Both sides' numbers: what names each row, what it was measured under, and one value for each run."""
+"""Both sides' numbers as cells: what names each row, its conditions, one value for each run, and which cells stand against each other."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tacholog.compare import comparable
-from tacholog.compare.comparable import A_REFERENCE, BYTES
+from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
 from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
+from tacholog.compare.result import ComparisonWarning, RowKey
+from tacholog.compare.sides import stated_of
 from tacholog.runs.labels import CONTROL, label_fields, labels_of
 from tacholog.schema.marks import MARK_BITS, MARKS
 from tacholog.schema.metrics import upper_of_two_counts
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tacholog.store.frames import Dataset
+
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -303,3 +307,210 @@ def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) 
         values = values[np.lexsort((values, np.repeat(np.arange(len(count)), count)))]
     medians[there] = values[(first + (count - 1 + upper) // 2)[there]]
     return medians
+
+
+_SAY_LITTLE = ("definition", "basis", "load_mode")
+KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
+
+
+def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
+    """The keys of these cells' rows, without the fields that the diff goes across."""
+    columns = {name: data.said(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
+    names = tuple(columns)
+    return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+
+
+def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
+    """The keys of the rows of one table, each with the conditions that distinguish it from rows of the same key.
+
+    Args:
+        data: both sides' numbers.
+        cell: the cell that names each row.
+        policy: what the diff goes across.
+    """
+    apart = _apart(data, cell, policy)
+    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(data, cell, policy))]
+
+
+def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
+    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
+
+    A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
+    """
+    labels = _labels_that_differ(data)
+    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
+    if labels:
+        columns = [data.said(name, cell) for name in labels]
+        found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
+    siblings: dict[int, list[int]] = {}
+    for place, row in enumerate(data.cells.row[cell].tolist()):
+        siblings.setdefault(row, []).append(place)
+    groups = [places for places in siblings.values() if len(places) > 1]
+    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(data, name, cell)] if groups else []
+    said = {name: data.said(name, cell) for name in (*labels, *conditions)}
+    for places in groups:
+        stated = {name: [values[place] for place in places] for name, values in said.items()}
+        stated = {name: values for name, values in stated.items() if name in labels or len({*values}) > 1}
+        named = [*labels, *(name for name in CONDITIONS if name in stated)]
+        for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
+            alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
+            if alike and name in stated:
+                named.append(name)
+        named = _needed(named, stated)
+        for index, place in enumerate(places):
+            found[place] = tuple((name, as_text(stated[name][index])) for name in named)
+    return found
+
+
+def _differs(data: Numbers, name: str, cell: Integers | Flags) -> bool:
+    """Whether these cells state different things in a column."""
+    return len(np.unique(data.stated[name].codes[cell])) > 1
+
+
+def _labels_that_differ(data: Numbers) -> list[str]:
+    """The labels that are not the same in all rows of a side."""
+    new = data.cells.new
+    labels = [name for name in data.labels if name != CONTROL]  # controls stand apart
+    return [name for name in labels if any(_differs(data, name, side) for side in (new, ~new))]
+
+
+def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
+    kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
+    for name in (name for name in _SAY_LITTLE if name in named):
+        fewer = [one for one in kept if one != name]
+        distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
+        if () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
+            kept = fewer
+    return kept
+
+
+def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*(stated[name] for name in names), strict=True))
+
+
+NONE = -1
+
+
+class CellPairs(NamedTuple):
+    """Cells that are compared with each other, by their positions in `Cells`; `NONE` where a side has no such cell."""
+
+    old: Integers
+    new: Integers
+
+    @property
+    def both(self) -> Flags:
+        """Where both sides have a cell."""
+        result: Flags = (self.old != NONE) & (self.new != NONE)
+        return result
+
+
+def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
+    """Pair the cells of both sides.
+
+    Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
+    workload (only the machine or the tool differ), then under any conditions, then with another participant, last where a side never says what the
+    other says of each row. These pairs are then judged, and the report names what differs; everything else was removed or added.
+
+    Args:
+        data: both sides' numbers.
+        across: what rows may differ in.
+    """
+    cells = data.cells
+    workload = data.groups([*(name for name in CONDITIONS if name not in across), *data.labels])
+    olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
+    found: list[tuple[Integers, Integers]] = []
+    for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(data, across).values())):
+        pair = _only_ones(columns, olds, news)
+        olds[pair[0]] = news[pair[1]] = False
+        found.append(pair)
+    left, right = np.flatnonzero(olds), np.flatnonzero(news)
+    return CellPairs(
+        np.concatenate([*(old for old, _ in found), left, np.full(len(right), NONE)]),
+        np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right]),
+    )
+
+
+def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
+    """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
+    names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
+    found = {"anonymous": data.groups([name for name in names if name != "participant"])}
+    silent = [name for name in names if name in STATED and _of_one_side(data, name)]
+    if silent:
+        rest = [name for name in names if name not in silent]
+        found["unsaid"] = _plain(data, silent, data.groups(rest))
+        found["unsaid_anonymous"] = _plain(data, silent, data.groups([name for name in rest if name != "participant"]))
+    return found
+
+
+def _of_one_side(data: Numbers, name: str) -> bool:
+    """Whether only one side states this field."""
+    stated = data.stated[name].notna()
+    return bool(stated[data.cells.new].any() != stated[~data.cells.new].any())
+
+
+def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
+    """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
+    if "data_path" not in silent:
+        return codes
+    special = by_word(data.stated["data_path"], lambda word: word != "copy", unknown=False)
+    return np.where(special, -1 - np.arange(len(codes)), codes)
+
+
+def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
+    """Pair the cells that are the only one on their side with their values in these columns, in the order of the old ones."""
+    codes = groups(columns, len(olds))
+    count = int(codes.max(initial=-1)) + 1
+    is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
+    old, new = (np.flatnonzero(side & is_alone[codes]) for side in (olds, news))
+    partner = np.full(count, NONE)
+    partner[codes[new]] = new
+    return old, partner[codes[old]]
+
+
+class SharedRuns(NamedTuple):
+    """A code for each run of both sides, the old one's first: the same for a run that is on both.
+
+    ``are_all``: all runs are on both. ``warnings`` say how many are, if any.
+    """
+
+    codes: Integers
+    are_all: bool = False
+    warnings: tuple[ComparisonWarning, ...] = ()
+
+
+def shared(old: Dataset, new: Dataset) -> SharedRuns:
+    """Recognise the runs of both sides by their logs' bytes and by when they were made."""
+    sides = [_identities(side) for side in (old, new)]
+    known: dict[Hashable, int] = {}
+    codes = np.array([known.setdefault(one, len(known)) for side in sides for one in side], np.int64)
+    common = set(sides[0]) & set(sides[1])
+    if not common:
+        return SharedRuns(codes)
+    whole = common == set(sides[0]) == set(sides[1])
+    return SharedRuns(codes, whole, (ComparisonWarning("same_runs") if whole else ComparisonWarning("shared_runs", len(common)),))
+
+
+def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:
+    """Which pairs of cells hold the same runs on both sides."""
+    cells = data.cells
+    sets = run_sets(cells, data.entries, codes)
+    same: Flags = pairs.both & (cells.runs[pairs.old] > 0) & (cells.runs[pairs.old] == cells.runs[pairs.new])
+    same &= sets[pairs.old] == sets[pairs.new]
+    return same
+
+
+def _identities(dataset: Dataset) -> Sequence[Hashable]:
+    """What each run is, in the order of ``runs``; a run whose log could not be read is equal to no other."""
+    if "sha256" not in dataset.logs:
+        return [object() for _ in dataset.runs["run"]]
+    logs: dict[str, list[object]] = {}
+    for run, digest in zip(dataset.logs["run"], dataset.logs["sha256"], strict=True):
+        logs.setdefault(run, []).append(digest)
+    made = stated_of(dataset.runs, ("run", "start_time", "order_index"))
+    return [_identity(logs.get(run, []), when) for run, *when in (one.values() for one in made)]
+
+
+def _identity(digests: Sequence[object], when: Sequence[object]) -> Hashable:
+    known = [digest for digest in digests if isinstance(digest, str)]
+    return (*sorted(known), *when) if known and len(known) == len(digests) else object()
