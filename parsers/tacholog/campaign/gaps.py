@@ -1,10 +1,10 @@
-"""Tell which conditions nothing will state although comparisons need them: before the first run, and from the first log of each variant.
+"""Gaps: conditions that comparisons need, and that neither the campaign nor its logs state.
 
-Before the first run, three things are known: what the campaign states, what the logs of this format always state, and what they sometimes state
-(`tacholog.formats.kit.States`). Which conditions are needed depends on the test and its load mode. If the campaign does not state the load mode, each
-test that the format reads is taken, with its usual load mode.
+They are found before the first run, and again in the first log of each variant. Before the first run, three things are known: what the campaign
+states, what the logs of this format always state, and what they sometimes state (`tacholog.formats.kit.States`). Which conditions are needed depends
+on the test and its load mode. If the campaign does not state the load mode, each test that the format reads is assumed, with its usual load mode.
 
-The properties of a machine are not asked for here: each host file says them or not, and runs of the same host do not need them.
+Properties of a machine are never gaps: each host file states them or not, and runs of the same host do not need them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import asdict
 
+from tacholog.campaign.campaign_file import RESOURCES_FILE
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import RESOURCES_FILE
 from tacholog.compare import comparable
 from tacholog.formats.kit.lines import States
 from tacholog.formats.reading import Event, Scan

@@ -1,4 +1,4 @@
-"""The machines of a campaign: open them, and find on each what the plan and the manifests say about programs and hosts."""
+"""The machines of a campaign: open them, find the programs of the plan on them, and describe them as hosts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tacholog.campaign.campaign_file import Process, main_process
+from tacholog.campaign.floor import is_floor
 from tacholog.campaign.machines.local import LocalMachine
 from tacholog.campaign.machines.machine import HostEntry, Machine
 from tacholog.campaign.machines.remote import RemoteMachine
 from tacholog.campaign.plan import PlannedRun
-from tacholog.campaign.processes import Process, is_floor, main_process
-from tacholog.campaign.tools import measured_program
+from tacholog.campaign.programs import measured_program
 from tacholog.runs.host import pseudonym
 from tacholog.runs.manifest import FLOOR, Host
 

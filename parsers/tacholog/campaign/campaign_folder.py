@@ -1,4 +1,4 @@
-"""The folder of a campaign: start it, resume it, say which runs are left and which failed, and copy it to the data folder."""
+"""The folder of a campaign: start or resume the campaign, list its pending and failed runs, and copy it to the data folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import msgspec
 import tomli_w
 
+from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, named, read_campaign
 from tacholog.campaign.execution import last_line
 from tacholog.campaign.floor import with_floor
+from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
 from tacholog.campaign.machines.machine import HostEntry
-from tacholog.campaign.machines.places import describe_hosts, find_campaign_programs
 from tacholog.campaign.measure import utc_now
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, read_plan, schedule_runs
-from tacholog.campaign.processes import RESOURCES_FILE, errors_file
-from tacholog.campaign.tools import find_program, listed, measured_program, sha256, tool_version
+from tacholog.campaign.plan import Plan, PlannedRun, read_plan, schedule_runs
+from tacholog.campaign.programs import find_program, listed, measured_program, sha256, tool_version
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.folders import locked
 from tacholog.formats.reading import Event, Scan

@@ -1,8 +1,9 @@
-"""Find the measured program of a command that begins with a wrapper, such as ``env``, ``taskset`` or ``ip netns exec``.
+"""The programs of a campaign: find their files, versions and checksums, and the measured program of a command.
 
-Each wrapper has a grammar: its options, which of them take a value, and how many words stand before the program. A search for the first word that
-names a program would be fooled by values: in ``env -u perf tool``, ``perf`` is a variable. If a command does not fit the grammar of its wrapper, or
-the wrapper is a shell, the measured program is not known, and the reason is returned.
+A command may begin with a wrapper, such as ``env``, ``taskset`` or ``ip netns exec``. Each wrapper has a grammar: its options, which of them take a
+value, and how many words stand before the program. A search for the first word that names a program would be fooled by values: in
+``env -u perf tool``, ``perf`` is a variable. If a command does not fit the grammar of its wrapper, or the wrapper is a shell, the measured program is
+not known, and the reason is returned.
 
 Source: the help texts of coreutils 9.1, util-linux 2.38, iproute2 6.1 and strace 6.1; the manuals of numactl, sudo, perf, valgrind and systemd.
 ``tacholog sustain`` is a wrapper too: it runs a tool again and again.
@@ -10,10 +11,16 @@ Source: the help texts of coreutils 9.1, util-linux 2.38, iproute2 6.1 and strac
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from tacholog.errors import TachologError
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBER = re.compile(r"-?\d+")
@@ -245,3 +252,89 @@ def _after_perf(words: Sequence[str]) -> int | str:
 
 def _after_valgrind(words: Sequence[str]) -> int:
     return next((index for index, word in enumerate(words) if not _VALGRIND.fullmatch(word)), len(words))
+
+
+def find_programs(perftest: Path | None, checkout: Path | None) -> dict[str, Path]:
+    """Return the path of perftest, by its name.
+
+    It is the first of these that exists: ``perftest`` (from the command line), ``$TACHOLOG_PERFTEST``, the build in the checkout, the build in the
+    current folder. If none exists, the result is empty, and `find_program` looks on the PATH.
+
+    Raises:
+        TachologError: a path was given, and it is not an executable file.
+    """
+    given = perftest or (Path(os.environ["TACHOLOG_PERFTEST"]) if "TACHOLOG_PERFTEST" in os.environ else None)
+    if given is not None:
+        if not os.access(given, os.X_OK) or given.is_dir():
+            raise TachologError(f"{given}: not an executable file")
+        return {"perftest": given.resolve()}
+    built = [root / "build/bench/release/perftest" for root in (checkout, Path.cwd()) if root]
+    return next(({"perftest": path.resolve()} for path in built if os.access(path, os.X_OK)), {})
+
+
+def find_program(word: str, tools: Mapping[str, Path]) -> Path:
+    """Return the program of this name: from ``tools``, or else from the PATH.
+
+    Raises:
+        TachologError: there is no such program.
+    """
+    found = tools.get(word) or shutil.which(word)
+    if found is None:
+        raise TachologError(f"{word}: no such program; {way_to_get(word)}")
+    return Path(found)
+
+
+def way_to_get(word: str) -> str:
+    """Say how to get a program that is missing."""
+    if word == "perftest":
+        return "build it with `nox -s core`, or give its path with --perftest or in TACHOLOG_PERFTEST"
+    return "install it, or put it on the PATH"
+
+
+def measured_program(command: Sequence[str]) -> str:
+    """Return the word of a command that names the measured program: the one behind wrappers such as ``env``, or the first if it is not known."""
+    return command[behind_wrappers(command).position]
+
+
+def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> str | None:
+    """Return the first version number in the output of the command; None if there is none."""
+    if command is None:
+        return None
+    words = [str(find_program(command[0], tools)), *command[1:]]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    except subprocess.TimeoutExpired:  # a tool that does not know the option may start to measure
+        return None
+    found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
+    return found[0] if found else None
+
+
+class Listed(NamedTuple):
+    """What a program lists: the names that begin its lines, and what it says of others, by their names, in lines that begin with a blank."""
+
+    names: frozenset[str]
+    others: Mapping[str, str]
+
+
+def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
+    """Return what a program lists, such as the transports of a perftest.
+
+    Raises:
+        TachologError: the program is missing, or it fails.
+    """
+    words = [str(find_program(command[0], tools)), *command[1:]]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    except subprocess.TimeoutExpired:
+        raise TachologError(f"`{' '.join(command)}` does not end, so nobody knows what it lists") from None
+    if done.returncode != 0:
+        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so nobody knows what it lists")
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
+    return Listed(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The ways in which ``tacholog parse`` prints what it finds. Each takes one event at a time, so that a log of any size streams."""
+"""The listings of ``tacholog parse``. Each takes one event at a time, so that logs of any size are streamed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from tacholog import terminal
+from tacholog.commands.shared.messages import ENDED_BADLY, counted
 from tacholog.formats.account import Account
 from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Event
@@ -28,7 +29,6 @@ from tacholog.visible import HIDDEN, drawn_in_line, no_formula
 
 SHOWN_CHARACTERS = 160
 _HELD_RECORDS = 5000
-ENDED_BADLY = {"failed": "failed", "truncated": "was cut off", "empty": "has no result"}
 CSV_COLUMNS = ("log", "line", "last_line", "system", "scope", "test", "side", "payload_bytes", "samples")
 CSV_NUMBER_COLUMNS = ("metric", "statistic", "value", "unit", "bound", "resolution", "marks")
 
@@ -383,8 +383,3 @@ class Totals:
         suspicious = f"{self._lines['broken']} broken and {self._lines['unknown']} unknown of {counted(self._lines.total(), 'line')}"
         terminal.line(f"{counted(len(self._rows), 'log')}: {records}, {suspicious}", err=not each)
         sys.stdout.flush()
-
-
-def counted(count: int, noun: str) -> str:
-    """The number with its noun."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,42 +1,15 @@
-"""Paths on the command line, and writing to them."""
+"""Write the files that the user asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-import click
+from typing import BinaryIO, cast
 
 from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.folders import locked_file
-from tacholog.installation import checkout
-
-
-class Folder(click.Path):
-    """A folder as an argument. Its messages are clearer than click's own, such as "Directory 'x.log' is a file"."""
-
-    def __init__(self, *, exists: bool = False) -> None:
-        """With ``exists``, the folder must exist already."""
-        super().__init__(path_type=Path)
-        self._must_exist = exists
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
-        """Return the path, unless it is a file, or does not exist although it must."""
-        path = Path(value)
-        if path.exists() and not path.is_dir():
-            self.fail(f"{value} is a file, not a folder", param, ctx)
-        if self._must_exist and not path.exists():
-            self.fail(f"{value}: no such folder", param, ctx)
-        return path
-
-
-def home() -> Path:
-    """Return the folder that holds ``data`` and ``build``: the checkout if the current folder is in it, else the current folder."""
-    root, here = checkout(), Path.cwd()
-    return root if root is not None and here.resolve().is_relative_to(root) else here
 
 
 @contextmanager
