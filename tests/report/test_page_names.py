@@ -74,7 +74,7 @@ def test_of_a_page_that_a_full_disk_cut_off_the_disk_is_blamed_and_not_the_theme
     page = tmp_path / "frame.html"
     for text in ("", "<!DOCTYPE html><html>"):
         page.write_text(text)
-        with pytest.raises(TachologError, match="could not be written whole. Is the disk full"):
+        with pytest.raises(TachologError, match=r"could not be written whole\. Is the disk full"):
             PageFrame(page)
 
 

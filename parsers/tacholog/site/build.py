@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.errors import TachologError
-from tacholog.garbage import keep_made
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
+from tacholog.memory import spare_existing
 from tacholog.site.former import former_site
 from tacholog.site.inputs import inputs_of, program_of
 from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
@@ -59,7 +59,7 @@ def build_site(
         # To import what builds a site takes longer than to find out that there is nothing new.
         from tacholog.site.whole import build_whole
 
-        keep_made()
+        spare_existing()
         made = work / "made"
         shutil.rmtree(made, ignore_errors=True)
         try:

@@ -16,7 +16,7 @@ from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, num
 from tacholog.store.engine import quoted
 from tacholog.store.export import FileKind, TableFiles, files_of, results_table
 from tacholog.view.numerals import NOT_STATED, natural
-from tacholog.view.own_names import DATA
+from tacholog.view.page_index import DATA
 from tacholog.view.views import View
 
 if TYPE_CHECKING:

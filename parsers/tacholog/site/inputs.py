@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tacholog.formats.registry import GROUP
-from tacholog.resources import site_dir, templates_dir
+from tacholog.installation import site_dir, templates_dir
 from tacholog.site.settings import SiteSettings
 from tacholog.site.walk import walk
 

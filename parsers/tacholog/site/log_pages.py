@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.privacy.logs import sha256_of, shown_lines_file
+from tacholog.privacy.logs import line_classes_path, sha256_of
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.logs import log_facts, raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, as_toml
@@ -62,7 +62,7 @@ def log_bodies(
     for page in pages:
         run, log = view.runs[page.log.run], page.log
         of_log = problems.get((log.run, log.log), ())
-        lines = sha256_of(*shown_lines_file(Path(run.root), log.log)) if run.root else None
+        lines = sha256_of(*line_classes_path(Path(run.root), log.log)) if run.root else None
         received = (page.parents, run, log, of_log, view.hosts.get(run.host or ""), offered_log(run, log), lines, digests.get((log.run, log.log)))
         if not is_made(page, *received):
             yield page, _body(page, view, of_log, documents)

@@ -14,10 +14,10 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from tacholog.errors import TachologError
+from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, tag
 from tacholog.render.templates import rendered
-from tacholog.resources import site_dir
 from tacholog.site import blocks, blocks_of_releases
 from tacholog.site.data import SiteData
 from tacholog.site.former import FormerSite
@@ -29,7 +29,7 @@ from tacholog.site.parts import Part, beside, page_of_part, script_of
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, newest_change
 from tacholog.site.settings import SiteSettings
-from tacholog.view.own_names import LOGS
+from tacholog.view.page_index import LOGS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.holding import held
+from tacholog.folders import locked
 from tacholog.site.walk import walk
 
 MARKER = ".tacholog-site"
@@ -56,7 +56,7 @@ def only_one_build(work: Path) -> Iterator[None]:
         TachologError: another process builds the same site now. Each would delete what the other one has written.
     """
     work.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with held(work, "another process builds this site now; wait until it has ended"):
+    with locked(work, "another process builds this site now; wait until it has ended"):
         yield
 
 

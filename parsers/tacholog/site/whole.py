@@ -13,9 +13,9 @@ import msgspec
 
 from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.errors import TachologError
-from tacholog.garbage import give_back
+from tacholog.installation import site_dir
+from tacholog.memory import return_freed_memory
 from tacholog.render.diff.text import github_of_systems
-from tacholog.resources import site_dir
 from tacholog.site.data import SiteData, hold
 from tacholog.site.downloads import write_downloads
 from tacholog.site.former import FormerSite
@@ -30,7 +30,7 @@ from tacholog.store.frames import without_distributions
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 from tacholog.view.history import latest
-from tacholog.view.own_names import DOWNLOADS, LOGS, STATIC
+from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 
@@ -70,15 +70,15 @@ def build_whole(
     # Distributions take more memory than all else, and the view has them packed.
     data = SiteData((work / "dataset").resolve(), without_distributions(everything), view)
     del everything
-    give_back()
+    return_freed_memory()
     hold(data)
     found = feeds(view, data.compare, settings.name)
     pages = plan(view, settings, has_requirements=data.requirements is not None)
     digests = write_downloads(site, data.data, view, former, settings.pages)
-    give_back()
+    return_freed_memory()
     made = MadePages(data, pages, log_pages(view, LOGS, settings.pages), found, settings, former, digests)
     _run_sphinx(made, site, work, settings)
-    give_back()
+    return_freed_memory()
     _write_files(site, data, settings, found, former)
 
 
