@@ -200,6 +200,16 @@ def test_the_json_has_each_number_with_its_line(tmp_path: Path) -> None:
     ]
 
 
+def test_a_notebook_gets_a_frame_with_the_answer_beside_it(tmp_path: Path) -> None:
+    import tacholog as front_door
+
+    frame = front_door.load(made("builds", tmp_path)).table("release", metric="latency:p50")
+
+    assert frame.values.tolist() == [["1.0", 12005.0, 11549.0, 12788.0, 12, True], ["1.1", 13206.0, 12704.0, 14067.0, 12, False]]
+    assert frame.attrs["unit"] == "ns"
+    assert frame.attrs["answer"].startswith("release 1.0 has the lowest median latency.")
+
+
 @pytest.mark.parametrize("name", [name for name in DATASETS if name != "single"])
 def test_each_answer_has_a_title_a_table_and_a_figure_for_each_panel(name: str, tmp_path: Path) -> None:
     found = answered(made(name, tmp_path))
