@@ -21,11 +21,9 @@ from tacholog.runs.importing import fields
 from tacholog.runs.importing.rules import RuleFile
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
-from tacholog.schema.json_schema import results_schema
 from tacholog.schema.marks import FORMAT_MARKS, MARKS
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.reference import with_tables
-from tacholog.schema.statistics import STATISTICS
+from tacholog.schema.metrics import METRICS, STATISTICS
+from tacholog.schema.reference import results_schema, with_tables
 from tacholog.schema.tables import RESULTS, TABLES
 
 ROOT = Path(__file__).parent.parent
@@ -207,6 +205,15 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(page: Path) -> None:
+    title, empty, whom = page.read_text(encoding="utf-8").splitlines()[:3]
+
+    assert title.startswith("# ")
+    assert empty == ""
+    assert re.match(r"\*For .*\b[Aa]fter\b", whom)
 
 
 def test_the_guide_for_contributors_names_every_room() -> None:
