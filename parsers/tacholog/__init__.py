@@ -144,8 +144,8 @@ def list_formats() -> list[LogFormat]:
 
     from tacholog.formats.registry import installed
 
-    found = installed()
-    for name, reason in found.failures.items():
+    registry = installed()
+    for name, reason in registry.failures.items():
         warnings.warn(f"{name} {reason}", stacklevel=2)
     return [
         LogFormat(
@@ -155,7 +155,7 @@ def list_formats() -> list[LogFormat]:
             reads=(module.__doc__ or "").strip().partition("\n")[0],
             dialects=tuple(f"{dialect.name} ({dialect.versions})" for dialect in module.DIALECTS),
         )
-        for name, module in found.formats.items()
+        for name, module in registry.formats.items()
     ]
 
 

@@ -123,22 +123,22 @@ def _opened(folder: Path, name: str) -> tuple[int, int]:
     """Return the descriptor of a regular file of a folder, and the size that it says it has: see `open_evidence`."""
     *inner, last = _parts(name)
     if inner:
-        at = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
+        parent = _open(os.fspath(folder), _AN_OPEN_FOLDER, None)
         try:
             for part in inner:
-                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, at)
-                os.close(at)
-                at = below
-            file = _open(last, _FLAGS, at)
+                below = _open(part, _AN_OPEN_FOLDER | os.O_NOFOLLOW, parent)
+                os.close(parent)
+                parent = below
+            file = _open(last, _FLAGS, parent)
         finally:
-            os.close(at)
+            os.close(parent)
     else:  # Only the last name on a path is not followed, and here all names before it are the user's.
         file = _open(f"{folder}/{last}", _FLAGS, None)  # Of a million logs: to join paths takes as long as to open one.
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         os.close(file)
-        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}")
-    return file, found.st_size
+        raise UnreadableInput(f"not a file but {_KINDS.get(stat.S_IFMT(status.st_mode), 'something else')}")
+    return file, status.st_size
 
 
 def _parts(name: str) -> list[str]:
@@ -149,17 +149,17 @@ def _parts(name: str) -> list[str]:
     return parts
 
 
-def _open(path: str, flags: int, at: int | None) -> int:
+def _open(path: str, flags: int, parent: int | None) -> int:
     try:
-        return os.open(path, flags, dir_fd=at)
+        return os.open(path, flags, dir_fd=parent)
     except OSError as error:
-        raise UnreadableInput(_in_words(error, path, at)) from error
+        raise UnreadableInput(_in_words(error, path, parent)) from error
 
 
-def _in_words(error: OSError, path: str, at: int | None) -> str:
+def _in_words(error: OSError, path: str, parent: int | None) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
         try:
-            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode))
+            kind = _KINDS.get(stat.S_IFMT(os.stat(path, dir_fd=parent, follow_symlinks=False).st_mode))
         except OSError:
             kind = None
         if kind:

@@ -46,14 +46,14 @@ def not_ours_alone(folder: Path) -> str | None:
 
 def _on_the_way(path: Path, links: int) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield each folder and link on the way to a path, and the path itself, as far as they exist, from the root down; of a link also its way."""
-    at = Path("/")
+    current = Path("/")
     for name in path.parts:
-        at = at / name
+        current = current / name
         try:
-            state = at.lstat()
-            yield at, state
+            state = current.lstat()
+            yield current, state
             if stat.S_ISLNK(state.st_mode) and links:
-                yield from _on_the_way(at.parent / at.readlink(), links - 1)
+                yield from _on_the_way(current.parent / current.readlink(), links - 1)
         except OSError:
             return
 
@@ -73,12 +73,12 @@ def _is_our_own_group(number: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path, taken: str) -> Iterator[None]:
+def locked(folder: Path, message: str) -> Iterator[None]:
     """Hold a folder that exists. The kernel lets go of it when the process ends, however it ends.
 
     Args:
         folder: what is held; a process that does not ask for it is not kept from it.
-        taken: what the error says if another process holds it.
+        message: what the error says if another process holds it.
 
     Raises:
         TachologError: another process holds it now.
@@ -88,14 +88,14 @@ def locked(folder: Path, taken: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise TachologError(f"{folder}: {taken}") from error
+            raise TachologError(f"{folder}: {message}") from error
         yield
     finally:
         os.close(lock)
 
 
 @contextmanager
-def locked_file(part: Path, taken: str, wanted: Path) -> Iterator[BinaryIO]:
+def locked_file(part: Path, message: str, wanted: Path) -> Iterator[BinaryIO]:
     """Open a file that is being written, empty, and hold it until it has another name. What is left of it in the end is removed.
 
     Two processes that write under one name would write into one file: the first to end would give the name of a whole file to what the other one is
@@ -103,7 +103,7 @@ def locked_file(part: Path, taken: str, wanted: Path) -> Iterator[BinaryIO]:
 
     Args:
         part: the file.
-        taken: what the error says if another process holds it.
+        message: what the error says if another process holds it.
         wanted: the name that the file will have, for that error.
 
     Raises:
@@ -111,7 +111,7 @@ def locked_file(part: Path, taken: str, wanted: Path) -> Iterator[BinaryIO]:
     """
     lock = _held_at(part)
     if lock is None:
-        raise TachologError(f"{wanted}: {taken}")
+        raise TachologError(f"{wanted}: {message}")
     try:
         with os.fdopen(os.dup(lock), "wb") as stream:
             stream.truncate(0)

@@ -38,8 +38,8 @@ class _SafeStream:
     @property
     def encoding(self) -> str:
         """Never ASCII, even if the stream says so: click would bypass this object."""
-        own = self.stream.encoding or "utf-8"
-        return "utf-8" if own.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else own
+        encoding = self.stream.encoding or "utf-8"
+        return "utf-8" if encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968", "646") else encoding
 
     def write(self, text: str) -> int:
         """Write the text with hidden characters made visible."""
@@ -135,9 +135,9 @@ def ending_in_order() -> Iterator[None]:
     By default, all but Ctrl-C end Python at once. A signal that the caller ignores, as in the background of a shell or under nohup, stays ignored.
     """
     before = {number: signal.getsignal(number) for number in _ENDS} if _is_main() else {}
-    taken = [number for number, handler in before.items() if handler in _USUAL]
+    caught = [number for number, handler in before.items() if handler in _USUAL]
     _received.clear()
-    for number in taken:
+    for number in caught:
         signal.signal(number, _interrupt)
     try:
         yield
@@ -146,7 +146,7 @@ def ending_in_order() -> Iterator[None]:
             sys.exit(_SHELL + _received[0])
         raise
     finally:
-        for number in taken:
+        for number in caught:
             signal.signal(number, before[number])
 
 

@@ -43,12 +43,12 @@ def sign(char: str) -> str:
 
 def drawn(text: str) -> str:
     """Return ``text`` with hidden characters made visible. Line ends and tabs stay."""
-    return HIDDEN.sub(lambda found: sign(found[0]), text)
+    return HIDDEN.sub(lambda match: sign(match[0]), text)
 
 
 def drawn_in_line(text: str) -> str:
     """Return ``text`` as one line, with hidden characters and line ends made visible."""
-    return HIDDEN_IN_LINE.sub(lambda found: sign(found[0]), text)
+    return HIDDEN_IN_LINE.sub(lambda match: sign(match[0]), text)
 
 
 # What a spreadsheet would take for a formula. It does not for one sign alone, such as that of a bound, nor for a negative number.

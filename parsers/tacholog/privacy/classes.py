@@ -120,9 +120,9 @@ def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
     return msgspec.convert(_struct(msgspec.to_builtins(manifest), Manifest, redactor), Manifest)
 
 
-def with_published_labels(shown: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
+def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
     """Return a manifest that `published_manifest` made, with its labels as they are shown beside those of the other runs now."""
-    return msgspec.structs.replace(shown, labels=_labels(labels, redactor))
+    return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 
 def published_host(host: Host, redactor: Redactor) -> Host:
@@ -163,42 +163,43 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
         return redactor.free(text)
     if table == LABELS:
         return labels_text(_labels(entries, redactor)) or text
-    shown = _apart(_entry(table, key, value, redactor) for key, value in entries.items())
-    if json.dumps(shown, ensure_ascii=False) == text:
+    published = _with_distinct_keys(_entry(table, key, value, redactor) for key, value in entries.items())
+    if json.dumps(published, ensure_ascii=False) == text:
         return text
-    return json.dumps(_apart([*shown.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
+    return json.dumps(_with_distinct_keys([*published.items(), ("variant", redactor.variant(text))]), ensure_ascii=False)
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
-    found: dict[str, str] = {}
+    published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
-        known = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
-        shown = redactor.text(value)
-        shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
-        key = known if known not in found else numbered.free(f"{known[:_LABEL_NAME_KEPT]}-", found)
-        found[key] = _valid(redactor.distinct(shown, value)[:_LABEL_VALUE], value, LabelValue)
-    return found
+        valid_name = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
+        text = redactor.text(value)
+        text = value if text == value else text[:_LABEL_VALUE_KEPT]
+        key = valid_name if valid_name not in published else numbered.free(f"{valid_name[:_LABEL_NAME_KEPT]}-", published)
+        published[key] = _valid(redactor.distinct(text, value)[:_LABEL_VALUE], value, LabelValue)
+    return published
 
 
 def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Redactor) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    published: dict[str, Any] = {}
     for name, value in fields.items():
         class_ = CLASSES[kind].get(name, "never")
         if class_ == "nested":
             inner = NESTED[name]
-            found[name] = [_struct(item, inner, redactor) for item in value] if isinstance(value, (list, tuple)) else _struct(value, inner, redactor)
+            is_list = isinstance(value, (list, tuple))
+            published[name] = [_struct(item, inner, redactor) for item in value] if is_list else _struct(value, inner, redactor)
         elif name == LABELS:
-            found[name] = _labels(value, redactor)
+            published[name] = _labels(value, redactor)
         elif class_ == "open" and isinstance(value, dict):
-            found[name] = _apart(_entry(name, str(key), entry, redactor) for key, entry in value.items())
+            published[name] = _with_distinct_keys(_entry(name, str(key), entry, redactor) for key, entry in value.items())
         elif name in ("argv", "prefix"):
-            found[name] = [_argument(word, redactor) for word in value]
+            published[name] = [_argument(word, redactor) for word in value]
         elif class_ != "never":
-            shown = _value(value, name, class_, redactor)
-            found[name] = shown if name not in _limited(kind) else _valid(shown, value, _limited(kind)[name])
-    return found
+            text = _value(value, name, class_, redactor)
+            published[name] = text if name not in _limited(kind) else _valid(text, value, _limited(kind)[name])
+    return published
 
 
 @lru_cache
@@ -216,10 +217,10 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
             yield from _parts(part)
 
 
-def _valid(shown: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
+def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
     """Return what is shown instead of a value, if the field can hold it: what was redacted is no input, and must not be refused as one is."""
     try:
-        return msgspec.convert(shown, hint)
+        return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
         is_word = any(get_origin(part) is Literal for part in _parts(hint))  # of the schema: it names nobody
         return value if is_word else REPLACED
@@ -230,23 +231,23 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
 
     ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
     """
-    machine, dot, rest = key.partition(".")
-    if table == "environment" and dot and rest in OPEN[table]:
-        shown, text = _entry(table, rest, value, redactor)
-        return f"{redactor.free(machine)}.{shown}", text
-    known = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
+    machine, dot, fact = key.partition(".")
+    if table == "environment" and dot and fact in OPEN[table]:
+        shown_fact, text = _entry(table, fact, value, redactor)
+        return f"{redactor.free(machine)}.{shown_fact}", text
+    known_class = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
     # The value of an option is the campaign's own word, whatever the option is called.
-    class_: PrivacyClass = "free text" if known is None or table == "options" else known
-    return (key if known else redactor.free(key), _value(value, key, class_, redactor))
+    class_: PrivacyClass = "free text" if known_class is None or table == "options" else known_class
+    return (key if known_class else redactor.free(key), _value(value, key, class_, redactor))
 
 
-def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     numbered = _Numbering()
     for key, value in entries:
-        found[key if key not in found else numbered.free(f"{key} ", found)] = value
-    return found
+        table[key if key not in table else numbered.free(f"{key} ", table)] = value
+    return table
 
 
 class _Numbering:
@@ -255,10 +256,10 @@ class _Numbering:
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}
 
-    def free(self, stem: str, taken: Container[str]) -> str:
+    def free(self, stem: str, used: Container[str]) -> str:
         """Return the first free name that a stem begins. What was taken must stay so."""
         number = self._tried.get(stem, 1) + 1
-        while f"{stem}{number}" in taken:
+        while f"{stem}{number}" in used:
             number += 1
         self._tried[stem] = number
         return f"{stem}{number}"
@@ -270,7 +271,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
     if isinstance(value, (list, tuple)):
         return [_value(inner, field, class_, redactor) for inner in value]
     if isinstance(value, dict):
-        return _apart((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
+        return _with_distinct_keys((redactor.free(str(key)), _value(inner, field, class_, redactor)) for key, inner in value.items())
     return value
 
 

@@ -104,9 +104,9 @@ class LineContext:
         self.before: list[str] = []
         self._expected: _Expected | None = None
         self._key: Kind | None = None  # of the last word, which a following sign makes a key
-        self._tool, self._tool_at = "", 0
+        self._tool, self._tool_position = "", 0
         self._host_due = False
-        self._at = 0
+        self._position = 0
 
     @property
     def is_idle(self) -> bool:
@@ -116,8 +116,8 @@ class LineContext:
     def skip(self, word: str) -> None:
         """Remember a token without looking for names in it."""
         self.before = [*self.before[-1:], word.lower()]
-        self._at += 1
-        if self._tool and self._at - self._tool_at > _COMMAND_WORDS:
+        self._position += 1
+        if self._tool and self._position - self._tool_position > _COMMAND_WORDS:
             self._tool, self._host_due = "", False
 
     def take(self, token: re.Match[str], line: str) -> Iterator[NameSpan]:
@@ -137,7 +137,7 @@ class LineContext:
         for name in _names_in_token(word, self.before, token, line):
             yield NameSpan(start + name.start, start + name.end, name.kind, name.is_other_host)
         if lower in _SHELLS or lower in _RUNS_AS:
-            self._tool, self._tool_at, self._host_due = lower, self._at, lower in _SHELLS
+            self._tool, self._tool_position, self._host_due = lower, self._position, lower in _SHELLS
         self._expected = _Expected(key) if key and word in ("=", ":") else self._announced(lower, line[token.end() :])
         self._key = "host" if lower == "participant" else _kind_of_key(lower)
         if self._expected is None and expected and is_filler and not word.startswith("-"):
@@ -166,36 +166,36 @@ class LineContext:
 def _is_uname(after: str, is_at_start: bool) -> bool:
     if is_at_start:
         return _UNAME.match(after) is not None
-    found = _UNAME_WITHIN.match(after)
-    return found is not None and not is_public(found["host"])
+    match = _UNAME_WITHIN.match(after)
+    return match is not None and not is_public(match["host"])
 
 
 def _name_span(word: str, kind: Kind) -> tuple[int, int] | None:
     """Return where in a token the announced name stands, without a port; nothing if the token cannot be such a name."""
     if kind in ("secret", "path"):
         return (0, len(word)) if (word and kind == "secret") or "/" in word or "\\" in word else None
-    found = _NAMED.match(word)
+    match = _NAMED.match(word)
     if (
-        found is None
+        match is None
         or word.lower() in _SHELLS
-        or _PLAIN_NUMBER.fullmatch(found["name"])
+        or _PLAIN_NUMBER.fullmatch(match["name"])
         or (kind != "address" and "/" in word)
         or "@" in word
         or IPV4.match(word)
     ):
         return None
-    return found.span("name")
+    return match.span("name")
 
 
 def _names_in_token(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
     """Yield the names in one token: by its key, then by their look."""
     for key in _KEYED.finditer(word):
-        at = key.end()
+        value_start = key.end()
         named: Kind | None = "host" if key["key"] == "name" and before[-1:] == ["host"] else _kind_of_key(key["key"])
-        if named == "secret" and word[at:].lower() in _SCHEMES:
+        if named == "secret" and word[value_start:].lower() in _SCHEMES:
             return  # the secret comes next
-        if named and (name := _name_span(word[at:], named)):
-            yield NameSpan(at + name[0], at + name[1], named)
+        if named and (name := _name_span(word[value_start:], named)):
+            yield NameSpan(value_start + name[0], value_start + name[1], named)
             if named == "secret":
                 return
     if (peer := _PEER.fullmatch(word)) and _is_peer(word, before, line[token.end() :]):
@@ -281,47 +281,47 @@ class NameSpan(NamedTuple):
 def names_by_look(word: str, before: list[str], token: re.Match[str], line: str) -> Iterator[NameSpan]:
     """Yield the names in one token, placed within the token. ``before`` are the tokens before it on its line."""
     if "@" in word:
-        for found in _AT.finditer(word):
-            yield NameSpan(*found.span("user"), "user")
-            yield NameSpan(*found.span("host"), "host")
+        for match in _AT.finditer(word):
+            yield NameSpan(*match.span("user"), "user")
+            yield NameSpan(*match.span("host"), "host")
     if "/" in word or "\\" in word or "~" in word:
         yield from _paths(word)
     for pattern in (MAC, _GUID, ADDRESS_IN_NAME):
-        yield from (NameSpan(*found.span(), "address") for found in pattern.finditer(word))
+        yield from (NameSpan(*match.span(), "address") for match in pattern.finditer(word))
     if word.count(":") > 1:
-        yield from (NameSpan(*found.span(), "address") for found in _IPV6.finditer(word) if "::" in found[0] or found[0].count(":") == 7)  # noqa: PLR2004
-    for found in IPV4.finditer(word):
+        yield from (NameSpan(*match.span(), "address") for match in _IPV6.finditer(word) if "::" in match[0] or match[0].count(":") == 7)  # noqa: PLR2004
+    for match in IPV4.finditer(word):
         # "1.4.1.1. UDPv4" at the start of a line is a numbered heading. "to 10.9.8.77." is an address at the end of a sentence.
-        if before or word != f"{found[0]}." or line[: token.start()].strip():
-            yield NameSpan(*found.span(), "address")
+        if before or word != f"{match[0]}." or line[: token.start()].strip():
+            yield NameSpan(*match.span(), "address")
     if "." in word and "@" not in word:
-        yield from (NameSpan(*found.span(), "host") for found in _DOMAIN.finditer(word) if _is_domain(found[0]))
-    yield from (NameSpan(*found.span(), "secret") for found in _SECRET.finditer(word))
+        yield from (NameSpan(*match.span(), "host") for match in _DOMAIN.finditer(word) if _is_domain(match[0]))
+    yield from (NameSpan(*match.span(), "secret") for match in _SECRET.finditer(word))
 
 
 def _paths(word: str) -> Iterator[NameSpan]:
-    yield from (NameSpan(*found.span("user"), "user") for found in _HOME.finditer(word))
-    at = 0
+    yield from (NameSpan(*match.span("user"), "user") for match in _HOME.finditer(word))
+    position = 0
     if scheme := _SCHEME.search(word):
-        rest = word[scheme.end() :]
+        address = word[scheme.end() :]
         if scheme["scheme"].lower() == "file":
             yield NameSpan(scheme.end(), len(word), "path")
-        elif not is_public(rest):
-            host = re.match(r"[\w.-]+", rest)
+        elif not is_public(address):
+            host = re.match(r"[\w.-]+", address)
             if host:
                 yield NameSpan(scheme.end(), scheme.end() + host.end(), "host")
             end = scheme.end() + (host.end() if host else 0)
             if "/" in word[end:]:
                 yield NameSpan(word.index("/", end) + 1, len(word), "path")
         return
-    while start := PATH_START.search(word, at):
+    while start := PATH_START.search(word, position):
         # A list of folders is separated by colons. The colon of a drive is part of the start.
         colon = word.find(":", start.end())
-        at = len(word) if colon < 0 else colon
+        position = len(word) if colon < 0 else colon
         begin = start.start("glued") if start["glued"] else start.start()
-        if not _is_common(word[begin:at]):
-            yield NameSpan(begin, at, "path")
-    if not at and re.search(r"\w\\\w", word):  # the rest of a Windows path that contains a blank
+        if not _is_common(word[begin:position]):
+            yield NameSpan(begin, position, "path")
+    if not position and re.search(r"\w\\\w", word):  # the rest of a Windows path that contains a blank
         yield NameSpan(0, len(word), "path")
 
 

@@ -47,14 +47,14 @@ def masked(text: str, hides: Callable[[str], bool]) -> str:
     ``hides`` says whether a word that is not public is masked at all.
     """
     out: list[str] = []
-    at = 0
-    for found in _WORD.finditer(text):
-        between, word = text[at : found.start()], found[0]
-        at = found.end()
+    position = 0
+    for match in _WORD.finditer(text):
+        between, word = text[position : match.start()], match[0]
+        position = match.end()
         if is_public(word) or _PSEUDONYM.fullmatch(word) or _MOMENT.fullmatch(word) or not hides(word):
             out += [between, word]
         elif out and out[-1] == MASK and len(between) <= _LONGEST_GAP:
             continue
         else:
             out += [between, MASK]
-    return "".join([*out, text[at:]])
+    return "".join([*out, text[position:]])

@@ -46,9 +46,9 @@ class KnownNames:
         """``hosts`` maps the names of machines that manifests and host files state to their pseudonyms."""
         self.privacy = privacy
         self._keep = {folded(word) for word in privacy.keep}
-        self.hosts = {folded(plain(name)): shown for name, shown in hosts.items()} if privacy.hosts == "pseudonym" else {}
-        self._stated = frozenset(self.hosts)
-        self.own: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
+        self.hosts = {folded(plain(name)): pseudonym for name, pseudonym in hosts.items()} if privacy.hosts == "pseudonym" else {}
+        self._stated_hosts = frozenset(self.hosts)
+        self.own_names: dict[str, set[str]] = {}  # by pseudonym, what the logs of that machine call it: many machines are called "vm"
         self._full: dict[str, set[str]] = {}  # by name, the names as they were written, of which it may be the short form
         self.users: set[str] = set()
         self.variants: dict[str, int] = {}  # the number of each masked table of options, in order of appearance
@@ -65,8 +65,8 @@ class KnownNames:
         names: dict[tuple[str, str, bool], None] = {}
         for line in lines:
             if not self.harmless(line):
-                found = (name for name in find_names(line, self.harmless) if name.kind in ("host", "user"))
-                names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in found}
+                spans = (name for name in find_names(line, self.harmless) if name.kind in ("host", "user"))
+                names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in spans}
         return list(names)
 
     def add(self, names: NameList, host: str | None = None) -> None:
@@ -86,26 +86,26 @@ class KnownNames:
 
     def state(self) -> list[object]:
         """Return all names, for the key of what is redacted with them."""
-        own = {pseudonym: sorted(names) for pseudonym, names in self.own.items()}
-        return [self.hosts, sorted(self._stated), own, sorted(self.users), sorted(self._keep)]
+        own_names = {pseudonym: sorted(names) for pseudonym, names in self.own_names.items()}
+        return [self.hosts, sorted(self._stated_hosts), own_names, sorted(self.users), sorted(self._keep)]
 
     def add_host(self, name: str, pseudonym: str | None = None) -> None:
         """Add the name of a machine, and its short form."""
         for form in dict.fromkeys((folded(name), folded(name).split(".")[0])):
             is_name = self.hides(form) and not HOST_PSEUDONYM.match(form) and not _is_number(form) and NAME.fullmatch(form)
-            if is_name and form not in self._stated:
-                owned, full = self.own.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
+            if is_name and form not in self._stated_hosts:
+                owned, full = self.own_names.setdefault(pseudonym, set()) if pseudonym else {form}, self._full.setdefault(form, set())
                 if form not in owned or folded(name) not in full:
                     owned.add(form)
                     full.add(folded(name))
-                    self.hosts[form] = self._shown(form)
+                    self.hosts[form] = self._pseudonym_of(form)
 
-    def _shown(self, form: str) -> str:
+    def _pseudonym_of(self, form: str) -> str:
         """Return the pseudonym that others see for a name. It depends on which machines have which names, and not on the order of their runs.
 
         A name that several machines have is the name of none of them. Its pseudonym is made from theirs, so that nobody can guess the name from it.
         """
-        owners = sorted(pseudonym for pseudonym, names in self.own.items() if form in names)
+        owners = sorted(pseudonym for pseudonym, names in self.own_names.items() if form in names)
         if owners:
             return owners[0] if len(owners) == 1 else host_pseudonym(" ".join(owners))
         longer = self._full[form] - {form}
@@ -117,8 +117,8 @@ class KnownNames:
 
     def everywhere(self) -> set[str]:
         """Return the names that are replaced wherever they stand. Everyday words are not among them."""
-        found = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
-        return found | {folded(plain(word)) for word in self.privacy.hide}
+        names = {word for word in (*self.hosts, *self.users) if len(word) >= _SHORTEST and word not in _EVERYDAY}
+        return names | {folded(plain(word)) for word in self.privacy.hide}
 
 
 def _is_number(text: str) -> bool:

@@ -90,9 +90,9 @@ def write_redacted(log: OriginalLog, redactor: Redactor, target: BinaryIO, on_by
         kinds, prefix = _kinds(stream, log.format_name)
         stream.seek(0)
         made = _LineRedactor(redactor, log.format_name, kinds, prefix)
-        target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), on_bytes))
+        target.writelines(made.line(line, is_whole) for line, is_whole in _lines(stream, _limit(log.format_name), on_bytes))
     target.write(made.closing())
-    return made.shown()
+    return made.line_classes()
 
 
 class _LineRedactor:
@@ -106,7 +106,7 @@ class _LineRedactor:
         self._by_kind: dict[LineClass, Ranges] = {}
         self._withheld: Ranges = []
 
-    def line(self, raw: bytes, whole: bool) -> bytes:
+    def line(self, raw: bytes, is_whole: bool) -> bytes:
         self._number += 1
         code = self._kinds[self._number] if self._number < len(self._kinds) else 0
         kind = _CODES[code]
@@ -117,19 +117,19 @@ class _LineRedactor:
         end = b"\n" if raw.endswith(b"\n") else b""
         written = raw[: len(raw) - len(end)].decode("utf-8", "surrogateescape")
         text = written.removesuffix("\r")
-        if not whole:
+        if not is_whole:
             self._cut += 1
-        more = "" if whole else " [the rest of this line is not shown]"
-        shown = self._redactor.redacted_as_seen(text, lambda seen: self._shown(seen, kind))
-        if shown != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
+        more = "" if is_whole else " [the rest of this line is not shown]"
+        redacted = self._redactor.redacted_as_seen(text, lambda visible: self._redacted(visible, kind))
+        if redacted != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
             # Without a character that no format expects, or with one in its place, the line may read as a result that the original does not have.
             return f"{_HIDDEN_WITHHELD}\n".encode()
-        kept = written if shown == text else shown
-        return (kept + more).encode("utf-8", "surrogateescape") + end
+        published = written if redacted == text else redacted
+        return (published + more).encode("utf-8", "surrogateescape") + end
 
-    def _shown(self, text: str, kind: LineClass) -> str:
-        if self._prefix and (found := self._prefix.of(text)):
-            return f"{self._shown_prefix(self._prefix, found[0])}{self._shown_text(text[found.end() :], kind)}"
+    def _redacted(self, text: str, kind: LineClass) -> str:
+        if self._prefix and (match := self._prefix.of(text)):
+            return f"{self._shown_prefix(self._prefix, match[0])}{self._shown_text(text[match.end() :], kind)}"
         return self._shown_text(text, kind)
 
     def _shown_prefix(self, prefix: Prefix, text: str) -> str:
@@ -148,7 +148,7 @@ class _LineRedactor:
         """Return a last line that says what was withheld. At the end it moves no line number."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
-    def shown(self) -> LineClasses:
+    def line_classes(self) -> LineClasses:
         prefix = self._prefix.words if self._prefix else None
         return LineClasses(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut, prefix=prefix)
 
@@ -178,14 +178,14 @@ def lines_with_controls(folder: Path, log: str) -> int:
         return sum(b"\x1b" in line and bool(_SEQUENCE.search(_text(line))) for line, _ in _lines(stream, LINE_BYTES, None))
 
 
-def save_line_classes(folder: Path, log: str, shown: LineClasses) -> None:
+def save_line_classes(folder: Path, log: str, classes: LineClasses) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    place, name = _line_classes_path(folder, log)
-    content = msgspec.json.encode(shown)
-    there = sha256_of(place, name)
+    folder_of_classes, name = _line_classes_path(folder, log)
+    content = msgspec.json.encode(classes)
+    there = sha256_of(folder_of_classes, name)
     if there == hashlib.sha256(content).hexdigest():
         return  # To write a file takes ten times as long as to read it, and a build saves those of all logs.
-    path = place / name
+    path = folder_of_classes / name
     if there is None:
         path.unlink(missing_ok=True)  # a link, or there is none
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -235,9 +235,9 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
 
     The code is 0 for unknown. One byte each: a log may have millions of lines.
     """
-    found = bytearray(1)
+    codes = bytearray(1)
     if format_name is None:
-        return found, None
+        return codes, None
     try:
         text = LogText(stream)
         for event in Scan(text, format_name):
@@ -245,12 +245,12 @@ def _kinds(stream: BinaryIO, format_name: str | None) -> tuple[bytearray, Prefix
             if not code:
                 continue
             for number in event.lines:
-                if number >= len(found):
-                    found.extend(bytes(max(number + 1 - len(found), len(found))))
-                found[number] = code
+                if number >= len(codes):
+                    codes.extend(bytes(max(number + 1 - len(codes), len(codes))))
+                codes[number] = code
     except UnreadableInput:
         return bytearray(1), None  # If a format fails in the middle of a log, its classes for the beginning are not trusted either.
-    return found, text.prefix
+    return codes, text.prefix
 
 
 def _limit(format_name: str | None) -> int:
@@ -261,23 +261,23 @@ def _limit(format_name: str | None) -> int:
 
 def _lines(stream: BinaryIO, limit: int, on_bytes: OnBytes | None) -> Iterator[tuple[bytes, bool]]:
     """Yield each line with its line end, and whether it is whole. A line above the limit is cut, and keeps its line end."""
-    rest, whole = b"", True
+    tail, is_whole = b"", True
     try:
         for chunk in _chunks(stream, on_bytes):
-            *lines, tail = chunk.split(b"\n")
+            *lines, last = chunk.split(b"\n")
             for line in lines:
-                cut, is_whole = _clipped(rest + line, limit, whole)
+                cut, is_whole = _clipped(tail + line, limit, is_whole)
                 yield cut + b"\n", is_whole
-                rest, whole = b"", True
-            rest, whole = _clipped(rest + tail, limit, whole)
+                tail, is_whole = b"", True
+            tail, is_whole = _clipped(tail + last, limit, is_whole)
     except Damaged:
         pass  # the lines before the damage count
-    if rest:
-        yield rest, whole
+    if tail:
+        yield tail, is_whole
 
 
-def _clipped(raw: bytes, limit: int, whole: bool) -> tuple[bytes, bool]:
-    return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
+def _clipped(raw: bytes, limit: int, is_whole: bool) -> tuple[bytes, bool]:
+    return (raw, is_whole) if len(raw) <= limit else (raw[:limit], False)
 
 
 def _chunks(stream: BinaryIO, on_bytes: OnBytes | None) -> Iterator[bytes]:
@@ -360,8 +360,8 @@ def _noted(folder: Path) -> _Names | None:
         return None
 
 
-def _delete_others(folder: str, kept: Collection[str]) -> None:
+def _delete_others(folder: str, names: Collection[str]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
         for file in files:
-            if file.name not in kept:
+            if file.name not in names:
                 Path(file).unlink()

@@ -38,7 +38,7 @@ class RedactedLog(msgspec.Struct, frozen=True):
 
     name: str
     sha256: str
-    shown: LineClasses
+    classes: LineClasses
 
 
 class RedactedRun(msgspec.Struct, frozen=True):
@@ -70,16 +70,16 @@ class RedactionCache:
 
     def names(self, keys: Iterable[bytes]) -> dict[bytes, NameList]:
         """Return the names of logs and manifests that are kept under these keys."""
-        found = self._cache.get(Kind.PUBLISHED, keys)
-        return {key: names for key, value in found.items() if (names := _decoded(value, NameList)) is not None}
+        values = self._cache.get(Kind.PUBLISHED, keys)
+        return {key: names for key, value in values.items() if (names := _decoded(value, NameList)) is not None}
 
     def runs(self, keys: Sequence[bytes | None]) -> Iterator[RedactedRun | None]:
         """Yield the redacted run that is kept under each key, in order. They are taken out in groups: to ask for each by itself takes longer."""
         for start in range(0, len(keys), _RUNS_AT_ONCE):
             some = keys[start : start + _RUNS_AT_ONCE]
-            found = self._cache.get(Kind.PUBLISHED, dict.fromkeys(key for key in some if key))
+            values = self._cache.get(Kind.PUBLISHED, dict.fromkeys(key for key in some if key))
             for key in some:
-                value = found.get(key) if key else None
+                value = values.get(key) if key else None
                 yield None if value is None else _decoded(value, RedactedRun)
 
     def text(self, sha256: str) -> bytes | None:

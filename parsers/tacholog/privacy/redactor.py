@@ -48,13 +48,13 @@ class Redactor:
         """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
-    def distinct(self, shown: str, original: str) -> str:
+    def distinct(self, text: str, original: str) -> str:
         """Return the text that is shown for an original, with a number if the same text is shown for another original of any run."""
-        originals = self._names.originals.setdefault(shown, [])
+        originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
-        place = originals.index(original)
-        return f"{shown} ({place + 1})" if place else shown
+        index = originals.index(original)
+        return f"{text} ({index + 1})" if index else text
 
     def is_harmless(self, text: str) -> bool:
         """Whether `text` returns this text as it is, whatever run it is of."""
@@ -65,12 +65,12 @@ class Redactor:
 
         They may hide a name in two ways: they may cut it, or part it from what would else be one word with it.
         """
-        seen = plain(text)
-        if seen == text:
+        visible = plain(text)
+        if visible == text:
             return redact(text)
-        shown = redact(plain(self._without_known(text)))
+        redacted = redact(plain(self._without_known(text)))
         # The title of a window is inside a control sequence, so it was not searched.
-        return text if shown == seen and "\x1b]" not in text else shown
+        return text if redacted == visible and "\x1b]" not in text else redacted
 
     def text(self, text: str) -> str:
         """Return public text without names."""
@@ -82,11 +82,11 @@ class Redactor:
         return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
 
     def _text(self, text: str) -> str:
-        out, at = [], 0
-        for found in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
-            out += [self._without_known(text[at : found.start]), self._replacement(found, text)]
-            at = found.end
-        return "".join([*out, self._without_known(text[at:])])
+        out, position = [], 0
+        for span in _without_overlaps([*self._to_replace(text), *self._hidden_words(text)]):
+            out += [self._without_known(text[position : span.start]), self._replacement(span, text)]
+            position = span.end
+        return "".join([*out, self._without_known(text[position:])])
 
     def is_harmless_free(self, text: str) -> bool:
         """Whether `free` returns this text as it is, whatever run it is of."""
@@ -97,8 +97,8 @@ class Redactor:
         return text if self.is_harmless_free(text) else self.redacted_as_seen(text, self._free)
 
     def _free(self, text: str) -> str:
-        shown = self.text(text)
-        return shown if self.privacy.free_text == "show" else masked(shown, self._names.hides)
+        without_names = self.text(text)
+        return without_names if self.privacy.free_text == "show" else masked(without_names, self._names.hides)
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
         """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
@@ -109,11 +109,11 @@ class Redactor:
         return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:
-        shown = self._without_known(text)
+        redacted = self._without_known(text)
         if self.privacy.hides("address"):
             for pattern in (MAC, ADDRESS_IN_NAME, IPV4):
-                shown = pattern.sub(lambda found: self._address(found[0], ""), shown)
-        return shown
+                redacted = pattern.sub(lambda match: self._address(match[0], ""), redacted)
+        return redacted
 
     def name(self, text: str, kind: Kind | Literal["session", "participant"]) -> str:
         """Return the pseudonym of a text that is a name as a whole."""
@@ -123,20 +123,20 @@ class Redactor:
 
     def _to_replace(self, text: str) -> Iterator[NameSpan]:
         """Yield the names of the kinds that the owner wants hidden."""
-        for found in find_names(text, self._names.harmless):
-            if self.privacy.hides(found.kind) and self._names.hides(text[found.start : found.end]):
-                yield found
+        for span in find_names(text, self._names.harmless):
+            if self.privacy.hides(span.kind) and self._names.hides(text[span.start : span.end]):
+                yield span
 
     def _hidden_words(self, text: str) -> Iterator[NameSpan]:
         return (NameSpan(start, end, "secret") for start, end in self._find_hidden.spans(text))
 
-    def _replacement(self, found: NameSpan, text: str) -> str:
-        original = text[found.start : found.end]
+    def _replacement(self, span: NameSpan, text: str) -> str:
+        original = text[span.start : span.end]
         if folded(original) in self._hidden:
             return self._numbered("hidden", folded(original))
-        if found.kind == "address":
-            return self._address(original, text[max(0, found.start - _LOOK_BACK) : found.start])
-        return self._replaced(original, found.kind)
+        if span.kind == "address":
+            return self._address(original, text[max(0, span.start - _LOOK_BACK) : span.start])
+        return self._replaced(original, span.kind)
 
     def _replaced(self, original: str, kind: Kind) -> str:
         if not self.privacy.hides(kind) or not self._names.hides(original):
@@ -152,30 +152,30 @@ class Redactor:
     def _host(self, word: str) -> str:
         if HOST_PSEUDONYM.match(word):
             return word
-        known = self._known_name(word)
-        return known if known is not None else host_pseudonym(word)
+        pseudonym = self._known_name(word)
+        return pseudonym if pseudonym is not None else host_pseudonym(word)
 
     def _known_name(self, word: str) -> str | None:
         """Return the pseudonym of a word that was found to be a name anywhere."""
         lower = folded(word)
         if lower in self._hidden:
             return self._numbered("hidden", lower)
-        if self.machine is not None and lower in self._names.own.get(self.machine, ()):
+        if self.machine is not None and lower in self._names.own_names.get(self.machine, ()):
             return self.machine
-        known = self._names.hosts.get(lower) if self._names.hides(word) else None
-        if known is not None:
-            return known
+        pseudonym = self._names.hosts.get(lower) if self._names.hides(word) else None
+        if pseudonym is not None:
+            return pseudonym
         return self._numbered("user", lower) if lower in self._names.users else None
 
     def _without_known(self, text: str) -> str:
         """Replace the names that were found anywhere."""
-        out, at = [], 0
+        out, position = [], 0
         for start, end in self._screening.find_known.spans(text):
-            known = self._known_name(text[start:end])
-            if known is not None:
-                out += [text[at:start], known]
-                at = end
-        return "".join([*out, text[at:]]) if out else text
+            pseudonym = self._known_name(text[start:end])
+            if pseudonym is not None:
+                out += [text[position:start], pseudonym]
+                position = end
+        return "".join([*out, text[position:]]) if out else text
 
     def _address(self, text: str, before: str) -> str:
         if not self._names.hides(text) or not identifies(text) or _VERSION_BEFORE.search(before):
@@ -187,12 +187,12 @@ class Redactor:
         folder, last = split_path(text)
         if not self._names.hides(folder.rstrip("/\\")):
             return text
-        shown = last if last and all(map(is_public, re.split(r"[.\-+@~%]+", last))) else ""
-        return f"{self._numbered('path', folder)}/{shown}" if shown or not last else self._numbered("path", text)
+        file_name = last if last and all(map(is_public, re.split(r"[.\-+@~%]+", last))) else ""
+        return f"{self._numbered('path', folder)}/{file_name}" if file_name or not last else self._numbered("path", text)
 
     def _numbered(self, kind: str, original: str) -> str:
-        known = self._numbers.setdefault(kind, {})
-        return f"{kind}-{known.setdefault(original, len(known) + 1)}"
+        numbers = self._numbers.setdefault(kind, {})
+        return f"{kind}-{numbers.setdefault(original, len(numbers) + 1)}"
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:

@@ -83,9 +83,9 @@ class HarmlessTokens:
         if self._harmless.issuperset(shapes):
             return True
         unknown = set(shapes) - self._harmless
-        for known in (self._harmless, self._suspicious):
-            if len(known) > _MOST_SHAPES:
-                known.clear()  # A log of noise has new words on each line. The memory for them is limited.
+        for memory in (self._harmless, self._suspicious):
+            if len(memory) > _MOST_SHAPES:
+                memory.clear()  # A log of noise has new words on each line. The memory for them is limited.
         fresh = unknown - self._suspicious
         suspicious = {shape for shape in fresh if self._may_matter(shape)}
         self._suspicious |= {shape for shape in suspicious if len(shape) <= LONGEST_TOKEN}

@@ -67,15 +67,15 @@ def clock_error_ns(text: str, hosts: Iterable[str] = ()) -> float:
     lines = text.splitlines()
     if lines[:1] != [HEAD] or lines[-1:] != [END]:
         raise NoWitness(f"{CLOCK_FILE} is cut short or of another version")
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    reports: dict[tuple[str, str], dict[str, list[str]]] = {}
     for line in lines[1:-1]:
         match = _LINE.fullmatch(line)
         if match:
-            found.setdefault((match["host"], match["when"]), {}).setdefault(match["tool"], []).append(match["text"])
-    names = sorted({host for host, _ in found} | set(hosts))
+            reports.setdefault((match["host"], match["when"]), {}).setdefault(match["tool"], []).append(match["text"])
+    names = sorted({host for host, _ in reports} | set(hosts))
     if len(names) < len(TIMES):
         raise NoWitness(f"{CLOCK_FILE} holds fewer than two hosts")
-    return max(_error_at({name: found.get((name, when), {}) for name in names}, when) for when in TIMES)
+    return max(_error_at({name: reports.get((name, when), {}) for name in names}, when) for when in TIMES)
 
 
 def _error_at(tools: Mapping[str, Mapping[str, Sequence[str]]], when: str) -> float:
@@ -112,11 +112,11 @@ def _report(host: str, tools: Mapping[str, Sequence[str]], when: str) -> _Report
 
 def _chrony(host: str, lines: Sequence[str], when: str) -> _Report:
     fields = lines[0].split(",")
-    if len(fields) != _CHRONY_FIELDS or not all(_NUMBER.fullmatch(fields[place]) for place in (4, 10, 11)):
+    if len(fields) != _CHRONY_FIELDS or not all(_NUMBER.fullmatch(fields[index]) for index in (4, 10, 11)):
         raise NoWitness(f"chronyc's report on {host} cannot be read ({when} the run)")
     if fields[13] not in ("Normal", "Insert second", "Delete second"):
         raise NoWitness(f"the clock of {host} is not synchronised ({when} the run), says chrony: {fields[13]}")
-    system_s, delay_s, dispersion_s = (float(fields[place]) for place in (4, 10, 11))
+    system_s, delay_s, dispersion_s = (float(fields[index]) for index in (4, 10, 11))
     error_ns = (abs(system_s) + dispersion_s + delay_s / 2) * 1e9
     return _Report(error_ns, "ntp", fields[1], fields[0] == _LOCAL_REFERENCE)
 

@@ -54,17 +54,17 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 def stated_conditions(manifest: Manifest) -> StatedConditions:
     """Return the conditions that a manifest states: its ``[conditions]``, completed by the options that mean a condition."""
-    found: dict[str, Any] = {}
+    from_options: dict[str, Any] = {}
     for name, value in manifest.options.items():
         field = CONDITION_OF_OPTION.get(name, name)
         if field not in FIELDS or isinstance(value, list):
             continue
         try:
-            found[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
+            from_options[field] = getattr(msgspec.convert({field: value}, StatedConditions), field)
         except msgspec.ValidationError:
             continue  # The option means something else, or has its own words for it. It still sets its run apart.
-    known = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
-    return StatedConditions(**{**found, **known})
+    in_conditions = {name: value for name in FIELDS if (value := getattr(manifest.conditions, name)) is not None}
+    return StatedConditions(**{**from_options, **in_conditions})
 
 
 def with_stated_size(record: Record, conditions: StatedConditions) -> Record:
@@ -80,8 +80,8 @@ def with_stated_side(record: Record, log: LogFile) -> Record:
 
     Otherwise, the results of two publishers of one run would count as two values of one result.
     """
-    known = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
-    return msgspec.structs.replace(record, **known) if known else record
+    missing = {name: value for name in ("side", "participant") if (value := getattr(log, name)) and getattr(record, name) is None}
+    return msgspec.structs.replace(record, **missing) if missing else record
 
 
 def contradictions(record: Record, log: Conditions, manifest: StatedConditions) -> list[Contradiction]:
@@ -94,8 +94,8 @@ def contradictions(record: Record, log: Conditions, manifest: StatedConditions) 
     """
     in_log = msgspec.structs.asdict(record.conditions.over(log)) | {SIZE: None if record.scope == "resources" else record.payload_bytes}
     pairs = ((name, getattr(manifest, name), in_log[name]) for name in FIELDS if name not in _NEVER_COMPARED)
-    known = ((name, stated, logged) for name, stated, logged in pairs if stated is not None and logged is not None)
-    return [Contradiction(name, stated, logged) for name, stated, logged in known if not _same(stated, logged)]
+    in_both = ((name, in_manifest, logged) for name, in_manifest, logged in pairs if in_manifest is not None and logged is not None)
+    return [Contradiction(name, in_manifest, logged) for name, in_manifest, logged in in_both if not _same(in_manifest, logged)]
 
 
 def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Conditions]]) -> str | None:
@@ -110,20 +110,20 @@ def options_apart(manifest: Manifest, measured: Iterable[tuple[int | None, Condi
     Returns:
         ``{}`` if the conditions cover all options; ``None`` if the manifest has no options, so that nobody knows what was set.
     """
-    found = list(measured)
-    apart = {}
+    results = list(measured)
+    differing = {}
     for name, value in sorted(manifest.options.items()):
         if not _changes_what_is_measured(name, value):
             continue
         field = CONDITION_OF_OPTION.get(name, name)
-        in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in found} if field in FIELDS else set()
+        in_results = {size if field == SIZE else getattr(conditions, field) for size, conditions in results} if field in FIELDS else set()
         wanted = value if isinstance(value, list) else [value]
         # Most are among them as they are. To compare each with each took a tenth of the time of a load.
-        if in_results and all(known is not None and (known in wanted or any(_same(known, option) for option in wanted)) for known in in_results):
+        if in_results and all(result is not None and (result in wanted or any(_same(result, option) for option in wanted)) for result in in_results):
             continue  # It is among the conditions already.
-        apart[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
-    elsewhere = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
-    return json.dumps(apart | elsewhere, ensure_ascii=False) if manifest.options or elsewhere else None
+        differing[name] = sorted(value, key=str) if isinstance(value, list) else value  # The order does not change what is measured.
+    hosts = {f"{command.name or command.role}{_ON}": command.host for command in manifest.commands if command.host is not None}
+    return json.dumps(differing | hosts, ensure_ascii=False) if manifest.options or hosts else None
 
 
 def is_of_machine(option: str) -> bool:
@@ -147,9 +147,9 @@ def split_options(text: str | None, soft: Iterable[str] = SOFT_CONDITIONS) -> tu
     Returns:
         The options in which sides must not differ, as JSON, and the values of those that mean a soft condition, by the option's name.
     """
-    known: dict[str, Any] = json.loads(text) if text else {}
-    may_differ = {name: value for name, value in known.items() if CONDITION_OF_OPTION.get(name, name) in soft}
-    must_agree = {name: value for name, value in known.items() if name not in may_differ}
+    options: dict[str, Any] = json.loads(text) if text else {}
+    may_differ = {name: value for name, value in options.items() if CONDITION_OF_OPTION.get(name, name) in soft}
+    must_agree = {name: value for name, value in options.items() if name not in may_differ}
     return json.dumps(must_agree, ensure_ascii=False) if must_agree else None, {name: str(value) for name, value in may_differ.items()}
 
 

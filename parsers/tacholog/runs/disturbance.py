@@ -88,12 +88,12 @@ def disturbance(before: ProcessorTime, after: ProcessorTime, own_s: float | None
     return Disturbance(100 * max(0, steal) / total, others)
 
 
-def as_environment(found: Disturbance | None, moment: str) -> dict[str, str]:
+def as_environment(disturbed: Disturbance | None, moment: str) -> dict[str, str]:
     """Return what others took as facts of a run: ``steal_percent_before``."""
-    if found is None:
+    if disturbed is None:
         return {}
-    stated = {STEAL: f"{found.steal_percent:.2f}", OTHERS: None if found.other_load is None else f"{found.other_load:.2f}"}
-    return {f"{name}_{moment}": text for name, text in stated.items() if text is not None}
+    texts = {STEAL: f"{disturbed.steal_percent:.2f}", OTHERS: None if disturbed.other_load is None else f"{disturbed.other_load:.2f}"}
+    return {f"{name}_{moment}": text for name, text in texts.items() if text is not None}
 
 
 def exceeded(environment: Mapping[str, str], limits: Limits | None) -> Iterator[str]:

@@ -61,17 +61,17 @@ def labels_asked(words: Iterable[str], option: str) -> tuple[tuple[str, str], ..
     Raises:
         TachologError: a word is not NAME=VALUE.
     """
-    found = []
+    labels = []
     for word in words:
         name, equals, value = word.partition("=")
         field = f"{PREFIX}{name.removeprefix(PREFIX)}"
         if not equals or not is_label(field):
             raise TachologError(f"{option} {word}: write NAME=VALUE, as in plugin=flannel")
-        found.append((field, one_form(value)))
-    return tuple(sorted(found))
+        labels.append((field, one_form(value)))
+    return tuple(sorted(labels))
 
 
 def has_labels(text: str | None, asked: Iterable[tuple[str, str]]) -> bool:
     """Return whether the labels of a run (as in the column ``labels``) are those asked for. ``not stated`` asks for runs without that label."""
-    given = labels_of(text)
-    return all(given.get(field, NOT_STATED) == value for field, value in asked)
+    labels = labels_of(text)
+    return all(labels.get(field, NOT_STATED) == value for field, value in asked)

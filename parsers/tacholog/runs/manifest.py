@@ -223,7 +223,7 @@ def _names_in(manifest: Manifest) -> Iterator[tuple[str, str | None]]:
     """Yield what pages and comparisons call a run by, each with its field."""
     yield from ((field, getattr(manifest, field)) for field in (*_NAMES, "host"))
     yield from ((f"labels.{name}", value) for name, value in manifest.labels.items())
-    yield from ((f"logs[{place}].{field}", getattr(log, field)) for place, log in enumerate(manifest.logs) for field in ("file", "participant"))
+    yield from ((f"logs[{index}].{field}", getattr(log, field)) for index, log in enumerate(manifest.logs) for field in ("file", "participant"))
 
 
 def _in_json(value: object) -> object:
@@ -232,8 +232,8 @@ def _in_json(value: object) -> object:
         return {key: _in_json(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_in_json(inner) for inner in value]
-    known = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-    return value if known else str(value)
+    is_json = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_json else str(value)
 
 
 def read_host(path: Path) -> Host:
@@ -424,7 +424,7 @@ _DIGITS_SHOWN = 24
 _MOST_BITS = 10_000  # Python refuses to write more as digits, and to read so many digits.
 _TOO_LARGE = "does not fit into 64 bits"
 _TOO_MANY_DIGITS = "Exceeds the limit"
-_PLACE = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
+_LOCATION = re.compile(r" - at `\$\.?(?P<keys>[^`]*)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*?)(?: - at `.*)?")
 _TYPES = {
@@ -456,12 +456,12 @@ def in_words(error: Exception, kind: type) -> str:
         (f"`str` matching regex {_LABEL!r}", "the name of a label (a letter, then letters, digits, _ and -),"),
     ):
         message = message.replace(pattern, words)
-    place = _PLACE.search(message)
+    location = _LOCATION.search(message)
     if unknown := _UNKNOWN.match(message):
-        message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, place['keys'] if place else '', unknown[1])}", 1)
-    if place and (choice := _CHOICE.fullmatch(message)):
-        return f"{place['keys']}: {choice['value']} is none of {', '.join(_choices(kind, place['keys']))}"
-    return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda found: _type_words(found[1]), message)
+        message = message.replace(unknown[0], f"{unknown[0]}{_nearest(kind, location['keys'] if location else '', unknown[1])}", 1)
+    if location and (choice := _CHOICE.fullmatch(message)):
+        return f"{location['keys']}: {choice['value']} is none of {', '.join(_choices(kind, location['keys']))}"
+    return re.sub(rf"`((?:{'|'.join(_TYPES)})(?: \| \w+)*)`", lambda match: _type_words(match[1]), message)
 
 
 def _type_words(types: str) -> str:
@@ -470,20 +470,20 @@ def _type_words(types: str) -> str:
 
 def _nearest(kind: Any, keys: str, word: str) -> str:  # noqa: ANN401 - any annotation
     """Return the field that an unknown one was probably meant for, or all fields."""
-    struct = _struct(_at(kind, keys))
-    known = list(msgspec.structs.fields(struct)) if struct else []
-    near = difflib.get_close_matches(word, [field.encode_name for field in known], 1)
+    struct = _struct(_annotation_at(kind, keys))
+    fields = list(msgspec.structs.fields(struct)) if struct else []
+    near = difflib.get_close_matches(word, [field.encode_name for field in fields], 1)
     if near:
         return f" (is {near[0]} meant?)"
-    return f" (there are {', '.join(field.encode_name for field in known)})" if known else ""
+    return f" (there are {', '.join(field.encode_name for field in fields)})" if fields else ""
 
 
 def _choices(kind: Any, keys: str) -> list[str]:  # noqa: ANN401 - any annotation
     """Return the words that are allowed at a place such as ``logs[0].side`` of a struct."""
-    return [str(part) for part in _parts(_at(kind, keys)) if isinstance(part, str)]
+    return [str(part) for part in _parts(_annotation_at(kind, keys)) if isinstance(part, str)]
 
 
-def _at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
+def _annotation_at(kind: Any, keys: str) -> Any:  # noqa: ANN401 - any annotation
     """Return the annotation at a place such as ``logs[0].side`` of a struct."""
     for key in re.findall(r"\w+", re.sub(r"\[[^]]*\]", "", keys)):
         struct = _struct(kind)

@@ -52,10 +52,10 @@ def form_pattern(form: str) -> re.Pattern[str]:
 
 def in_form(text: str, form: str) -> str | None:
     """Return a time that was written in some form as ISO 8601 writes it; ``None`` if it is none. It has no zone if the form states none."""
-    found = form_pattern(form).fullmatch(text)
-    if found is None:
+    match = form_pattern(form).fullmatch(text)
+    if match is None:
         return None
-    part = found.groupdict()
+    part = match.groupdict()
     if part.get("epoch"):
         return datetime.fromtimestamp(int(part["epoch"]), UTC).isoformat().replace("+00:00", "Z")
     clock = ":".join(part.get(name) or "00" for name in ("hour", "minute", "second")) if part.get("hour") else ""
@@ -88,5 +88,5 @@ def latest_instant(texts: Iterable[str | None]) -> float:
 
 def last_day(texts: Iterable[str | None]) -> str:
     """Return the day of the latest of these times, as it is stated; nothing if there is none."""
-    stated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
-    return max(stated, default=(0.0, ""))[1][:10]
+    dated = [(when, text) for text in texts if text is not None and (when := instant(text)) is not None]
+    return max(dated, default=(0.0, ""))[1][:10]

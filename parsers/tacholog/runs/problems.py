@@ -31,9 +31,9 @@ def problem(run: str, log: str, line: int, kind: str, text: str, reason: str) ->
     return {"run": utf8(run), "log": utf8(log), "line": line, "kind": kind, "text": text_shown(text), "reason": utf8(reason)}
 
 
-def altered_reason(sha256: str, stated: str) -> str:
+def altered_reason(sha256: str, in_manifest: str) -> str:
     """Return what is wrong with a log that is not the one that its manifest names."""
-    return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {stated}"
+    return f"the log's SHA-256 is {sha256}, {RUN_FILE} says {in_manifest}"
 
 
 def is_altered_reason(text: str) -> bool:
@@ -67,9 +67,9 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
         names: of all that lies there and is no folder, sorted, without hidden entries.
         manifest: of the run.
     """
-    known = {RUN_FILE, *(entry.file for entry in manifest.logs)}
+    listed = {RUN_FILE, *(entry.file for entry in manifest.logs)}
     for name in names:
-        if name in known:
+        if name in listed:
             continue
         wrong = not_a_file(folder / name)
         reason = f"{wrong}, and was not read" if wrong else f"the file is not listed in {RUN_FILE} and was not read"

@@ -112,8 +112,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     def over(self, other: Conditions) -> Conditions:
         """Return these conditions, with those that are unknown taken from ``other``."""
-        known = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
-        return msgspec.structs.replace(other, **known) if known else other
+        stated_values = {name: value for name, value in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True) if value is not None}
+        return msgspec.structs.replace(other, **stated_values) if stated_values else other
 
 
 class StatedConditions(Conditions, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -212,7 +212,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 FORMAT_MARKS = frozenset(name for name, mark in MARKS.items() if mark.by_formats)
 
 #: The bit of each mark, where the marks of a number are one integer.
-MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << place for place, name in enumerate(sorted(MARKS))})
+MARK_BITS: Mapping[str, int] = MappingProxyType({name: 1 << position for position, name in enumerate(sorted(MARKS))})
 
 
 def mark_bits(marks: Iterable[str]) -> int:

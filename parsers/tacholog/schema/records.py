@@ -67,13 +67,13 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __eq__(self, other: object) -> bool:
         """Whether the other number says the same."""
-        return self._said() == other._said() if isinstance(other, Number) else NotImplemented
+        return self._content() == other._content() if isinstance(other, Number) else NotImplemented
 
     def __hash__(self) -> int:
         """Return a hash of what it says."""
-        return hash(self._said())
+        return hash(self._content())
 
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         return self.metric, self.statistic, self.value, self.resolution, self.bound, self.marks, self.line
 
     def __post_init__(self) -> None:
@@ -147,15 +147,15 @@ class Bins(Sequence[tuple[int, int, int]]):
         return len(self._numbers) // 3
 
     @overload
-    def __getitem__(self, place: int) -> tuple[int, int, int]: ...
+    def __getitem__(self, index: int) -> tuple[int, int, int]: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[tuple[int, int, int], ...]: ...
-    def __getitem__(self, place: int | slice) -> tuple[int, int, int] | tuple[tuple[int, int, int], ...]:
+    def __getitem__(self, index: slice) -> tuple[tuple[int, int, int], ...]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, int, int] | tuple[tuple[int, int, int], ...]:
         """Return one bin, or some."""
-        if isinstance(place, slice):
-            return tuple(self)[place]
-        at = 3 * range(len(self))[place]
-        lower, upper, count = self._numbers[at : at + 3]
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        start = 3 * range(len(self))[index]
+        lower, upper, count = self._numbers[start : start + 3]
         return lower, upper, count
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:

@@ -65,10 +65,10 @@ def full_name(name: str, where: str) -> str:
 
 def _near(name: str) -> str:
     """Return the fields that may have been meant, or how to state something of one's own."""
-    known = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
-    near = difflib.get_close_matches(name, known, 3)
-    own = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
-    return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own
+    names = [*_PLAIN, *STATED_CONDITIONS, *(CONDITION + condition for condition in STATED_CONDITIONS)]
+    near = difflib.get_close_matches(name, names, 3)
+    own_word = f"; write {LABEL}{name} for a word of your own" if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) else ""
+    return (f" (is {' or '.join(near)} meant?)" if near else f" (there are {', '.join(_PLAIN)}, label.NAME, options.NAME and conditions)") + own_word
 
 
 def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field holds
@@ -81,12 +81,12 @@ def typed(name: str, value: object) -> Any:  # noqa: ANN401 - whatever the field
     Raises:
         ValueError: the field cannot hold it; the message says what it can hold.
     """
-    found = _typed(name, one_form(value) if isinstance(value, str) else value)
-    if isinstance(found, int) and not -(2**63) <= found < 2**63:
+    result = _typed(name, one_form(value) if isinstance(value, str) else value)
+    if isinstance(result, int) and not -(2**63) <= result < 2**63:
         raise ValueError(f"{name} = {str(value)[:20]}... does not fit into 64 bits")  # run.toml could not be read again
-    if name == REPETITION and found < 0:
-        raise ValueError(f"{name} = {found} is negative")
-    return found
+    if name == REPETITION and result < 0:
+        raise ValueError(f"{name} = {result} is negative")
+    return result
 
 
 def _typed(name: str, value: object) -> Any:  # noqa: ANN401
@@ -135,12 +135,12 @@ def _condition(name: str, value: object) -> Any:  # noqa: ANN401
     if isinstance(value, str) and column.allowed:
         value = next((word for word in column.allowed if word.casefold() == value.casefold()), value)
     try:
-        found = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
+        condition = getattr(msgspec.convert({name: value}, StatedConditions, strict=not isinstance(value, str)), name)
     except msgspec.ValidationError:
         raise ValueError(f"{name} = {value!r} is not {_wanted(name)}") from None
-    if isinstance(found, str) and (is_blank(found) or len(found) > _LONGEST_TEXT):
+    if isinstance(condition, str) and (is_blank(condition) or len(condition) > _LONGEST_TEXT):
         raise ValueError(f"{name} = {value!r} is blank or longer than {_LONGEST_TEXT} characters")
-    return found
+    return condition
 
 
 def _size(text: str) -> str:
@@ -149,16 +149,16 @@ def _size(text: str) -> str:
     Raises:
         ValueError: the unit may be of 1000 or of 1024.
     """
-    found = _SIZE.fullmatch(text)
-    if not found:
+    match = _SIZE.fullmatch(text)
+    if not match:
         return text
-    if _AMBIGUOUS.fullmatch(found["unit"]):
-        bytes_of_1024 = int(found["number"]) * 1024 ** ("KMG".index(found["unit"][0].upper()) + 1)
+    if _AMBIGUOUS.fullmatch(match["unit"]):
+        bytes_of_1024 = int(match["number"]) * 1024 ** ("KMG".index(match["unit"][0].upper()) + 1)
         raise ValueError(
             f"payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "
             f"in a rule for this path with set = {{ payload_bytes = {bytes_of_1024} }}, if 1024 is meant"
         )
-    return str(int(found["number"]) * _SIZE_UNITS[found["unit"]]) if found["unit"] in _SIZE_UNITS else text
+    return str(int(match["number"]) * _SIZE_UNITS[match["unit"]]) if match["unit"] in _SIZE_UNITS else text
 
 
 def _wanted(name: str) -> str:

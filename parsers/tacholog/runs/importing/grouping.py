@@ -41,7 +41,7 @@ class ImportedLog(NamedTuple):
     survey: LogSurvey
 
     @property
-    def place(self) -> tuple[str | None, str | None]:
+    def identity(self) -> tuple[str | None, str | None]:
         """What sets the log apart from the others of its run."""
         return self.fields.role, self.fields.participant
 
@@ -69,7 +69,7 @@ class ImportedRun(NamedTuple):
     hosts: dict[str, Host]
     overruled: tuple[str, ...] = ()
 
-    def at(self, repetition: int) -> ImportedRun:
+    def with_repetition(self, repetition: int) -> ImportedRun:
         """Return this run as another repetition."""
         from msgspec.structs import replace
 
@@ -95,12 +95,12 @@ def group(logs: Iterable[ImportedLog]) -> Grouping:
     variants: dict[str, list[ImportedLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: natural(log.path)):
         variants[_key(log.fields.values, without=OF_REPETITION)].append(log)
-    found = Grouping([], [], {})
+    grouping = Grouping([], [], {})
     for key, members in variants.items():
-        _add_variant(key, members, found)
-    runs = _apart(found.runs)
+        _add_variant(key, members, grouping)
+    runs = _with_own_folders(grouping.runs)
     runs.sort(key=lambda run: (natural(run.folder), run.repetition))
-    return found._replace(runs=runs)
+    return grouping._replace(runs=runs)
 
 
 def _key(values: Values, without: Sequence[str] = ()) -> str:
@@ -110,10 +110,10 @@ def _key(values: Values, without: Sequence[str] = ()) -> str:
 def natural(path: str) -> list[tuple[bool, int, str]]:
     """Return a key that sorts ``test-2`` before ``test-10``."""
     parts = re.split(r"([0-9]{1,18})", path)
-    return [(bool(place % 2), int(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+    return [(bool(index % 2), int(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
 
 
-def _add_variant(key: str, logs: Sequence[ImportedLog], found: Grouping) -> None:
+def _add_variant(key: str, logs: Sequence[ImportedLog], grouping: Grouping) -> None:
     """Add the runs of logs that share all fields but the repetition."""
     numbers: dict[Any, list[ImportedLog]] = defaultdict(list)
     for log in logs:
@@ -122,21 +122,21 @@ def _add_variant(key: str, logs: Sequence[ImportedLog], found: Grouping) -> None
     for number, members in numbers.items():
         parts = _runs_by_start(members) if number is None else [members] if _is_one_run(members) else None
         if parts is None:
-            found.problems.extend(_unclear(members))
+            grouping.problems.extend(_unclear(members))
             continue
         ordered, order = _ordered(parts)
         made = [
-            _run(key, part, several, place if number is None else number, is_counted=number is None) for place, part in enumerate(ordered, start=1)
+            _run(key, part, several, count if number is None else number, is_counted=number is None) for count, part in enumerate(ordered, start=1)
         ]
-        found.problems.extend(run for run in made if isinstance(run, Problem))
-        whole = [run for run in made if isinstance(run, ImportedRun)]
-        found.runs.extend(whole)
-        if number is None and len(whole) > 1:
-            found.order[whole[0].folder] = order
+        grouping.problems.extend(run for run in made if isinstance(run, Problem))
+        runs = [run for run in made if isinstance(run, ImportedRun)]
+        grouping.runs.extend(runs)
+        if number is None and len(runs) > 1:
+            grouping.order[runs[0].folder] = order
 
 
 def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
-    return len({log.place for log in logs}) == len(logs)
+    return len({log.identity for log in logs}) == len(logs)
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
@@ -157,14 +157,14 @@ def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
         folders[log.path.rpartition("/")[0]].append(log)
     if all(map(_is_one_run, folders.values())):
         return list(folders.values())
-    return [[log] for log in logs] if len({log.place for log in logs}) == 1 else None
+    return [[log] for log in logs] if len({log.identity for log in logs}) == 1 else None
 
 
 def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
     """Return a problem for each log of which nobody could know to which run it belongs. Logs with the same fields stand beside each other."""
     same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
-        same[log.place].append(log.path)
+        same[log.identity].append(log.path)
     return [Problem(path, _UNCLEAR) for paths in same.values() for path in paths]
 
 
@@ -181,8 +181,8 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
-    places = sorted(range(len(parts)), key=lambda place: (starts[place] or datetime.max.replace(tzinfo=UTC), place))
-    return [parts[place] for place in places], "start time"
+    order = sorted(range(len(parts)), key=lambda index: (starts[index] or datetime.max.replace(tzinfo=UTC), index))
+    return [parts[index] for index in order], "start time"
 
 
 def _start_of(log: ImportedLog) -> str | None:
@@ -206,7 +206,7 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
     fields = {"system": systems[0] if systems else None, "tool": tools[0] if len(tools) == 1 else None, **manifest_fields(values)}
     hosts = _hosts(logs, values.get("host"))
     fields["host"] = values.get("host") or (next(iter(hosts)) if len(hosts) == 1 else None)
-    names = log_names([(log.path, _apart_word(log)) for log in logs])
+    names = log_names([(log.path, _distinction(log)) for log in logs])
     entries = tuple(_entry(log, name, several) for log, name in zip(logs, names, strict=True))
     manifest = Manifest(**{**fields, REPETITION: number}, logs=entries)
     folder = variant_folder(values, of_path, manifest.tool or manifest.system)
@@ -227,11 +227,11 @@ def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tup
                 day = start[:_DAY]
                 overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
-        stated = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
-        kinds = [kind for log in logs for kind in log.survey.kinds] if stated else []
-        found = next((found for kind in kinds if stated for found in contradictions(kind.record, kind.in_log, stated)), None)
-        if found:
-            overruled.append(f"--set {found.field}={found.manifest} was left out where logs state {found.log}")
+        conditions = manifest_fields({name: values[name]}).get("conditions") if name.startswith(CONDITION) else None
+        kinds = [kind for log in logs for kind in log.survey.kinds] if conditions else []
+        differences = (difference for kind in kinds if conditions for difference in contradictions(kind.record, kind.in_log, conditions))
+        if contradiction := next(differences, None):
+            overruled.append(f"--set {contradiction.field}={contradiction.manifest} was left out where logs state {contradiction.log}")
             del values[name]
     return values, tuple(overruled)
 
@@ -244,38 +244,38 @@ def _tool(log: LogSurvey) -> str | None:
     return log.tool
 
 
-def _hosts(logs: Sequence[ImportedLog], stated: str | None) -> dict[str, Host]:
+def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
     """Return the machines that logs describe, under the host that the path states, if it states one."""
-    found: dict[str, Host] = {}
+    hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
-        found |= {stated or name: host for name, host in described.items() if (stated or name) not in found}
-    return found
+        hosts |= {host_id or name: host for name, host in described.items() if (host_id or name) not in hosts}
+    return hosts
 
 
-def _apart_word(log: ImportedLog) -> str | None:
-    return "".join(filter(None, log.place)) or None
+def _distinction(log: ImportedLog) -> str | None:
+    return "".join(filter(None, log.identity)) or None
 
 
 def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
     """Return the entry of a log in its manifest. Its participant is stated only where there are several."""
-    stated = log.fields
+    fields = log.fields
     participant = None
-    if stated.participant is not None and stated.role in several:
-        word = _SHORT[stated.side] if stated.side else ""
-        participant = f"{word}{stated.participant}"
+    if fields.participant is not None and fields.role in several:
+        word = _SHORT[fields.side] if fields.side else ""
+        participant = f"{word}{fields.participant}"
     return LogFile(
         file=name,
         sha256=log.survey.sha256,
-        format=stated.format,
-        side=stated.side,
+        format=fields.format,
+        side=fields.side,
         participant=participant,
-        results=stated.results,
+        results=fields.results,
         path=log.path,
     )
 
 
-def _apart(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
+def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     """Give variants of different fields different folders."""
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
@@ -285,10 +285,10 @@ def _apart(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
 
 def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
     """Return the runs of each folder."""
-    found: dict[str, list[ImportedRun]] = defaultdict(list)
+    variants: dict[str, list[ImportedRun]] = defaultdict(list)
     for run in runs:
-        found[run.folder].append(run)
-    return found
+        variants[run.folder].append(run)
+    return variants
 
 
 # Fields that are part of the name even if no path states them. All others are if a path states them. Host and session are not: a name of a folder
@@ -351,10 +351,10 @@ def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
         logs: the path of each log, and what sets it apart, such as ``pub0``.
     """
     names = [path.rpartition("/")[2] for path, _ in logs]
-    for way in range(2):
+    for attempt in range(2):
         count = Counter(names)
         names = [
-            name if count[name] == 1 else f"{apart or 'log'}-{name}" if way == 0 else f"{short_hash(path)}-{name}"
-            for name, (path, apart) in zip(names, logs, strict=True)
+            name if count[name] == 1 else f"{distinction or 'log'}-{name}" if attempt == 0 else f"{short_hash(path)}-{name}"
+            for name, (path, distinction) in zip(names, logs, strict=True)
         ]
     return names

@@ -4,9 +4,9 @@ A pattern is compared with the whole path, folder by folder. No field contains a
 the rest of the name of its folder or file allows, from left to right. ``{repetition}`` and ``{participant}`` take all digits that stand there,
 ``{role}`` one of `ROLES`. ``{{`` and ``}}`` stand for braces.
 
-A pattern is compiled to one regular expression. Paths come from strangers, so its time must not grow with a power of the path's length: the expression
-never goes back to a field of text once it has found what follows that field, up to the next field of text (an atomic group). That loses no match,
-because the next field of text can take any further characters.
+A pattern is compiled to one regular expression. Paths come from strangers, so its time must not grow with a power of the path's length: the
+expression never goes back to a field of text once it has found what follows that field, up to the next field of text (an atomic group). That loses
+no match, because the next field of text can take any further characters.
 """
 
 from __future__ import annotations
@@ -202,18 +202,18 @@ def read_pattern(text: str, where: str) -> Pattern:
 def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
     """Yield the tokens of the name of a folder. Text without a field between is one token."""
     plain = ""
-    for found in _TOKEN.finditer(part):
-        if found[0] in ("{", "}"):
+    for match in _TOKEN.finditer(part):
+        if match[0] in ("{", "}"):
             raise UnreadableInput(f"{where} {text!r}: a brace without its partner; write {{{{ or }}}} for a brace in a path")
-        if found[1] is None:
-            plain += {"{{": "{", "}}": "}"}.get(found[0], found[0])
+        if match[1] is None:
+            plain += {"{{": "{", "}}": "}"}.get(match[0], match[0])
             continue
         if plain:
             yield plain
             plain = ""
-        if not found[1]:
+        if not match[1]:
             raise UnreadableInput(f"{where} {text!r}: {{}} has no name; write {{*}} for text that is ignored")
-        name, _, form = found[1].partition(":")
+        name, _, form = match[1].partition(":")
         if form:
             _check_form(name, form, f"{where} {text!r}")
         yield PatternField(name, form)

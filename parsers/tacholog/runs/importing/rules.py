@@ -119,14 +119,14 @@ class Rules(NamedTuple):
         """
         reasons: list[str] = []
         for rule in self.rules:
-            found = rule.pattern.match(path)
-            if found is None:
+            match = rule.pattern.match(path)
+            if match is None:
                 continue
-            if isinstance(found, Disagreement):
-                reasons.append(str(found))
+            if isinstance(match, Disagreement):
+                reasons.append(str(match))
                 continue
             try:
-                of_path = {full_name(name, ""): typed(full_name(name, ""), text) for name, text in found.items()}
+                of_path = {full_name(name, ""): typed(full_name(name, ""), text) for name, text in match.items()}
             except ValueError as error:
                 reasons.append(f"in the path, {error}")
                 continue
@@ -202,15 +202,15 @@ def _settings(settings: Sequence[str]) -> dict[str, Any]:
 
 def _typed_values(pairs: Iterable[tuple[str, Any]], where: str) -> dict[str, Any]:
     """Return stated values by the full names of their fields."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
         full = full_name(name, where)
-        if full in found:
+        if full in values:
             raise UnreadableInput(f"{where}: {full} is stated twice")
         try:
-            found[full] = typed(full, value)
+            values[full] = typed(full, value)
         except ValueError as error:
             raise UnreadableInput(f"{where}: {error}") from None
         if full == ROLE and value not in ROLES:
             raise UnreadableInput(f"{where}: role = {value!r} is none of {', '.join(ROLES)}")
-    return found
+    return values

@@ -107,40 +107,40 @@ def list_files(root: Path, without: Path | None = None) -> FolderListing:
         root: the folder.
         without: a folder that may lie below it, and is passed over: the folder that the runs go to.
     """
-    found = FolderListing([], [], [])
+    listing = FolderListing([], [], [])
     avoided = _identity(without) if without else None
     waiting = [""]
     while waiting:  # No recursion: a folder may be nested deeper than Python's stack.
         folder = waiting.pop()
         try:
             with os.scandir(root / folder) as entries:
-                shown = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+                visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
         except OSError as error:
-            found.problems.append(Problem(utf8(folder) or ".", f"the folder cannot be listed: {error.strerror}; what is in it was not read"))
+            listing.problems.append(Problem(utf8(folder) or ".", f"the folder cannot be listed: {error.strerror}; what is in it was not read"))
             continue
-        if any(entry.name == RUN_FILE for entry in shown):
-            found.run_folders.append(utf8(folder) or ".")
-            shown = [entry for entry in shown if entry.is_dir(follow_symlinks=False)]
-        for entry in shown:
+        if any(entry.name == RUN_FILE for entry in visible):
+            listing.run_folders.append(utf8(folder) or ".")
+            visible = [entry for entry in visible if entry.is_dir(follow_symlinks=False)]
+        for entry in visible:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 if avoided is None or _identity(Path(entry.path)) != avoided:
                     waiting.append(path)
             elif reason := _not_a_log(entry, path):
-                found.problems.append(Problem(utf8(path), reason))
+                listing.problems.append(Problem(utf8(path), reason))
             else:
-                found.files.append(path)
-    found.files.sort()
-    found.problems.sort()
-    return found
+                listing.files.append(path)
+    listing.files.sort()
+    listing.problems.sort()
+    return listing
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat(follow_symlinks=False) if not path.is_symlink() else path.stat()
+        status = path.stat(follow_symlinks=False) if not path.is_symlink() else path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
@@ -197,18 +197,18 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
     """Return the kinds of records of a log and the metrics of each, by the record without its numbers and the run in the log."""
-    found: dict[tuple[Record, int], frozenset[str]] = {}
+    kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
         if not isinstance(record, Record) or record.scope == "resources":
             continue
         plain = msgspec.structs.replace(record, numbers=(), samples=None, scope="summary")
         metrics = frozenset(number.metric for number in record.numbers) if record.scope == "summary" else frozenset[str]()
-        if (plain, run) in found:
-            found[plain, run] |= metrics
-        elif len(found) < _MOST_KINDS:
-            found[plain, run] = metrics
-    return found
+        if (plain, run) in kinds:
+            kinds[plain, run] |= metrics
+        elif len(kinds) < _MOST_KINDS:
+            kinds[plain, run] = metrics
+    return kinds
 
 
 def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -> KindOfRecord:
@@ -222,12 +222,12 @@ def digest(root: Path, path: str) -> LogSurvey:
     Raises:
         UnreadableInput: it cannot be opened or read.
     """
-    found, size_bytes = hashlib.sha256(), 0
+    checksum, size_bytes = hashlib.sha256(), 0
     with open_evidence(root, path) as stream:
         for chunk in chunks_of(stream):
-            found.update(chunk)
+            checksum.update(chunk)
             size_bytes += len(chunk)
-    return LogSurvey(found.hexdigest(), found.hexdigest(), size_bytes)
+    return LogSurvey(checksum.hexdigest(), checksum.hexdigest(), size_bytes)
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
