@@ -64,105 +64,105 @@ class HomeMachine(msgspec.Struct, frozen=True):
     @property
     def series(self) -> list[SystemSeries]:
         """The series of the main campaign."""
-        return [one for found in (self.latency, self.rate) if found for one in found.members]
+        return [member for ranked in (self.latency, self.rate) if ranked for member in ranked.members]
 
 
 def machines(everything: Sequence[SystemSeries]) -> list[HomeMachine]:
     """Return the machines of all series: first those with own runs and a choice of transports, the newest first; then those of documents."""
-    last = of_last_releases([one for one in everything if not one.is_control])
-    found = {group: kept for group, members in groups(last, least=1, across=ACROSS).items() if (kept := best_measured(members))}
+    last = of_last_releases([member for member in everything if not member.is_control])
+    by_group = {group: measured for group, members in groups(last, least=1, across=ACROSS).items() if (measured := best_measured(members))}
     by_host: dict[str, dict[Group, list[SystemSeries]]] = {}
-    for group, members in found.items():
+    for group, members in by_group.items():
         by_host.setdefault(group.host, {})[group] = members
     made = [machine for host, of_host in by_host.items() if (machine := _machine(host, of_host))]
-    return sorted(sorted(made, key=lambda one: (one.newest, len(one.series)), reverse=True), key=lambda one: one.published)
+    return sorted(sorted(made, key=lambda machine: (machine.newest, len(machine.series)), reverse=True), key=lambda machine: machine.published)
 
 
-def _machine(host: str, found: Mapping[Group, Sequence[SystemSeries]]) -> HomeMachine | None:
-    latency = widest(found, "latency")
-    rates = {group: members for group, members in found.items() if latency is None or group["campaign"] == latency.group["campaign"]}
+def _machine(host: str, by_group: Mapping[Group, Sequence[SystemSeries]]) -> HomeMachine | None:
+    latency = widest(by_group, "latency")
+    rates = {group: members for group, members in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}
     rate = widest(rates, "goodput")
-    shown = [one for members in (latency, rate) if members for one in members.members]
-    published = all(one.series.published for one in shown)
-    sizes = {at for one in shown for at in one.series.sizes()}
-    if not shown or (len(sizes) < _LEAST if published else len({(one.system, one.transport) for one in shown}) < _LEAST):
+    main = [member for members in (latency, rate) if members for member in members.members]
+    published = all(member.series.published for member in main)
+    sizes = {size for member in main for size in member.series.sizes()}
+    if not main or (len(sizes) < _LEAST if published else len({(member.system, member.transport) for member in main}) < _LEAST):
         return None
-    everything = {id(one): one for members in found.values() for one in members}
+    everything = {id(member): member for members in by_group.values() for member in members}
     return HomeMachine(
         host=host,
         published=published,
-        newest=_newest(shown),
+        newest=_newest(main),
         latency=latency,
         rate=rate,
         everything=tuple(everything.values()),
     )
 
 
-def widest(found: Mapping[Group, Sequence[SystemSeries]], metric: str) -> GroupMembers | None:
+def widest(by_group: Mapping[Group, Sequence[SystemSeries]], metric: str) -> GroupMembers | None:
     """Return the group of a metric that compares most transports, of several the one with the most series, then the newest; nothing if none does."""
-    of_metric = {group: members for group, members in found.items() if group.metric == metric and group["batched"] in (None, _ALIKE)}
+    of_metric = {group: members for group, members in by_group.items() if group.metric == metric and group["batched"] in (None, _ALIKE)}
     if not of_metric:
         return None
 
     def breadth(group: Group) -> tuple[int, int, float]:
         members = of_metric[group]
-        return len({(one.system, one.transport) for one in members}), len(members), _newest(members)
+        return len({(member.system, member.transport) for member in members}), len(members), _newest(members)
 
     group = max(of_metric, key=breadth)
     return GroupMembers(group, tuple(of_metric[group]))
 
 
 def _newest(members: Iterable[SystemSeries]) -> float:
-    return latest_instant(run.start_time for one in members for run in one.series.runs)
+    return latest_instant(run.start_time for member in members for run in member.series.runs)
 
 
-def reach_of(one: SystemSeries) -> str | None:
+def reach_of(member: SystemSeries) -> str | None:
     """Return how far the transport of a series carries a message: ``process``, ``host`` or ``network``; ``None`` if that is not stated."""
-    return one.series.results[0].conditions.reach
+    return member.series.results[0].conditions.reach
 
 
-def how(one: SystemSeries, differing: Collection[str] = ()) -> str:
+def how(member: SystemSeries, differing: Collection[str] = ()) -> str:
     """Return in words how a series was measured: how its sides wait, whether messages may be lost, and the labels that are ``differing``."""
-    key = dict(one.series.key)
-    labels = labels_of(one.series.runs[0].labels)
+    key = dict(member.series.key)
+    labels = labels_of(member.series.runs[0].labels)
     reliability = str(key["reliability"] or "")
-    parts = [waits(one), words("reliability", reliability) if reliability == "best-effort" else ""]
+    parts = [waits(member), words("reliability", reliability) if reliability == "best-effort" else ""]
     return ", ".join(filter(None, [*parts, *(labels[name] for name in differing if name in labels)]))
 
 
-def waits(one: SystemSeries) -> str:
+def waits(member: SystemSeries) -> str:
     """Return in words how the sides of a series wait: as they were told to, or as the measurement shows that they do."""
-    waiting = str(dict(one.series.key)["waiting"] or "")
-    return SPINS if one.spins else _WAITING.get(waiting, waiting)
+    waiting = str(dict(member.series.key)["waiting"] or "")
+    return SPINS if member.spins else _WAITING.get(waiting, waiting)
 
 
-def polls(one: SystemSeries) -> bool:
+def polls(member: SystemSeries) -> bool:
     """Whether a side that waits keeps a processor in use."""
-    return one.spins or dict(one.series.key)["waiting"] == "busy-poll"
+    return member.spins or dict(member.series.key)["waiting"] == "busy-poll"
 
 
 def differing_labels_of(members: Iterable[SystemSeries]) -> list[str]:
     """Return the labels in which any two of the series differ."""
-    texts = {one.series.runs[0].labels for one in members}
+    texts = {member.series.runs[0].labels for member in members}
     return [name for name in label_fields(texts) if len({labels_of(text).get(name) for text in texts}) > 1]
 
 
 def floors(members: Sequence[SystemSeries]) -> list[SystemSeries]:
     """Return the series without a library: transports of the tool itself, in a campaign that measures libraries with it."""
-    own = [one for one in members if _is_of_tool(one)]
-    return own if len(own) < len(members) else []
+    of_tool = [member for member in members if _is_of_tool(member)]
+    return of_tool if len(of_tool) < len(members) else []
 
 
-def _is_of_tool(one: SystemSeries) -> bool:
+def _is_of_tool(member: SystemSeries) -> bool:
     """Whether the log names no other system than the campaign, which names the tool's own."""
-    run = one.series.results[0].run
+    run = member.series.results[0].run
     manifest = manifest_of(run)
     return manifest is not None and not run.published and run.system == manifest.system
 
 
 def is_on_one_machine(view: View, members: Iterable[SystemSeries]) -> bool:
     """Whether there are runs, and all processes of all of them were on one machine, so that a network was its loopback."""
-    names = {run.run for one in members for run in one.series.runs}
+    names = {run.run for member in members for run in member.series.runs}
     return bool(names) and all(_hosts(view, name) for name in names)
 
 
@@ -254,19 +254,19 @@ class ReachColumn(msgspec.Struct, frozen=True):
         ranked = self.ranked.get(criterion)
         if ranked is None:
             return []
-        at_size = [(one, cells[size]) for one, cells in ranked.numbers if size in cells]
+        at_size = [(member, cells[size]) for member, cells in ranked.numbers if size in cells]
         kinds = [[pair for pair in at_size if polls(pair[0]) is kind] for kind in (True, False)] if criterion != "cheapest" else [at_size]
-        able = [kind for kind in kinds if any(id(one) not in self.bare for one, _ in kind)]
-        found = [choice for kind in able if (choice := self._answer(criterion, size, kind, at_size))]
-        return sorted(found, key=lambda choice: (bool(choice.doubts), *rank_key(choice.cell)))
+        able = [kind for kind in kinds if any(id(member) not in self.bare for member, _ in kind)]
+        choices = [choice for kind in able if (choice := self._answer(criterion, size, kind, at_size))]
+        return sorted(choices, key=lambda choice: (bool(choice.doubts), *rank_key(choice.cell)))
 
     def _answer(
         self, criterion: Criterion, size: int, kind: Sequence[tuple[SystemSeries, Cell]], at_size: Sequence[tuple[SystemSeries, Cell]]
     ) -> Choice | None:
         ranked = self.ranked[criterion]
-        measured = sum(size in one.series.sizes() for one, _ in ranked.numbers if id(one) not in self.bare)
-        choice = _chosen(criterion, [one for one in kind if id(one[0]) not in self.bare], measured)
-        bare = [one for one in kind if id(one[0]) in self.bare] or [one for one in at_size if id(one[0]) in self.bare]
+        measured = sum(size in member.series.sizes() for member, _ in ranked.numbers if id(member) not in self.bare)
+        choice = _chosen(criterion, [pair for pair in kind if id(pair[0]) not in self.bare], measured)
+        bare = [pair for pair in kind if id(pair[0]) in self.bare] or [pair for pair in at_size if id(pair[0]) in self.bare]
         floor = _chosen(criterion, bare, len(bare))
         # No number is held against a floor that cannot be relied on, and none that cannot be relied on against a floor.
         if choice is None or choice.doubts or floor is None or "undersampled" in floor.doubts:
@@ -275,15 +275,16 @@ class ReachColumn(msgspec.Struct, frozen=True):
 
     def _newer(self, group: Group, floor: Choice) -> tuple[SystemSeries, Cell] | None:
         """Return the lowest number of a newer release of what gives a floor, if it is lower; nothing if there is none."""
-        at = floor.cell.shown.payload_bytes
-        found = [
-            (one, cell)
-            for one in self.others
-            if one.system == floor.member.system and version_of(one) != version_of(floor.member) and polls(one) is polls(floor.member)
-            if _is_comparable(one, group) and _began(one) > _began(floor.member)
-            if at is not None and (cell := group.cells(one).get(at)) and UNDERSAMPLED not in cell.marks and rank_key(cell) < rank_key(floor.cell)
+        size = floor.cell.shown.payload_bytes
+        newer = [
+            (member, cell)
+            for member in self.others
+            if member.system == floor.member.system and version_of(member) != version_of(floor.member) and polls(member) is polls(floor.member)
+            if _is_comparable(member, group) and _began(member) > _began(floor.member)
+            if size is not None and (cell := group.cells(member).get(size))
+            if UNDERSAMPLED not in cell.marks and rank_key(cell) < rank_key(floor.cell)
         ]
-        return min(found, key=lambda pair: rank_key(pair[1]), default=None)
+        return min(newer, key=lambda pair: rank_key(pair[1]), default=None)
 
     @property
     def latency(self) -> Group | None:
@@ -300,9 +301,9 @@ class Choices(msgspec.Struct, frozen=True):
 
 def choices(machine: HomeMachine) -> Choices | None:
     """Return which transport leads at which size on a machine; nothing if it has no series whose reach is stated."""
-    columns = tuple(_column(reach, [one for one in machine.everything if reach_of(one) == reach]) for reach in REACHES)
-    sizes = {size for column in columns for one in column.members for size in one.series.sizes() if size is not None}
-    rows = [(at, use) for wanted, use in USES if (at := _nearest(wanted, sizes)) is not None]
+    columns = tuple(_column(reach, [member for member in machine.everything if reach_of(member) == reach]) for reach in REACHES)
+    sizes = {size for column in columns for member in column.members for size in member.series.sizes() if size is not None}
+    rows = [(size, use) for wanted, use in USES if (size := _nearest(wanted, sizes)) is not None]
     return Choices(columns, tuple(rows)) if rows else None
 
 
@@ -313,10 +314,11 @@ def _nearest(wanted: int, sizes: set[int]) -> int | None:
 
 
 def _column(reach: str, members: Sequence[SystemSeries]) -> ReachColumn:
-    found = {group: best_measured(of) for group, of in groups(members, least=1, across=ACROSS).items()}
-    latency = widest(found, "latency")
-    rate = widest({group: of for group, of in found.items() if latency is None or group["campaign"] == latency.group["campaign"]}, "goodput")
-    series = tuple(one for kind in (latency, rate) if kind for one in kind.members)
+    by_group = {group: best_measured(of_group) for group, of_group in groups(members, least=1, across=ACROSS).items()}
+    latency = widest(by_group, "latency")
+    rates = {group: of_group for group, of_group in by_group.items() if latency is None or group["campaign"] == latency.group["campaign"]}
+    rate = widest(rates, "goodput")
+    series = tuple(member for kind in (latency, rate) if kind for member in kind.members)
     ranked: dict[Criterion, CriterionNumbers] = {}
     if latency:
         ranked["fastest"] = _ranked(latency, latency.group)
@@ -324,50 +326,50 @@ def _column(reach: str, members: Sequence[SystemSeries]) -> ReachColumn:
     if rate:
         ranked["cheapest"] = _without_loss(rate, _ranked(rate, msgspec.structs.replace(rate.group, metric=_CPU, statistic="mean")))
     of_column = set(map(id, series))
-    return ReachColumn(reach, series, ranked, frozenset(map(id, floors(series))), tuple(one for one in members if id(one) not in of_column))
+    return ReachColumn(reach, series, ranked, frozenset(map(id, floors(series))), tuple(member for member in members if id(member) not in of_column))
 
 
-def _is_comparable(one: SystemSeries, group: Group) -> bool:
+def _is_comparable(member: SystemSeries, group: Group) -> bool:
     """Whether a series would be in a group, had its campaign measured it."""
-    found = group_of(one, (*ACROSS, "campaign"))
-    return found is not None and found.conditions == tuple(pair for pair in group.conditions if pair[0] != "campaign")
+    own_group = group_of(member, (*ACROSS, "campaign"))
+    return own_group is not None and own_group.conditions == tuple(pair for pair in group.conditions if pair[0] != "campaign")
 
 
-def _began(one: SystemSeries) -> float:
-    return latest_instant(run.start_time for run in one.series.runs)
+def _began(member: SystemSeries) -> float:
+    return latest_instant(run.start_time for run in member.series.runs)
 
 
 def _ranked(members: GroupMembers, group: Group) -> CriterionNumbers:
-    return CriterionNumbers(group, tuple((one, group.cells(one)) for one in members.members))
+    return CriterionNumbers(group, tuple((member, group.cells(member)) for member in members.members))
 
 
 def _without_loss(rate: GroupMembers, costs: CriterionNumbers) -> CriterionNumbers:
     """Return processor times without those of transports that lost many messages at full rate: these are not among the fastest either."""
-    rates = {id(one): rate.group.cells(one) for one in rate.members}
-    kept = [
-        (one, {at: cell for at, cell in cells.items() if at in rates[id(one)] and LOSS not in rates[id(one)][at].marks})
-        for one, cells in costs.numbers
+    rates = {id(member): rate.group.cells(member) for member in rate.members}
+    numbers = [
+        (member, {size: cell for size, cell in cells.items() if size in rates[id(member)] and LOSS not in rates[id(member)][size].marks})
+        for member, cells in costs.numbers
     ]
-    return CriterionNumbers(costs.group, tuple(kept))
+    return CriterionNumbers(costs.group, tuple(numbers))
 
 
-def _chosen(criterion: Criterion, found: Sequence[tuple[SystemSeries, Cell]], measured: int) -> Choice | None:
-    cells = {place: cell for place, (_, cell) in enumerate(found)}
-    steady = {place: cell for place, cell in cells.items() if criterion != "steadiest" or not cell.groups}
-    leading = sorted(leaders(steady), key=lambda place: (rank_key(cells[place]), place))
+def _chosen(criterion: Criterion, candidates: Sequence[tuple[SystemSeries, Cell]], measured: int) -> Choice | None:
+    cells = {index: cell for index, (_, cell) in enumerate(candidates)}
+    steady = {index: cell for index, cell in cells.items() if criterion != "steadiest" or not cell.groups}
+    leading = sorted(leaders(steady), key=lambda index: (rank_key(cells[index]), index))
     doubts: frozenset[Doubt] = frozenset()
     if not leading:
-        doubted = {place: marks for place, cell in eligible(cells).items() if (marks := _doubts(criterion, cell))}
-        leading = sorted(doubted, key=lambda place: (rank_key(cells[place]), place))[:1]
+        doubted = {index: marks for index, cell in eligible(cells).items() if (marks := _doubts(criterion, cell))}
+        leading = sorted(doubted, key=lambda index: (rank_key(cells[index]), index))[:1]
         doubts = doubts.union(*doubted.values())
     if not leading:
         return None
     first, *others = leading
-    is_firm = all(cells[place].run_count >= MIN_RUNS for place in leading)
-    return Choice(found[first][0], cells[first], tuple(found[place][0] for place in others), len(found), measured, is_firm, doubts)
+    is_firm = all(cells[index].run_count >= MIN_RUNS for index in leading)
+    return Choice(candidates[first][0], cells[first], tuple(candidates[index][0] for index in others), len(candidates), measured, is_firm, doubts)
 
 
 def _doubts(criterion: Criterion, cell: Cell) -> set[Doubt]:
     """Return which marks keep a number from leading."""
-    found: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
-    return found | {"two_groups"} if criterion == "steadiest" and cell.groups else found
+    doubts: set[Doubt] = {"undersampled"} if UNDERSAMPLED in cell.marks else set()
+    return doubts | {"two_groups"} if criterion == "steadiest" and cell.groups else doubts

@@ -36,11 +36,11 @@ class Remark(msgspec.Struct, frozen=True):
 def remarks_on(runs: Iterable[RunRow]) -> list[Remark]:
     """Return each remark once, those that stay open first."""
     everything = list({run.run: run for run in runs}.values())
-    found: dict[str, list[RunRow]] = {}
+    by_note: dict[str, list[RunRow]] = {}
     for run in everything:
         for note in dict.fromkeys(_decode(run.manifest).notes if run.manifest else ()):
-            found.setdefault(note, []).append(run)
-    remarks = [Remark(note, _runs(on, everything), len(found) > _MOST_OPEN and on[0].published) for note, on in found.items()]
+            by_note.setdefault(note, []).append(run)
+    remarks = [Remark(note, _runs(on, everything), len(by_note) > _MOST_OPEN and on[0].published) for note, on in by_note.items()]
     return sorted(remarks, key=lambda remark: remark.is_folded)
 
 
@@ -71,7 +71,7 @@ def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
         runs: the runs that are shown of it.
     """
     virtual = host.system.get("virtualisation") if host else None
-    steal = max((found for run in runs for found in _steal_percents(run)), default=0.0)
+    steal = max((percent for run in runs for percent in _steal_percents(run)), default=0.0)
     shared = f"shared: its host took up to {rounded(steal, 2)}\u00a0% of the processor time (in these runs)" if steal else ""
     return ", ".join(filter(None, ("" if virtual == _NOT_VIRTUAL else virtual, shared)))
 

@@ -30,12 +30,12 @@ def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
     """
     releases = releases_of(rows.runs(data).values())
     last = {system: ([name for name in names if name not in without] or names)[-1:] for system, names in releases.items()}
-    kept = [
+    chosen = [
         str(run["run"])
         for run in data.runs[["run", "system", "release"]].astype(object).to_dict("records")
         if run["system"] not in last or [run["release"]] == last[str(run["system"])]
     ]
-    return of_runs(data, kept)
+    return of_runs(data, chosen)
 
 
 class JudgedRelease(NamedTuple):
@@ -67,16 +67,16 @@ class RequirementSections(NamedTuple):
 
 def sections(judged: Iterable[JudgedRelease]) -> RequirementSections:
     """Put each requirement where it belongs: one on latency in shared memory says nothing of a system that has no shared memory."""
-    by_system = [list(releases) for _, releases in groupby(judged, key=lambda one: one.system)]
-    places = [{result.place for one in releases for result in one.report.results if result.rows} for releases in by_system]
-    anywhere = set().union(*places)
-    shown = [[_only(one, wanted) for one in releases] for releases, wanted in zip(by_system, places, strict=True) if wanted]
+    by_system = [list(releases) for _, releases in groupby(judged, key=lambda judgement: judgement.system)]
+    wanted_places = [{result.place for judgement in releases for result in judgement.report.results if result.rows} for releases in by_system]
+    anywhere = set().union(*wanted_places)
+    systems = [[_only(judgement, wanted) for judgement in releases] for releases, wanted in zip(by_system, wanted_places, strict=True) if wanted]
     last = by_system[-1][-1].report.results if by_system else ()
-    return RequirementSections(shown, [result for result in last if result.place not in anywhere])
+    return RequirementSections(systems, [result for result in last if result.place not in anywhere])
 
 
-def _only(one: JudgedRelease, places: Collection[str]) -> JudgedRelease:
-    results = tuple(result for result in one.report.results if result.place in places)
+def _only(judgement: JudgedRelease, wanted: Collection[str]) -> JudgedRelease:
+    results = tuple(result for result in judgement.report.results if result.place in wanted)
     counted = Counter(result.verdict for result in results)
-    report = msgspec.structs.replace(one.report, results=results, counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS})
-    return one._replace(report=report)
+    report = msgspec.structs.replace(judgement.report, results=results, counts={verdict: counted.get(verdict, 0) for verdict in VERDICTS})
+    return judgement._replace(report=report)

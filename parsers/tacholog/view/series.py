@@ -111,26 +111,26 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def of_size(self) -> Mapping[int | None, Sequence[ResultRow]]:
         """The numbers by payload size, in the order of runs."""
-        found: dict[int | None, list[ResultRow]] = {}
+        by_size: dict[int | None, list[ResultRow]] = {}
         for result in self.results:
-            found.setdefault(result.payload_bytes, []).append(result)
-        return found
+            by_size.setdefault(result.payload_bytes, []).append(result)
+        return by_size
 
-    def measurements(self, at: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
+    def measurements(self, size_bytes: int | None) -> Sequence[tuple[RunRow, Mapping[tuple[str, str], ResultRow]]]:
         """The measurements of a size, in the order of runs: each with its run, and its numbers by metric and statistic.
 
         A log may say of one measurement on several lines, as perftest does of its rate and of its processor time. So a record continues the last
         measurement of its log. One that says anything again is of another measurement.
         """
-        found: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
-        for record in _records(self.of_size[at]):
+        by_log: dict[tuple[str, str], list[tuple[RunRow, dict[tuple[str, str], ResultRow]]]] = {}
+        for record in _records(self.of_size[size_bytes]):
             first = next(iter(record.values()))
-            of_log = found.setdefault((first.run.run, first.log), [])
+            of_log = by_log.setdefault((first.run.run, first.log), [])
             if of_log and of_log[-1][1].keys().isdisjoint(record):
                 of_log[-1][1].update(record)
             else:
                 of_log.append((first.run, record))
-        return [measurement for of_log in found.values() for measurement in of_log]
+        return [measurement for of_log in by_log.values() for measurement in of_log]
 
     @cached_property
     def statistics(self) -> Sequence[tuple[str, str]]:
@@ -147,7 +147,8 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         name = (metric, statistic)
         if name not in self.made_cells:
             sizes = self._by_size.get(metric, {})
-            self.made_cells[name] = {at: _cell(found[statistic], self._most_stated[metric, at]) for at, found in sizes.items() if statistic in found}
+            with_statistic = ((size_bytes, numbers[statistic]) for size_bytes, numbers in sizes.items() if statistic in numbers)
+            self.made_cells[name] = {size_bytes: _cell(results, self._most_stated[metric, size_bytes]) for size_bytes, results in with_statistic}
         return self.made_cells[name]
 
     @cached_property
@@ -161,10 +162,10 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
         each: dict[tuple[str, int | None, str], list[ResultRow]] = {}
         for result in self.results:
             each.setdefault((result.metric, result.payload_bytes, result.statistic), []).append(result)
-        found: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
-        for (metric, at, statistic), results in each.items():
-            found.setdefault(metric, {}).setdefault(at, {})[statistic] = results
-        return found
+        by_metric: dict[str, dict[int | None, dict[str, list[ResultRow]]]] = {}
+        for (metric, size_bytes, statistic), results in each.items():
+            by_metric.setdefault(metric, {}).setdefault(size_bytes, {})[statistic] = results
+        return by_metric
 
     @cached_property
     def _most_stated(self) -> Mapping[tuple[str, int | None], tuple[int, int]]:
@@ -172,8 +173,8 @@ class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
 
         Each run should state it as often as the one that it states most often.
         """
-        found = ((metric, at, statistics) for metric, sizes in self._by_size.items() for at, statistics in sizes.items())
-        return {(metric, at): _most_stated(statistics.values()) for metric, at, statistics in found}
+        groups = ((metric, size_bytes, statistics) for metric, sizes in self._by_size.items() for size_bytes, statistics in sizes.items())
+        return {(metric, size_bytes): _most_stated(statistics.values()) for metric, size_bytes, statistics in groups}
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -216,14 +217,14 @@ class Series(msgspec.Struct, frozen=True):
         """The (metric, statistic) pairs that it has, in order of appearance."""
         return self.measured.statistics
 
-    def absent(self, metric: str, statistic: str, at: int | None) -> str:
+    def absent(self, metric: str, statistic: str, size_bytes: int | None) -> str:
         """Return why a size has no such number. Every table asks here, so that one state has one name.
 
         No run has the size; or the runs that do not state the number had too few samples for it; or it is not stated.
         """
-        if at not in self.measured.of_size:
+        if size_bytes not in self.measured.of_size:
             return NOT_MEASURED
-        of_size = [result for result in self.measured.of_size[at] if result.metric == metric]
+        of_size = [result for result in self.measured.of_size[size_bytes] if result.metric == metric]
         stating = {result.run.run for result in of_size if result.statistic == statistic and result.value is not None}
         samples = [result.samples for result in of_size if result.run.run not in stating]
         return absent_words(metric, statistic, samples)
@@ -246,31 +247,31 @@ def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -
 def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumbers]:
     """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later, controls last."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
-    known: dict[tuple[object, ...], list[ResultRow]] = {}  # by what is short: a key has some sixty parts, and looking it up asks for the hash of each
+    by_short_key: dict[tuple[object, ...], list[ResultRow]] = {}  # A whole key has some sixty parts, and each look-up would hash all of them.
     for result in results:
         short = (result.run.run, result.side, result.participant, id(result.conditions))
-        group = known.get(short)
+        group = by_short_key.get(short)
         if group is None:
-            group = known[short] = groups.setdefault(_key(result), [])
+            group = by_short_key[short] = groups.setdefault(_key(result), [])
         group.append(result)
     return {key: SeriesNumbers(tuple(groups[key])) for key in sorted(groups, key=lambda key: (_is_control(key), _version(key)))}
 
 
 def measured_in(
-    whole: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
+    all_tests: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
 ) -> dict[SeriesKey, SeriesNumbers] | None:
     """Return the same groups of the part of one test as they are among all tests, so that pages of both share what is computed of them.
 
     Return nothing if the runs of a group have numbers of several tests: of these, only a part may belong to the test.
 
     Args:
-        whole: what `measured_alike` returned of all tests.
+        all_tests: what `measured_alike` returned of all tests.
         kinds: the transports and tests of each run.
         part: the runs with numbers of the test.
     """
-    if any(len({test for run in group.runs for _, test in kinds[run.run]}) > 1 for group in whole.values()):
+    if any(len({test for run in group.runs for _, test in kinds[run.run]}) > 1 for group in all_tests.values()):
         return None
-    return {key: group for key, group in whole.items() if group.runs[0].run in part}
+    return {key: group for key, group in all_tests.items() if group.runs[0].run in part}
 
 
 def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[Series]:
@@ -293,33 +294,34 @@ def labelled(groups: Mapping[SeriesKey, SeriesNumbers], named: Sequence[str] = (
 
 def labelled_among(series: Sequence[Series]) -> list[Series]:
     """Return series with labels that tell them apart from each other only. Their slots, and so their colours, stay."""
-    labels = _labels([one.key for one in series]) if series else []
-    return [msgspec.structs.replace(one, label=label) for one, label in zip(series, labels, strict=True)]
+    labels = _labels([member.key for member in series]) if series else []
+    return [msgspec.structs.replace(member, label=label) for member, label in zip(series, labels, strict=True)]
 
 
 def labels_among(series: Sequence[tuple[str, Series]]) -> list[str]:
     """Return the label of each series among others: only the conditions that differ; system and transport stand beside the label."""
-    keys = [one.key for _, one in series]
+    keys = [member.key for _, member in series]
     names = ["" for _ in keys] if len(keys) < _SEVERAL else [joined(parts) for parts in told_apart([dict(key) for key in keys], but="transport")]
-    found = list(names)
-    beside: dict[tuple[str, object], list[int]] = {}
-    for place, (system, one) in enumerate(series):
-        beside.setdefault((system, dict(one.key)["transport"]), []).append(place)
-    for places in beside.values():
-        for place, name in zip(places, made_different([names[at] for at in places], [dict(keys[at]) for at in places]), strict=True):
-            found[place] = name
-    return found
+    labels = list(names)
+    alike: dict[tuple[str, object], list[int]] = {}
+    for index, (system, member) in enumerate(series):
+        alike.setdefault((system, dict(member.key)["transport"]), []).append(index)
+    for indices in alike.values():
+        for index, name in zip(indices, made_different([names[index] for index in indices], [dict(keys[index]) for index in indices]), strict=True):
+            labels[index] = name
+    return labels
 
 
 def common_words(series: Iterable[Series], but: Container[str]) -> list[str]:
     """Return, in words, the known conditions that all series share, except the names given."""
-    first, *rest = with_each_label([dict(one.key) for one in series])
-    return [phrase for name, value in first.items() if name not in but and all(one[name] == value for one in rest) and (phrase := words(name, value))]
+    first, *others = with_each_label([dict(member.key) for member in series])
+    in_common = [(name, value) for name, value in first.items() if name not in but and all(other[name] == value for other in others)]
+    return [phrase for name, value in in_common if (phrase := words(name, value))]
 
 
 def newest_first(series: Iterable[Series]) -> list[Series]:
     """Return series of later versions before those of earlier ones, and else in their order."""
-    return sorted(series, key=lambda one: _version(one.key), reverse=True)
+    return sorted(series, key=lambda member: _version(member.key), reverse=True)
 
 
 def _is_control(key: SeriesKey) -> bool:
@@ -333,14 +335,14 @@ def _version(key: SeriesKey) -> list[tuple[int, int, str]]:
 
 def _records(results: Iterable[ResultRow]) -> list[dict[tuple[str, str], ResultRow]]:
     """Return the records that numbers of one size come from. Several may stand on one line; then each number of that name is of another one."""
-    found: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
-    seen = Counter[tuple[str, str, int | None, str, str]]()
+    records: dict[tuple[str, str, int | None, int], dict[tuple[str, str], ResultRow]] = {}
+    counts = Counter[tuple[str, str, int | None, str, str]]()
     for result in results:
         line = (result.run.run, result.log, result.line)
         name = (result.metric, result.statistic)
-        found.setdefault((*line, seen[*line, *name]), {})[name] = result
-        seen[*line, *name] += 1
-    return list(found.values())
+        records.setdefault((*line, counts[*line, *name]), {})[name] = result
+        counts[*line, *name] += 1
+    return list(records.values())
 
 
 def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
@@ -364,22 +366,24 @@ def _most_stated(statistics: Iterable[Sequence[ResultRow]]) -> tuple[int, int]:
 def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
     """Return the cell of a number that so many runs should state so often."""
     wanted, of_runs = most_stated
-    known = [(result.value, result) for result in results if result.value is not None]
-    if not known or len(known) < wanted:
-        first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, Coverage(len(known), wanted, of_runs) if known else None, marks=_marks_of(results))
-    values = [value for value, _ in known]
-    value, shown = known[median_place(values, results[0].metric)]
+    stated_values = [(result.value, result) for result in results if result.value is not None]
+    if not stated_values or len(stated_values) < wanted:
+        first = stated_values[0][1] if stated_values else results[0]
+        coverage = Coverage(len(stated_values), wanted, of_runs) if stated_values else None
+        return Cell(None, None, None, tuple(results), first, coverage, marks=_marks_of(results))
+    values = [value for value, _ in stated_values]
+    value, representative = stated_values[median_place(values, results[0].metric)]
     groups = two_groups(results)
     for group in groups:
         if group.low <= value <= group.high:
-            value, shown = group.value, group.result
-    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups, marks=_marks_of(results, [TWO_GROUPS] if groups else []))
+            value, representative = group.value, group.result
+    marks = _marks_of(results, [TWO_GROUPS] if groups else [])
+    return Cell(value, min(values), max(values), tuple(results), representative, groups=groups, marks=marks)
 
 
 def _marks_of(results: Sequence[ResultRow], more: Sequence[str] = ()) -> tuple[str, ...]:
-    found = dict.fromkeys([result.marks for result in results])  # most numbers have none, or the same
-    return tuple(dict.fromkeys([*chain.from_iterable(found), *more]))
+    combinations = dict.fromkeys([result.marks for result in results])  # most numbers have none, or the same
+    return tuple(dict.fromkeys([*chain.from_iterable(combinations), *more]))
 
 
 def _key(result: ResultRow) -> SeriesKey:
@@ -407,7 +411,7 @@ def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -
     """Return those of the given labels that all series share."""
     texts = {None if row["labels"] is None else str(row["labels"]) for row in rows}
     values = [(name, {labels_of(text).get(name) for text in texts}) for name in named]
-    return [(name, next(iter(found))) for name, found in values if len(found) == 1]
+    return [(name, next(iter(values_of_label))) for name, values_of_label in values if len(values_of_label) == 1]
 
 
 TWO_GROUPS = "two_groups"
@@ -436,17 +440,17 @@ def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
     """
     if len(results) < MIN_RUNS or not may_have_groups(results[0].metric, results[0].statistic):
         return ()
-    found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
-    if len(found) < len(results):
+    sorted_values = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
+    if len(sorted_values) < len(results):
         return ()
-    found.sort(key=lambda one: one[0])
-    split = _split(tuple(value for value, _ in found))
+    sorted_values.sort(key=lambda pair: pair[0])
+    split = _split(tuple(value for value, _ in sorted_values))
     if split is None:
         return ()
-    steps = [result.resolution for _, result in found if result.resolution is not None]
-    if found[split][0] - found[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
+    steps = [result.resolution for _, result in sorted_values if result.resolution is not None]
+    if sorted_values[split][0] - sorted_values[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
         return ()
-    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
+    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (sorted_values[:split], sorted_values[split:]))
 
 
 def may_have_groups(metric: str, statistic: str) -> bool:
@@ -458,11 +462,11 @@ def may_have_groups(metric: str, statistic: str) -> bool:
 def _split(values: tuple[float, ...]) -> int | None:
     """Return how many of the sorted values are in the lower group. A page asks for the same cells many times, and in most no gap is wide enough."""
     inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
-    if all(values[place + 1] <= values[place] * _SURELY_NO_GAP for place in inner):
+    if all(values[index + 1] <= values[index] * _SURELY_NO_GAP for index in inner):
         return None
     return cluster_split(values, log(1 + LEAST_GAP))
 
 
 def _group(results: Sequence[ResultRow], values: Sequence[float]) -> RunGroup:
-    place = median_place(values, results[0].metric)
-    return RunGroup(results[place], values[place], values[0], values[-1], len({result.run.run for result in results}))
+    index = median_place(values, results[0].metric)
+    return RunGroup(results[index], values[index], values[0], values[-1], len({result.run.run for result in results}))

@@ -61,12 +61,12 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def runs_among(self, runs: Iterable[RunRow]) -> list[RunRow]:
         """Return the runs that are selected. Only what is asked for is looked at: most selections ask for one field, and a site asks for many."""
-        found = list(runs)
+        selected = list(runs)
         for name in _OF_RUN:
             wanted = getattr(self, name)
             if wanted is not None:
-                found = [run for run in found if _is(wanted, getattr(run, name))]
-        return [run for run in found if has_labels(run.labels, self.labels)] if self.labels else found
+                selected = [run for run in selected if _is(wanted, getattr(run, name))]
+        return [run for run in selected if has_labels(run.labels, self.labels)] if self.labels else selected
 
     def wants_run(self, run: RunRow) -> bool:
         """Whether a run is selected, by what is known of the run itself."""
@@ -114,19 +114,19 @@ class View(msgspec.Struct, frozen=True, dict=True):
 
     def _only(self, selection: Selection) -> View:
         wanted = [name for name in self._wanted(selection) if name in self.by_run]
-        found = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
-        kept = set(found) | self._without_numbers(selection)
-        is_whole = kept == self.runs.keys() and all(found.get(name) is results for name, results in self.by_run.items())
+        numbers = {name: results for name in wanted if (results := selection.of_run(self.by_run[name], self.kinds[name]))}
+        names = set(numbers) | self._without_numbers(selection)
+        is_whole = names == self.runs.keys() and all(numbers.get(name) is results for name, results in self.by_run.items())
         if is_whole and (selection == Selection() or not self.unread):
             return self
-        runs = {name: run for name, run in self.runs.items() if name in kept}
-        logs = [log for log in self.logs if log.run in kept]
-        problems = [problem for problem in self.problems if problem.run in kept]
+        runs = {name: run for name, run in self.runs.items() if name in names}
+        logs = [log for log in self.logs if log.run in names]
+        problems = [problem for problem in self.problems if problem.run in names]
         # Nothing is known about runs that could not be read: they are listed where everything is selected.
         problems += self.unread if selection == Selection() else []
-        part = View(found, runs, logs, problems, self.hosts, [one for one in self.histograms if one.run in kept])
+        part = View(numbers, runs, logs, problems, self.hosts, [histogram for histogram in self.histograms if histogram.run in names])
         # Most runs are selected with all their numbers, which need not be looked at again.
-        kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in found.items()}
+        kinds = {name: self.kinds[name] if results is self.by_run[name] else _kinds_of(results) for name, results in numbers.items()}
         part.__dict__["kinds"] = kinds  # where `cached_property` looks
         if selection.test is not None and selection == Selection(test=selection.test):
             part.__dict__["_all_tests"] = self
@@ -145,19 +145,19 @@ class View(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def logs_of(self) -> Mapping[str, Sequence[LogRow]]:
         """The logs of each run."""
-        found: dict[str, list[LogRow]] = {}
+        by_run: dict[str, list[LogRow]] = {}
         for log in self.logs:
-            found.setdefault(log.run, []).append(log)
-        return found
+            by_run.setdefault(log.run, []).append(log)
+        return by_run
 
     def only_runs(self, names: Iterable[str]) -> View:
         """Return the part with these runs."""
-        kept = set(names)
-        logs = [log for log in self.logs if log.run in kept]
-        problems = [problem for problem in self.problems if problem.run in kept]
-        histograms = [histogram for histogram in self.histograms if histogram.run in kept]
-        by_run = {name: results for name, results in self.by_run.items() if name in kept}
-        return View(by_run, {name: run for name, run in self.runs.items() if name in kept}, logs, problems, self.hosts, histograms)
+        wanted = set(names)
+        logs = [log for log in self.logs if log.run in wanted]
+        problems = [problem for problem in self.problems if problem.run in wanted]
+        histograms = [histogram for histogram in self.histograms if histogram.run in wanted]
+        by_run = {name: results for name, results in self.by_run.items() if name in wanted}
+        return View(by_run, {name: run for name, run in self.runs.items() if name in wanted}, logs, problems, self.hosts, histograms)
 
     def _wanted(self, selection: Selection) -> list[str]:
         named = self.runs if selection.run is None else {selection.run} & self.runs.keys()
@@ -204,9 +204,9 @@ class View(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def measured(self) -> Mapping[SeriesKey, SeriesNumbers]:
         """The numbers of whole measurements, in groups that were measured the same way."""
-        whole = self._all_tests
-        found = None if whole is None else measured_in(whole.measured, whole.kinds, self.by_run.keys())
-        return measured_alike(self.summaries()) if found is None else found
+        all_tests = self._all_tests
+        shared = None if all_tests is None else measured_in(all_tests.measured, all_tests.kinds, self.by_run.keys())
+        return measured_alike(self.summaries()) if shared is None else shared
 
 
 def differing_labels(runs: Iterable[RunRow]) -> list[str]:
@@ -218,10 +218,10 @@ def differing_labels(runs: Iterable[RunRow]) -> list[str]:
 def view_of(data: Dataset) -> View:
     """Return everything in a dataset."""
     runs = rows.runs(data)
-    found: dict[str, list[ResultRow]] = {}
+    by_run: dict[str, list[ResultRow]] = {}
     for name, results in groupby(rows.results(data, runs), attrgetter("run.run")):
-        found.setdefault(name, []).extend(results)
-    by_run = {name: found[name] for name in runs if name in found}
+        by_run.setdefault(name, []).extend(results)
+    by_run = {name: by_run[name] for name in runs if name in by_run}
     # What could not be read at all comes last, as in `View.only`.
     problems = sorted(rows.problems(data), key=lambda problem: problem.run not in runs)
     return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
@@ -266,8 +266,8 @@ def log_document(folder: str, run: str, log: str) -> str:
     return f"{folder}/{path_slug(f'{run}/{log}')}"
 
 
-def _is(wanted: str | None, given: str | None) -> bool:
-    return wanted is None or wanted == (NOT_STATED if given is None else given)
+def _is(wanted: str | None, value: str | None) -> bool:
+    return wanted is None or wanted == (NOT_STATED if value is None else value)
 
 
 _Marked = Counter[tuple[str | None, tuple[str, ...]]]
