@@ -51,13 +51,13 @@ USES = (
 
 
 class ConditionVerdicts(msgspec.Struct, frozen=True):
-    """What one condition means for the ratio of two series: ``reasons[baseline][other]``, by the places of their values; null: it allows it.
+    """What one condition means for the ratio of two series: ``reasons[baseline][other]``, by the indices of their values; null: it allows it.
 
-    ``places`` holds the place of each series' value among all values of the condition; null for a series without the metric.
+    ``value_indices`` holds the index of each series' value among all values of the condition; null for a series without the metric.
     """
 
     condition: str
-    places: tuple[int | None, ...]
+    value_indices: tuple[int | None, ...]
     reasons: tuple[tuple[str | None, ...], ...]
 
 
@@ -150,7 +150,7 @@ def use_of(cell: Cell, metric: str) -> int:
     """Return what a number may be used for: an index into `USES`. In a comparison of losses, loss is what is asked for."""
     if not cell.value or cell.value < 0:
         return ZERO
-    if cell.shown.bound != "=":
+    if cell.result.bound != "=":
         return BOUND
     return UNCOUNTED if any(mark in LEFT_OUT and not (mark == metric == "loss") for mark in cell.marks) else COUNTED
 

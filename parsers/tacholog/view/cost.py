@@ -84,15 +84,15 @@ def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[Resul
 
     Only a round trip shows it: there, each side waits for each message. Its smallest messages show it best, as there is little to copy.
     """
-    ways = set()
+    measured_ways = set()
     for member in series:
         if not _is_told_to_sleep(member):
             continue
         by_size = {size: cost for size, cost in costs(member, resources).items() if size is not None and cost.processors and cost.switches}
         cost = by_size[min(by_size)] if by_size else None
         if cost and cost.processors and cost.switches and cost.processors.value > _SPINS_PROCESSORS and cost.switches.value < _SPINS_SWITCHES:
-            ways.add(way_of_measuring(member))
-    return ways
+            measured_ways.add(way_of_measuring(member))
+    return measured_ways
 
 
 def _is_told_to_sleep(series: Series) -> bool:

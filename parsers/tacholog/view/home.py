@@ -275,7 +275,7 @@ class ReachColumn(msgspec.Struct, frozen=True):
 
     def _newer(self, group: Group, floor: Choice) -> tuple[SystemSeries, Cell] | None:
         """Return the lowest number of a newer release of what gives a floor, if it is lower; nothing if there is none."""
-        size = floor.cell.shown.payload_bytes
+        size = floor.cell.result.payload_bytes
         newer = [
             (member, cell)
             for member in self.others

@@ -281,7 +281,7 @@ def leaders(cells: Mapping[int, Cell]) -> set[int]:
 
 def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
     """Return the cells that are no bounds, and no rates with more than 1 % loss."""
-    return {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
+    return {key: cell for key, cell in cells.items() if cell.value is not None and cell.result.bound == "=" and LOSS not in cell.marks}
 
 
 def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
@@ -391,14 +391,14 @@ def standing(cell: Cell) -> Standing:
         raise ValueError("a number that is not known cannot be ranked")
     if not cell.groups:
         return Standing(cell.value, cell.low, cell.high)
-    group = cell.groups[-1 if METRICS[cell.shown.metric].better == "lower" else 0]
+    group = cell.groups[-1 if METRICS[cell.result.metric].better == "lower" else 0]
     return Standing(group.value, group.low, group.high)
 
 
 def rank_key(cell: Cell) -> tuple[float, bool]:
     """Return what numbers of one metric are sorted by, the best first. Of equal ones, that of runs in one group comes first."""
     value = standing(cell).value
-    return (value if METRICS[cell.shown.metric].better == "lower" else -value), bool(cell.groups)
+    return (value if METRICS[cell.result.metric].better == "lower" else -value), bool(cell.groups)
 
 
 def overlap(first: Standing, second: Standing) -> bool:

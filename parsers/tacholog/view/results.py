@@ -132,7 +132,7 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
     ordinal: int = 1
 
     @property
-    def place(self) -> int | None:
+    def number_line(self) -> int | None:
         """The line that the number itself stands on."""
         return self.line if self.value_line is None else self.value_line
 

@@ -53,7 +53,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
     the same measurement (p99.99 came out above p99.999). ``coverage`` then holds how many measurements state it, of how many.
-    ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
+    ``result`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
     larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
     It is not what they are ranked by (`tacholog.view.ranking_groups`).
     ``marks`` are every mark on any of the numbers, in order, and that of two groups of runs.
@@ -63,7 +63,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     low: float | None
     high: float | None
     results: tuple[ResultRow, ...]
-    shown: ResultRow
+    result: ResultRow
     coverage: Coverage | None = None
     groups: tuple[RunGroup, ...] = ()
     marks: tuple[str, ...] = ()
