@@ -69,9 +69,9 @@ def load(*paths: str | PathLike[str]) -> Dataset:
         paths: folders of runs (``run.toml`` files below them), raw logs, folders of raw logs, or folders that ``Dataset.save`` wrote.
 
     Returns:
-        The dataset. ``results`` has one row a number, and ``runs``, ``logs``, ``problems`` and ``histograms`` stand beside it, joined by the column
-        ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What is not
-        stated is ``<NA>``. ``docs/conditions.md`` explains every column.
+        The dataset. ``results`` has one row for each number; ``runs``, ``logs``, ``problems`` and ``histograms`` are further tables, joined by the
+        column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What
+        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column.
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.

@@ -1,8 +1,8 @@
 """The properties of a machine, read from the machine itself.
 
-A property that cannot be read is left out; there is no zero and no dash for "unknown". Nothing that is read identifies a person, a network or the
-machine to outsiders: no host name, no address, no serial number, no kernel command line.
-Everything is read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
+A property that cannot be read is left out; no zero and no dash stands for "unknown". No property identifies a person, a network or the machine to
+outsiders: no host name, no address, no serial number, no kernel command line.
+All files are read below ``root``, so that a copy of another machine's ``/proc`` and ``/sys`` can be read too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tacholog.runs.manifest import Host
 ROOT = Path("/")
 Properties = dict[str, str]
 _CPU = "sys/devices/system/cpu"
-# What makes two machines "the same host" for comparisons; the governor, for one, may change between two runs.
+# Two machines with equal values here are "the same host" for comparisons. The governor is left out, because it may change between two runs.
 _IDENTITY = (("cpu", "model"), ("cpu", "threads"), ("memory", "size"), ("system", "kernel"), ("system", "distribution"), ("system", "virtualisation"))
 
 
@@ -33,7 +33,7 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        printed: of another machine, what programs there print (`tacholog.campaign.machines.remote_facts`). Of this machine, nothing.
+        printed: for another machine, the output of programs there (`tacholog.campaign.machines.remote_facts`); ``None`` for this machine.
     """
     programs = printed if printed is not None else _printed_here(root)
     cpu = _cpu(root)
@@ -43,7 +43,7 @@ def this_host(root: Path = ROOT, printed: Mapping[str, str] | None = None) -> Ho
 
 
 def _printed_here(root: Path) -> Properties:
-    """Return what no file says: only programs and system calls of this machine. A copy of another machine's files says nothing of it."""
+    """Return the properties that only programs and system calls of this machine know; nothing for a copy of another machine's files."""
     if root != ROOT:
         return {}
     file_system = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - the size of shared memory
@@ -59,8 +59,8 @@ def _printed_here(root: Path) -> Properties:
 def stated_host(environment: Properties) -> dict[str, Host]:
     """Return the machine that a log describes, by an id made of everything that the log states about it; nothing if it describes none.
 
-    The number of processors is only in the name. The log does not say how many sockets and cores they make, and a part of the processor's properties
-    would not equal all of them in a host file.
+    The number of processors is only in the name. The log does not state the sockets and cores, and a part of the processor's properties would not
+    equal the full set in a host file.
 
     Args:
         environment: the environment that the log states, with the keys of `tacholog.schema.records.ENVIRONMENT`.
@@ -84,7 +84,7 @@ def _name(model: str | None, threads: str | None) -> str:
 
 
 def pseudonym(host: Host) -> str:
-    """Return a name for a machine that is made of its properties, ``host-3fa94c``. The same machine always gets the same name."""
+    """Return a name made from the properties of a machine: ``host-3fa94c``. The same machine always gets the same name."""
     identity = "\n".join(getattr(host, section).get(key, "") for section, key in _IDENTITY)
     return "host-" + hashlib.sha256(identity.encode()).hexdigest()[:6]
 
@@ -94,8 +94,8 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
 
     Args:
         root: the folder that holds ``proc`` and ``sys``.
-        checkout: the repository whose revision belongs to them.
-        affinity: of another machine, the processors on which its programs may run.
+        checkout: the repository whose revision is recorded with them.
+        affinity: for another machine, the processors on which its programs may run.
     """
     properties = {
         "governor": _distinct(_per_cpu(root, "cpufreq/scaling_governor")),
@@ -110,14 +110,14 @@ def environment(root: Path = ROOT, checkout: Path | None = None, affinity: str |
 
 
 class Moment(NamedTuple):
-    """What changes from second to second: load, clock rate and throttling, and what the processors have done so far."""
+    """Properties that change from second to second: load, clock rate and throttling, and the processor time counted so far."""
 
     properties: Properties
     processor_time: ProcessorTime | None
 
 
 def moment(root: Path = ROOT) -> Moment:
-    """Return what changes from second to second. It is read before and after each run."""
+    """Read the properties that change from second to second. This happens before and after each run."""
     load = (_text(root, "proc/loadavg") or "").split()
     throttled = [int(count) for count in _per_cpu(root, "thermal_throttle/package_throttle_count") if count.isdigit()]
     mhz = [float(text) for text in _cpuinfo(root, "cpu MHz")]
@@ -185,7 +185,7 @@ def _idle_states(root: Path) -> str | None:
 
 
 def _isolated(root: Path) -> str | None:
-    """Return the processors that the scheduler leaves alone, ``none`` if there are none; ``None`` if the kernel does not say."""
+    """Return the processors that the scheduler does not use, ``none`` if it uses all; ``None`` if the kernel does not say."""
     return _text(root, f"{_CPU}/isolated") or ("none" if (root / _CPU / "isolated").is_file() else None)
 
 
@@ -252,7 +252,7 @@ def _system(root: Path, printed: Mapping[str, str]) -> Properties:
 
 
 def _virtualisation(root: Path) -> str | None:
-    """Return what the machine runs in, such as ``container in a virtual machine (QEMU)``; ``None`` if the CPU's flags cannot be read."""
+    """Return the kinds of virtualisation around the machine, such as ``container in a virtual machine (QEMU)``; ``None`` if they are not known."""
     flags = next(iter(_cpuinfo(root, "flags")), None)
     if flags is None:
         return None
@@ -278,7 +278,7 @@ def _mitigations(root: Path) -> str | None:
 
 
 def _cgroup_cpus(root: Path) -> str | None:
-    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file says."""
+    """Return the CPU time that the control group allows, in CPUs, or ``unlimited``; ``None`` if no file states it."""
     own_group = re.search(r"^0::/(.*)$", _text(root, "proc/self/cgroup") or "", re.MULTILINE)
     for group in dict.fromkeys([own_group[1] if own_group else "", ""]):
         quota = (_text(root, f"sys/fs/cgroup/{group}/cpu.max") or "").split()

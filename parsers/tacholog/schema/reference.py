@@ -1,7 +1,7 @@
 """The schema for readers: as tables of Markdown for the pages in ``docs/``, and as a JSON Schema of the results.
 
-A page marks the place of a table by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands between
-them, and a test compares.
+A page marks where a table belongs by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands
+between them, and a test compares.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _limits(column: SchemaColumn) -> str:
 
 
 def _meaning(column: SchemaColumn) -> str:
-    """Return what a column means, and the words that may stand in it unless the meaning names them itself."""
+    """Return the meaning of a column and its allowed words, unless the meaning names them already."""
     words = [] if len(column.allowed) > _WORDS_SHOWN or all(f"`{word}`" in column.meaning for word in column.allowed) else column.allowed
     return column.meaning + (f" One of {', '.join(f'`{word}`' for word in words)}." if words else "")
 
