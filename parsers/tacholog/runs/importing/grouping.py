@@ -1,11 +1,11 @@
-"""Which logs belong to one run, and which runs are repetitions of each other.
+"""Put logs together to runs, and runs to repetitions of each other.
 
-Logs with the same fields are one run if each has another role or participant. Where the pattern states no repetition, several logs may have the same
-fields and the same role: then each folder is a run, or, if that does not tell them apart, each log. Such runs are repetitions in the order in which
-their logs say that they started, else in the order of their paths.
+Logs with the same fields are one run if each has another role or participant. If the pattern states no repetition, several logs may have the same
+fields and the same role: then each folder is a run, or, if that is not enough, each log. Such runs are numbered as repetitions in the order of the
+start times in their logs, or else in the order of their paths.
 
-The folder of a run is ``PART/PART/.../NN``: a part for each field that sets runs apart, and the number of the repetition. The same fields always give
-the same parts. A short hash is added where different fields give the same parts.
+The folder of a run is ``PART/PART/.../NN``: a part for each field that distinguishes runs, and the number of the repetition. The same fields always
+give the same parts. A short hash is added if different fields would give the same parts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNCLEAR = "logs with the same fields, so that it is not clear which of them are
 
 
 class ImportedLog(NamedTuple):
-    """A log, what is stated of it, and what it says itself."""
+    """A log to import: its path, the fields that the user states, and its content."""
 
     path: str
     fields: LogFields
@@ -42,22 +42,22 @@ class ImportedLog(NamedTuple):
 
     @property
     def identity(self) -> tuple[str | None, str | None]:
-        """What sets the log apart from the others of its run."""
+        """Role and participant, which distinguish the log from the others of its run."""
         return self.fields.role, self.fields.participant
 
 
 class ImportedRun(NamedTuple):
-    """A run that is to be written.
+    """A run to import.
 
     Attributes:
-        folder: of all repetitions of the run, relative to the data folder.
-        repetition: its number.
+        folder: the folder of all repetitions of the run, relative to the data folder.
+        repetition: the number of the repetition.
         is_counted: whether the number was counted, because no path states it.
-        key: all of its fields but the repetition, as a text.
+        key: all of its fields except the repetition, as a text.
         manifest: its manifest.
-        logs: its logs, in the order of those in the manifest.
+        logs: its logs, in the order of the manifest.
         hosts: machines that its logs describe.
-        overruled: what ``--set`` states and a log of this run states differently, as sentences. The manifest leaves it out.
+        overruled: sentences on values of ``--set`` that a log of this run contradicts. The manifest leaves these values out.
     """
 
     folder: str
@@ -81,8 +81,8 @@ class Grouping(NamedTuple):
 
     Attributes:
         runs: sorted by folder and repetition.
-        problems: logs that belong to no run, and why.
-        order: how the runs of each folder were numbered, where no path says it: ``start time`` or ``name``.
+        problems: logs that belong to no run, with the reason.
+        order: by which order the runs of each folder were numbered, if no path states the number: ``start time`` or ``name``.
     """
 
     runs: list[ImportedRun]
@@ -140,7 +140,7 @@ def _is_one_run(logs: Sequence[ImportedLog]) -> bool:
 
 
 def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run as `_runs_of` does. Logs for which different start times are stated are never of one run."""
+    """Return the logs of each run as `_runs_of` does. Logs with different stated start times never belong to one run."""
     starts: dict[str | None, list[ImportedLog]] = defaultdict(list)
     for log in logs:
         starts[log.fields.values.get(START)].append(log)
@@ -149,7 +149,7 @@ def _runs_by_start(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] |
 
 
 def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
-    """Return the logs of each run, of logs with the same fields; ``None`` if nobody could know which of them belong together."""
+    """Split logs with the same fields into runs; ``None`` if it is not clear which of them belong together."""
     if _is_one_run(logs):
         return [logs]
     folders: dict[str, list[ImportedLog]] = defaultdict(list)
@@ -161,7 +161,7 @@ def _runs_of(logs: Sequence[ImportedLog]) -> list[Sequence[ImportedLog]] | None:
 
 
 def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
-    """Return a problem for each log of which nobody could know to which run it belongs. Logs with the same fields stand beside each other."""
+    """Return a problem for each log whose run is not clear. Logs with the same role and participant follow each other."""
     same: dict[object, list[str]] = defaultdict(list)
     for log in logs:
         same[log.identity].append(log.path)
@@ -169,7 +169,7 @@ def _unclear(logs: Sequence[ImportedLog]) -> list[Problem]:
 
 
 def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
-    """Return the roles that have several participants in these runs. Only there the participant must be known."""
+    """Return the roles with several participants in these runs. Only for these the participant must be known."""
     participants: dict[str | None, set[str | None]] = defaultdict(set)
     for log in logs:
         participants[log.fields.role].add(log.fields.participant)
@@ -177,7 +177,7 @@ def _several(logs: Sequence[ImportedLog]) -> set[str | None]:
 
 
 def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[ImportedLog]], str]:
-    """Return runs in the order in which they started, if each has a log that says it, else as they are; and what they are ordered by."""
+    """Return runs in the order of their start times, if all are known, or else unchanged; and the name of the order."""
     starts = [min(filter(None, (_moment(_start_of(log)) for log in part)), default=None) for part in parts]
     if len(parts) < 2 or not all(starts):  # noqa: PLR2004 - one run has no order
         return parts, "name"
@@ -186,7 +186,7 @@ def _ordered(parts: Sequence[Sequence[ImportedLog]]) -> tuple[Sequence[Sequence[
 
 
 def _start_of(log: ImportedLog) -> str | None:
-    """Return when a log began: as it says, else as is stated of it."""
+    """Return the start time in a log, or else the one that the user states for it."""
     return log.survey.facts.start_time or log.fields.values.get(START)
 
 
@@ -195,7 +195,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number: int, *, is_counted: bool) -> ImportedRun | Problem:
-    """Return the run of these logs; a problem if nobody states what was measured."""
+    """Return the run of these logs; a problem if neither logs nor user state the measured system."""
     logs = sorted(logs, key=lambda log: (log.fields.side or "", log.fields.participant or "", natural(log.path)))
     of_path = logs[0].fields.of_path
     values, overruled = _without_overruled(logs)
@@ -214,16 +214,16 @@ def _run(key: str, logs: Sequence[ImportedLog], several: set[str | None], number
 
 
 def _without_overruled(logs: Sequence[ImportedLog]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of a run without those that a log of the run knows better, and a sentence on each of these that differs.
+    """Return the fields of a run without those that its logs state themselves, and a sentence on each difference.
 
-    These are the start time, and conditions of ``--set``: it fills what is not stated.
+    This concerns the start time and conditions of ``--set``, which only completes logs.
     """
     values, overruled = dict(logs[0].fields.values), []
     if stated_start := min(filter(None, (log.fields.values.get(START) for log in logs)), default=None):
         values[START] = stated_start
         if start := next((log.survey.facts.start_time for log in logs if log.survey.facts.start_time), None):
             del values[START]
-            if not start.startswith(stated_start):  # A log that states a time of the stated day agrees.
+            if not start.startswith(stated_start):  # A time on the stated day does not contradict it.
                 day = start[:_DAY]
                 overruled.append(f"{START}={stated_start} was left out where logs state {start if stated_start.startswith(day) else day}")
     for name in logs[0].fields.of_defaults:
@@ -245,7 +245,7 @@ def _tool(log: LogSurvey) -> str | None:
 
 
 def _hosts(logs: Sequence[ImportedLog], host_id: str | None) -> dict[str, Host]:
-    """Return the machines that logs describe, under the host that the path states, if it states one."""
+    """Return the machines that logs describe, under the stated id of the host, if there is one."""
     hosts: dict[str, Host] = {}
     for log in logs:
         described = stated_host(log.survey.facts.environment)
@@ -258,7 +258,7 @@ def _distinction(log: ImportedLog) -> str | None:
 
 
 def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
-    """Return the entry of a log in its manifest. Its participant is stated only where there are several."""
+    """Return the entry of a log in its manifest, with the participant only if its role has several."""
     fields = log.fields
     participant = None
     if fields.participant is not None and fields.role in several:
@@ -276,7 +276,7 @@ def _entry(log: ImportedLog, name: str, several: set[str | None]) -> LogFile:
 
 
 def _with_own_folders(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
-    """Give variants of different fields different folders."""
+    """Give variants with different fields different folders."""
     keys: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         keys[run.folder].add(run.key)
@@ -291,11 +291,11 @@ def by_variant(runs: Iterable[ImportedRun]) -> Mapping[str, list[ImportedRun]]:
     return variants
 
 
-# Fields that are part of the name even if no path states them. All others are if a path states them. Host and session are not: a name of a folder
-# becomes an address on a site, and these two are private there.
+# Fields that are part of the folder's name even if no path states them. Other fields are part of it only if a path states them. Host and session are
+# not among them: the name becomes an address on a site, where these two are private.
 _ALWAYS = ("release", "campaign", "system", "system_version")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@-]+")
-_RESERVED = (HOSTS_FOLDER, "same-build")  # Folders of this name hold something else.
+_RESERVED = (HOSTS_FOLDER, "same-build")  # Folders with these names have another meaning.
 _LONGEST = 60
 
 
@@ -314,12 +314,12 @@ def variant_folder(values: Values, of_path: Sequence[str], tool: str) -> str:
 
 
 def with_hash(folder: str, key: str) -> str:
-    """Return the folder of a variant whose plain name belongs to another one."""
+    """Return a different folder for a variant whose plain name is used by another one."""
     return f"{folder}-{short_hash(key)}"
 
 
 def short_hash(text: str) -> str:
-    """Return six hexadecimal digits that stand for a text."""
+    """Return six hexadecimal digits of the hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
@@ -329,10 +329,10 @@ def repetition_folder(number: int) -> str:
 
 
 def _part(name: str, value: str) -> str:
-    """Return the part of a folder's name that stands for a field. Values that cannot be shown as they are get a short hash.
+    """Return the part of a folder's name for a field. Values with unsafe characters get a short hash.
 
-    A number alone says nothing, and could be the number of a repetition, so the name of its field stands before it. Sessions and options are private
-    on a site, where the name of a folder becomes an address.
+    A number gets the name of its field as a prefix, because it could be taken for the number of a repetition. Sessions and options are hashed: the
+    name becomes an address on a site, where they are private.
     """
     if name == "session" or name.startswith(OPTION):
         return f"{name.partition('.')[0]}-{short_hash(f'{name}={value}')}"
@@ -345,10 +345,10 @@ def _part(name: str, value: str) -> str:
 def log_names(logs: Sequence[tuple[str, str | None]]) -> list[str]:
     """Return the names of the logs of a run, in the run's folder.
 
-    A log keeps its name. Logs of the same name, from different folders, get what sets them apart as a prefix.
+    A log keeps its name. Logs with the same name, from different folders, get a prefix.
 
     Args:
-        logs: the path of each log, and what sets it apart, such as ``pub0``.
+        logs: the path of each log, and a word that distinguishes it, such as ``pub0``.
     """
     names = [path.rpartition("/")[2] for path, _ in logs]
     for attempt in range(2):

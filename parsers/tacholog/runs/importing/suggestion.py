@@ -1,10 +1,9 @@
 """Suggest patterns for the logs of a folder, from their paths alone.
 
-In the names of folders and files of one depth, what all have in common stays as it is. Words for roles become ``{role}``. Days become
-``{start_time}``: as a label, each day would be a row of its own. Numbers that change become
-``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words beside them, and ``{repetition}`` also if they count from 1 without gaps.
-Compressed logs are named like others: a pattern takes both.
-Other numbers and other text that change become labels, which the user should name.
+The common part of the names of all folders or files of one depth stays as it is. Words for roles become ``{role}``. Days become ``{start_time}``: as
+a label, each day would be a row of its own. Numbers that differ become ``{repetition}``, ``{participant}`` or ``{payload_bytes}``, by the words next
+to them, and ``{repetition}`` also if they count from 1 without gaps. The ending of a compressed log is ignored: a pattern fits it with and without.
+Other numbers and other text that differ become labels, which the user should name.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(paths: Iterable[str]) -> list[Suggestion]:
-    """Return patterns for these paths, those that fit the most of them first. A pattern that fits none is left out."""
+    """Return patterns for these paths, the pattern that fits the most of them first. A pattern that fits none is left out."""
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in paths:
         name = uncompressed(path.rpartition("/")[2])
@@ -73,7 +72,7 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
     pattern = "/".join(_named(drafts))
     try:
         read_pattern(pattern, "")
-    except UnreadableInput:  # Fields stand beside each other: then each name that changes is one field.
+    except UnreadableInput:  # Two fields have no text between them: then each name that differs becomes one field.
         pattern = "/".join(_as_one_field(names, depth, is_file=depth + 1 == len(columns)) for depth, names in enumerate(columns))
     labels: dict[str, list[str]] = defaultdict(list)
     fitting = []
@@ -89,7 +88,7 @@ def _suggestion(paths: Sequence[str]) -> Suggestion:
 
 
 def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Return drafts in which at most one word for a role can differ: a path is of one role, as in ``pub_01-sub_05/log-sub``."""
+    """Return drafts with at most one varying word for a role, because a path has one role: the last one in ``pub_01-sub_05/log-sub``."""
     roles = [(depth, index) for depth, draft in enumerate(drafts) for index, (kind, _) in enumerate(draft.parts) if kind == "role"]
     changing = [(depth, index) for depth, index in roles if len(drafts[depth].parts[index][1]) > 1]
     roles_left = {*changing[-1:]} if len(roles) > 1 else {*roles}
@@ -100,12 +99,12 @@ def _with_one_role(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _fixed(part: tuple[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
-    """Return a word for a role as text that stays, or as text that changes."""
+    """Return a word for a role as constant text, or as text that differs."""
     return ("literal" if len(part[1]) == 1 else "text", part[1])
 
 
 def _plain(path: str) -> str:
-    """Return a path as a pattern states it: without the ending of compression, which every pattern takes anyway."""
+    """Return a path without the ending of compression, which every pattern accepts anyway."""
     plain = uncompressed(path)
     return path if plain.endswith("/") or not plain else plain
 
@@ -132,18 +131,18 @@ def _kind(match: re.Match[str]) -> Kind:
 
 
 class _Draft(NamedTuple):
-    """What the names of one column have in common: a list of texts, numbers, roles, and at most one text that changes."""
+    """The common structure of the names of one column: texts, numbers, roles, and at most one text that differs."""
 
-    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that changes.
+    parts: list[tuple[str, tuple[str, ...]]]  # A kind, and all texts of that piece. ``text`` is the piece that differs.
 
 
 def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
-    """Return what different names have in common at their beginning and at their end."""
+    """Return the common structure of different names at their beginning and at their end."""
     shortest = min(map(len, names))
     head = next((index for index in range(shortest) if not _alike([name[index] for name in names])), shortest)
     tail = next((index for index in range(shortest - head) if not _alike([name[-1 - index] for name in names])), shortest - head)
     if head + tail == shortest and any(len(name) > shortest for name in names):
-        # One name is a part of all others: something must stay for the text that changes.
+        # One name is a part of all others: at least one piece must be left for the text that differs.
         head, tail = (head - 1, tail) if head else (head, tail - 1)
     parts = [_part([name[index] for name in names]) for index in range(head)]
     if any(len(name) > head + tail for name in names):
@@ -153,7 +152,7 @@ def _draft(names: Sequence[Sequence[Piece]]) -> _Draft:
 
 
 def _alike(pieces: Sequence[Piece]) -> bool:
-    """Return whether the pieces of all names at one place can be one piece of a pattern."""
+    """Return whether the pieces of all names at one position can be one piece of a pattern."""
     kinds, texts = {piece.kind for piece in pieces}, {piece.text for piece in pieces}
     return len(texts) == 1 or (len(kinds) == 1 and kinds <= {"role", "day", "number"})
 
@@ -194,9 +193,9 @@ def _named(drafts: Sequence[_Draft]) -> list[str]:
 
 
 def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
-    """Return the place of the number that is most likely that of the repetition: behind a word such as ``test``, or the last one that counts from 1.
+    """Return the position of the number that is most likely the repetition: after a word such as ``test``, or the last one that counts from 1.
 
-    Without either there is none: a size or a number of streams taken for a repetition would mix what was measured.
+    Otherwise return ``None``: a size or a number of streams taken for a repetition would mix different measurements.
     """
     numbers = [
         (depth, index)
@@ -210,12 +209,12 @@ def _repetition(drafts: Sequence[_Draft]) -> tuple[int, int] | None:
 
 
 def _is_count(texts: Sequence[str]) -> bool:
-    """Return whether numbers are 1 to n without gaps. Others may be sizes, rates or streams."""
+    """Return whether numbers are 1 to n without gaps. Other numbers may be sizes, rates or streams."""
     return sorted(map(int, texts)) == list(range(1, len(texts) + 1))
 
 
 def _has_unit(draft: _Draft, index: int) -> bool:
-    """Return whether a unit stands right behind a number, as in ``64k``."""
+    """Return whether a unit follows a number directly, as in ``64k``."""
     return index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" and UNIT.match(draft.parts[index + 1][1][0]) is not None
 
 
@@ -226,7 +225,7 @@ def _word_before(draft: _Draft, index: int) -> str:
 
 
 def _number_name(draft: _Draft, index: int, *, is_repetition: bool) -> str | None:
-    """Return the field of a number by what stands beside it; ``None`` if nothing says what it is."""
+    """Return the field of a number by the text around it; ``None`` if that does not show it."""
     if index and draft.parts[index - 1][0] == "role":
         return "participant"
     after = draft.parts[index + 1][1][0].lower() if index + 1 < len(draft.parts) and draft.parts[index + 1][0] == "literal" else ""

@@ -1,4 +1,4 @@
-"""What a folder holds that is to be imported: its files, and what its logs say. Each log is read once."""
+"""The content of a folder to import: its files, and the content of its logs. Each log is read once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from tacholog.runs.problems import utf8
 from tacholog.schema.conditions import Conditions
 from tacholog.schema.records import Facts, Record
 
-#: Files that hold no log, whatever their names are otherwise.
+#: Endings of files that are never logs.
 NOT_LOGS = (".toml", ".md")
 _CHUNK_BYTES = 1 << 20
-_MOST_KINDS = 1000  # Of one log. A log has a few kinds of records for each size.
+_MOST_KINDS = 1000  # in one log; a log has a few kinds of records for each size
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -46,8 +46,8 @@ class FolderListing(NamedTuple):
 
     Attributes:
         files: their paths relative to the folder, with ``/`` between folders, sorted.
-        problems: what is no file, or cannot be listed.
-        run_folders: folders that hold a ``run.toml``. Their logs belong to runs already.
+        problems: entries that are not files, and folders that cannot be listed.
+        run_folders: folders with a ``run.toml``. Their logs belong to runs already.
     """
 
     files: list[str]
@@ -59,10 +59,10 @@ class KindOfRecord(NamedTuple):
     """Records of a log that differ only in their numbers.
 
     Attributes:
-        record: the first one of them, without its numbers.
+        record: the first of these records, without its numbers.
         metrics: the metrics of its numbers.
-        conditions: those that hold for it: its own, and those that the log states of its whole run.
-        in_log: those that the log states of its whole run.
+        conditions: the record's own conditions, completed by those that the log states for its whole run.
+        in_log: the conditions that the log states for its whole run.
     """
 
     record: Record
@@ -72,19 +72,20 @@ class KindOfRecord(NamedTuple):
 
 
 class LogSurvey(NamedTuple):
-    """What a log holds.
+    """The content of a log.
 
     Attributes:
         sha256: the SHA-256 of its bytes.
-        text_sha256: that of its text, which is another one if the log is compressed and was read.
-        size_bytes: their number.
+        text_sha256: the SHA-256 of its text, which differs if the log is compressed and was read.
+        size_bytes: the number of its bytes.
         format: the name of its format; ``None`` if it was not read, because a rule says that it holds no results.
-        system: what its format measures, if that is known, and ``tool`` with what.
-        facts: what it says of its run.
+        system: the measured system, if the format or the log states it.
+        tool: the tool that measured.
+        facts: the facts that it states about its run.
         kinds: the kinds of its records.
-        status: how it says that its run ended; ``empty`` if it has no record.
+        status: how its run ended, according to the log; ``empty`` if it has no record.
         bad_lines: the number of its lines that are broken, or that its format does not know.
-        prefix: what was taken off each of its lines before it was read.
+        prefix: the prefix that was removed from each line before it was read, in words.
     """
 
     sha256: str
@@ -105,7 +106,7 @@ def list_files(root: Path, without: Path | None = None) -> FolderListing:
 
     Args:
         root: the folder.
-        without: a folder that may lie below it, and is passed over: the folder that the runs go to.
+        without: a folder to skip, which may lie below it: the target of the import.
     """
     listing = FolderListing([], [], [])
     avoided = _identity(without) if without else None
@@ -169,7 +170,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         root: the folder that is imported.
         path: the log's path below it.
         format_name: its format, if a rule states it.
-        progress: is told the path and how many more bytes of text are read now.
+        progress: is called with the path and the number of bytes just read.
 
     Raises:
         UnreadableInput: it cannot be opened or read, or no format fits.
@@ -196,7 +197,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
 
 
 def _kinds_of(scan: Scan) -> dict[tuple[Record, int], frozenset[str]]:
-    """Return the kinds of records of a log and the metrics of each, by the record without its numbers and the run in the log."""
+    """Return the metrics of each kind of record, by the record without its numbers and the number of the run within the log."""
     kinds: dict[tuple[Record, int], frozenset[str]] = {}
     for event in scan.batches():
         record, run = (event.like, len(scan.account.runs)) if isinstance(event, RecordBlock) else (event.what, event.run)
@@ -217,7 +218,7 @@ def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -
 
 
 def digest(root: Path, path: str) -> LogSurvey:
-    """Return the identity of a log whose content is not to be read as results.
+    """Return the checksum and the size of a log without reading results.
 
     Raises:
         UnreadableInput: it cannot be opened or read.
