@@ -64,17 +64,17 @@ CLASSES: Mapping[type[msgspec.Struct], Mapping[str, PrivacyClass]] = {
     Limits: _all("public", "steal_percent other_load"),
     StatedConditions: {name: column.privacy for name, column in STATED_CONDITIONS.items()},
 }
-# Fields that hold a version, and those that hold a digest. A version of four numbers is no address, and a digest is no secret.
+# Fields that hold a version, and fields that hold a digest. A version of four numbers is not an address, and a digest is not a secret.
 VERSIONS = frozenset(("program_version", "system_version", "tool_version", "build"))
 _DIGESTS = frozenset(("sha256", "program_sha256"))
-# Names that pages and their addresses are made of. Links to them must last, so only known names are replaced in them.
+# Names that become parts of addresses. Links to them must last, so only known names are replaced in them.
 IDENTIFIERS = frozenset(("run", "log", "file"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 LABELS = "labels"
-REPLACED = "replaced"  # where what is shown instead of a text cannot stand
+REPLACED = "replaced"  # the value of a field that cannot hold the redacted text
 _LABEL_NAME, _LABEL_VALUE = 64, 200  # characters, as in a manifest
-_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # where a number may follow
+_LABEL_NAME_KEPT, _LABEL_VALUE_KEPT = 58, 190  # if a number may follow
 
 # The keys that our own harness and `tacholog host` write, and the options of this project's campaigns.
 OPEN: Mapping[str, Mapping[str, PrivacyClass]] = {
@@ -116,22 +116,22 @@ NESTED: Mapping[str, type[msgspec.Struct]] = {
 
 
 def published_manifest(manifest: Manifest, redactor: Redactor) -> Manifest:
-    """Return a manifest as its run's pages may show it."""
+    """Return a manifest in the form that the pages of its run may show."""
     return msgspec.convert(_struct(msgspec.to_builtins(manifest), Manifest, redactor), Manifest)
 
 
 def with_published_labels(published: Manifest, labels: Mapping[str, str], redactor: Redactor) -> Manifest:
-    """Return a manifest that `published_manifest` made, with its labels as they are shown beside those of the other runs now."""
+    """Return a result of `published_manifest` with its labels redacted anew, so that they differ from those of the other runs."""
     return msgspec.structs.replace(published, labels=_labels(labels, redactor))
 
 
 def published_host(host: Host, redactor: Redactor) -> Host:
-    """Return a machine as its page may show it."""
+    """Return a machine in the form that its page may show."""
     return msgspec.convert(_struct(msgspec.to_builtins(host), Host, redactor), Host)
 
 
 def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> str | None:
-    """Return the text of a field as it may be shown; ``None`` if the field is never published."""
+    """Return the text of a field in the form that may be shown; ``None`` if the field is never published."""
     if class_ == "public":
         if field in _DIGESTS and _DIGEST.fullmatch(text):
             return text
@@ -148,15 +148,15 @@ def published_text(text: str, field: str, class_: PrivacyClass, redactor: Redact
     return _open_text(text, field, redactor) if class_ == "open" else None
 
 
-def is_shown_as_it_is(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
-    """Whether `published_text` returns a text as it is for every run, and learns nothing from it. ``False`` is always a right answer."""
+def is_unchanged(text: str, field: str, class_: PrivacyClass, redactor: Redactor) -> bool:
+    """Whether `published_text` returns a text unchanged for every run, and assigns no number for it. ``False`` is always a safe answer."""
     if class_ == "public":
         return bool(field in _DIGESTS and _DIGEST.fullmatch(text)) or (field not in IDENTIFIERS and redactor.is_harmless(text))
     return class_ == "free text" and (is_altered_reason(text) or redactor.is_harmless_free(text))
 
 
 def _open_text(text: str, table: str, redactor: Redactor) -> str:
-    """Return an open table in JSON as it may be shown. Two tables that differ still differ afterwards, because they set runs apart."""
+    """Return an open table (in JSON) in the form that may be shown. Tables that differ still differ afterwards, because they distinguish runs."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:  # of a manifest, in which people may write anything
@@ -170,7 +170,7 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 
 
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
-    """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
+    """Return labels in the form that may be shown. Labels that differ still differ afterwards, because they distinguish runs."""
     published: dict[str, str] = {}
     numbered = _Numbering()
     for name, value in labels.items():
@@ -204,7 +204,7 @@ def _struct(fields: Mapping[str, Any], kind: type[msgspec.Struct], redactor: Red
 
 @lru_cache
 def _limited(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the fields of a struct that cannot hold every text, and what they can hold."""
+    """Return the type hints of those fields of a struct that cannot hold every text."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hint for name, hint in hints.items() if any(isinstance(part, msgspec.Meta) or get_origin(part) is Literal for part in _parts(hint))}
 
@@ -218,16 +218,16 @@ def _parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
 
 
 def _valid(redacted_value: Any, value: Any, hint: Any) -> Any:  # noqa: ANN401 - whatever the field holds
-    """Return what is shown instead of a value, if the field can hold it: what was redacted is no input, and must not be refused as one is."""
+    """Return the redacted value if the field can hold it, or else a substitute: a redacted manifest must not be refused as invalid input."""
     try:
         return msgspec.convert(redacted_value, hint)
     except msgspec.ValidationError:
-        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # of the schema: it names nobody
+        is_word = any(get_origin(part) is Literal for part in _parts(hint))  # A word of the schema names nobody.
         return value if is_word else REPLACED
 
 
 def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str, Any]:
-    """Return an entry of an open table as it may be shown. An unknown key may be a name itself, so it is masked too.
+    """Return an entry of an open table in the form that may be shown. An unknown key may be a name itself, so it is masked too.
 
     ``b.governor`` of an environment is the governor of the machine that the campaign calls ``b``.
     """
@@ -236,7 +236,7 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
         shown_fact, text = _entry(table, fact, value, redactor)
         return f"{redactor.free(machine)}.{shown_fact}", text
     known_class = OPEN[table].get(key) or ("public" if table == "network" and _INTERFACE.fullmatch(key) else None)
-    # The value of an option is the campaign's own word, whatever the option is called.
+    # The value of an option is free text of the campaign, for any name of the option.
     class_: PrivacyClass = "free text" if known_class is None or table == "options" else known_class
     return (key if known_class else redactor.free(key), _value(value, key, class_, redactor))
 
@@ -251,13 +251,13 @@ def _with_distinct_keys(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Numbering:
-    """Finds names that are free, by numbers from 2 on. Of names that all became equal, each would try the numbers of all before it."""
+    """Finds unused names by adding numbers from 2 on. It remembers the last number of each stem, so that it need not try all again."""
 
     def __init__(self) -> None:
         self._tried: dict[str, int] = {}
 
     def free(self, stem: str, used: Container[str]) -> str:
-        """Return the first free name that a stem begins. What was taken must stay so."""
+        """Return the first unused name with this stem. Names in ``used`` must stay there."""
         number = self._tried.get(stem, 1) + 1
         while f"{stem}{number}" in used:
             number += 1
@@ -276,7 +276,7 @@ def _value(value: Any, field: str, class_: PrivacyClass, redactor: Redactor) -> 
 
 
 def _argument(word: str, redactor: Redactor) -> str:
-    """Return a word of a command line as it may be shown. A tool's option is public, its value is free text."""
+    """Return a word of a command line in the form that may be shown. The name of an option is public, its value is free text."""
     option, equals, value = word.partition("=")
     if not _OPTION.fullmatch(option):
         return redactor.free(word)

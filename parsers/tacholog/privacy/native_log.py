@@ -25,7 +25,7 @@ _PUBLIC_KEYS = """
     voluntary_switches involuntary_switches peak_memory_from peak_memory_bytes status latency throughput errors late answer_limit_ns answer_limit_s
     endpoints
 """
-# Settings of transports whose values are words of the transport's own, or numbers: no paths, no addresses.
+# Settings of transports whose values are the transport's own words, or numbers: no paths, no addresses.
 PUBLIC_SETTINGS = """
     congestion nagle faults capacity
     sockets high_water_mark io_threads

@@ -1,4 +1,4 @@
-"""Redact a dataset for a site: own runs by the class of each field and line. Published figures stay as they were published."""
+"""Redact a dataset for a site: own runs, by the class of each field and line. Published figures stay unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
-from tacholog.privacy.classes import is_shown_as_it_is, published_manifest, published_text, with_published_labels
+from tacholog.privacy.classes import is_unchanged, published_manifest, published_text, with_published_labels
 from tacholog.privacy.known_names import KnownNames
 from tacholog.privacy.logs import LineClasses, LogFolder, Ranges
 from tacholog.privacy.redaction_cache import RedactedLog, RedactedRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
@@ -56,10 +56,10 @@ def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress |
 def redacted_with_redactor(
     data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES
 ) -> tuple[Dataset, Redactor]:
-    """Return the redacted dataset, and what redacts texts that belong to no run.
+    """Return the redacted dataset, and the redactor for texts that belong to no run.
 
-    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The SHA-256 of a log stays that of the
-    original, so that its owner can prove it. A log with more than ``text_bytes`` of text is not shown.
+    The redacted logs of own runs are written to ``folder``, and the ``root`` of these runs points there. The table keeps the SHA-256 of the original
+    log, so that the owner can prove it. A log with more than ``text_bytes`` of text is not shown.
     """
     ids = host_ids(data, privacy)
     names = KnownNames(privacy, ids)
@@ -84,18 +84,18 @@ def redacted_with_redactor(
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:
-    """Return the rows of a table; what is missing is ``None``.
+    """Return the rows of a table, with ``None`` for missing values.
 
-    The texts of a column are taken out of it together: one by one, that took as long as to redact them.
+    Whole columns are converted: to take the values out one by one took as long as redacting them.
     """
     names = [str(name) for name in table.columns]
-    columns: list[Any] = [table[name] for name in names]  # The types of pandas do not know that a missing value can become None.
+    columns: list[Any] = [table[name] for name in names]  # According to the type hints of pandas, a missing value cannot become None.
     cells = (column.to_numpy(dtype=object, na_value=None).tolist() for column in columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
 
 
 def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str], redaction: _Redaction) -> None:
-    """Learn the names in all texts: the lines of the logs, and the strings of the manifests. Strings under naming keys also come as ``key=value``."""
+    """Collect the names in the lines of all logs and in the strings of all manifests. Strings under naming keys are read as ``key=value`` too."""
     names, host = redaction.names, {str(row["run"]): shown_host(str(row["host"]), ids) for row in rows}
     keys = {(run, str(log["log"])): names_key(log, redaction.text_bytes) for run, run_logs in logs.items() if run in host for log in run_logs}
     of_manifests = {str(row["run"]): manifest_names_key(str(row["manifest"])) for row in rows}
@@ -126,7 +126,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(inner, str(name))
     elif isinstance(value, list):
         if all(isinstance(inner, str) for inner in value):
-            yield " ".join(value)  # `ssh`, `-l`, `NAME` belong to one command
+            yield " ".join(value)  # One command, such as `ssh`, `-l`, `NAME`.
         for inner in value:
             yield from _strings(inner, key)
     elif isinstance(value, str):
@@ -136,7 +136,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
 
 
 class _Redaction(NamedTuple):
-    """The settings for all logs of a site."""
+    """The settings and helpers that the redaction of all logs of a site shares."""
 
     privacy: Privacy
     log_folder: LogFolder
@@ -163,7 +163,7 @@ class _Redaction(NamedTuple):
 def _published_runs(
     rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction
 ) -> dict[str, _PublishedRun]:
-    """Return each run as it is shown. What was redacted before is taken out of the cache while the runs are gone through."""
+    """Return each run as it is published. Runs that were redacted before are read from the cache."""
     settings = settings_key(redaction.names, redaction.text_bytes)
     parts = [(row, logs.get(str(row["run"]), []), redactors[str(row["run"])]) for row in rows]
     keys = [run_key(str(row["manifest"]), run_logs, settings, redactor.machine) for row, run_logs, redactor in parts]
@@ -174,7 +174,7 @@ def _published_runs(
 def _published_run(
     row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, cached: RedactedRun | None
 ) -> _PublishedRun:
-    """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
+    """Write the redacted logs of a run. A log that could not be read is not shown, because its content is not known."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.log_folder.of_run(run)
     current = _still_current(root, logs, cached)
@@ -187,7 +187,7 @@ def _published_run(
             text = msgspec.json.encode(with_published_labels(msgspec.json.decode(text, type=Manifest), labels, redactor))
     else:
         manifest = msgspec.json.decode(str(row["manifest"]), type=Manifest)
-        without_results = {entry.file for entry in manifest.logs if not entry.results}  # that no format knows their lines is no problem
+        without_results = {entry.file for entry in manifest.logs if not entry.results}  # Their unknown lines are no problem.
         published, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
@@ -200,12 +200,12 @@ def _published_run(
     return _PublishedRun(target, text.decode(), withheld, unshown)
 
 
-_Shown = dict[str, tuple[str, LineClasses]]  # by the name of a log, the name that is shown and the lines by class
+_PublishedLogs = dict[str, tuple[str, LineClasses]]  # by the name of a log, its published name and its lines by class
 
 
-def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_Shown, dict[str, str]]:
-    """Redact the logs of a run and write them. Return what is shown of each, and why others are not shown."""
-    published: _Shown = {}
+def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_PublishedLogs, dict[str, str]]:
+    """Redact the logs of a run and write them. Return the published logs, and why others are not shown."""
+    published: _PublishedLogs = {}
     unshown: dict[str, str] = {}
     for log in logs:
         name, shown_name = str(log["log"]), redactor.identifier(str(log["log"]))
@@ -216,8 +216,8 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
             continue
         except (MemoryError, OSError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's log makes us fail with, it costs this log and no other
-            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The words of an error may quote the log.
+        except Exception as error:  # noqa: BLE001 - any failure on a stranger's log affects only this log
+            unshown[name] = f"it is not shown, because Tacholog failed: {type(error).__name__}"  # The text of the error may quote the log.
             continue
         if lines is not None:
             published[name] = shown_name, lines
@@ -225,15 +225,15 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
 
 
 def _still_current(root: Path, logs: list[Row], cached: RedactedRun | None) -> RedactedRun | None:
-    """Return a run that was redacted before, if its logs are still those that were redacted, and nothing if not."""
+    """Return a run from the cache if its logs have not changed since, or else ``None``."""
     if cached is None or cached.logs.keys() != {str(log["log"]) for log in logs}:
         return None
     return cached if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
 def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
-    """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
-    if not os.path.isdir(target):  # noqa: PTH112 - there are thousands, and `Path` takes longer to ask
+    """Write the redacted logs of a run from the cache, except files that exist already. Return whether the cache had all texts."""
+    if not os.path.isdir(target):  # noqa: PTH112 - faster than `Path` for thousands of folders
         target.mkdir(parents=True, exist_ok=True)
     for log in cached.logs.values():
         if logtext.sha256_of(target, log.name) != log.sha256:
@@ -248,7 +248,7 @@ def _restored(cached: RedactedRun, target: Path, cache: RedactionCache) -> bool:
 
 
 def _may_be_shown(log: Row, privacy: Privacy) -> bool:
-    """Whether anything of a log can be shown: of one that no format reads each line would be withheld; and it may be no file of its folder."""
+    """Whether a log can be shown. If no format reads it, each line would be withheld, and it may not even be a file of its folder."""
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
@@ -274,7 +274,7 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
 
 
 def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
-    """Return the table of problems, with one row for all withheld lines of a log, and one for each log that cannot be shown."""
+    """Return the table of problems, with one row for all withheld lines of a log, and one row for each log that cannot be shown."""
     import pandas as pd
 
     rows = _rows(table)
@@ -291,14 +291,14 @@ def _problems(table: pd.DataFrame, published_runs: Mapping[str, _PublishedRun], 
 
 def _table(name: str, table: pd.DataFrame, published: frozenset[str], redactors: Mapping[str, Redactor], everyone: Redactor) -> pd.DataFrame:
     """Return a redacted table. Each text is redacted by its class and for its run; a text without a run is redacted with all known names."""
-    fresh = table.copy(deep=False)  # Columns are replaced as a whole, and those that are not need no second copy.
+    fresh = table.copy(deep=False)  # Columns are replaced as a whole, so the others need no copy.
     for column in [column for column in table.columns if column not in TABLES[name] or TABLES[name][column].kind == "text"]:
         class_ = TABLES[name][column].privacy if column in TABLES[name] else "never"
         if class_ == "never":
             continue  # `_runs` replaces `root` and `manifest`
 
         def is_plain(text: str, column: str = column, class_: PrivacyClass = class_) -> bool:
-            return is_shown_as_it_is(text, column, class_, everyone)
+            return is_unchanged(text, column, class_, everyone)
 
         def redacted_text(run: str, text: str, column: str = column, class_: PrivacyClass = class_) -> str | None:
             if run in published:  # A run whose manifest cannot be read may be an own run.
@@ -342,7 +342,7 @@ def _runs(fresh: pd.DataFrame, original: pd.DataFrame, published_runs: Mapping[s
 
 
 def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
-    """Return the pseudonym of each own machine: made from its properties if a host file states them and no other machine has the same."""
+    """Return the pseudonym of each own machine. It is made from the properties in its host file, if no other machine has the same properties."""
     if privacy.hosts == "show":
         return {}
     own_hosts = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
@@ -356,18 +356,18 @@ def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
 
 
 def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
-    """Return the pseudonym of the machine of a run. Its name in the manifest may be a pseudonym already."""
+    """Return the pseudonym of the machine of a run. The manifest may hold a pseudonym already."""
     return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
 
 
 def _unread(data: Dataset) -> set[str]:
-    """Return the names of host files that cannot be read: they name machines, too. A problem of no run with any other TOML file is one with them."""
+    """Return the names of unreadable host files, because they are names of machines too: TOML files with a problem that belongs to no run."""
     files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
     return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
 
 
 def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
-    """Return the machines by their pseudonyms, as their pages may show them."""
+    """Return the machines in the form that their pages may show, by their pseudonyms."""
     return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
 
 

@@ -1,10 +1,10 @@
 """Replace the names in the texts of one run.
 
-There are two safety nets, one behind the other:
+There are two levels of protection:
 
 - Free text (`Redactor.free`): only numbers and the words of ``public_words.txt`` are shown.
 - Public text (`Redactor.text`), such as a field of the schema or a result line: names that were found anywhere in the data, addresses, folders
-  and secrets are replaced, although there should be none.
+  and secrets are replaced, although such text should hold none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
-_LOOK_BACK = 12  # characters before an address that may say that it is a version
+_LOOK_BACK = 12  # characters before an address that may show that it is a version
 
 
 class Redactor:
@@ -37,19 +37,19 @@ class Redactor:
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
-        """The numbers that the names in this run have got so far, by their kind."""
+        """The numbers of the names in this run so far, by the kind of name."""
         return self._numbers
 
     def continue_from(self, numbers: dict[str, dict[str, int]]) -> None:
-        """Go on after texts that were redacted before, and in which names got these numbers."""
+        """Continue the numbering of texts that were redacted earlier."""
         self._numbers = numbers
 
     def variant(self, text: str) -> int:
-        """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
+        """Return the number of a masked text: the same number in all runs. Unlike a hash, it cannot be used to check a guess of the text."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
     def distinct(self, text: str, original: str) -> str:
-        """Return the text that is shown for an original, with a number if the same text is shown for another original of any run."""
+        """Return the text that replaces an original, with a number if it also replaces another original of any run."""
         originals = self._names.originals.setdefault(text, [])
         if original not in originals:
             originals.append(original)
@@ -57,19 +57,19 @@ class Redactor:
         return f"{text} ({index + 1})" if index else text
 
     def is_harmless(self, text: str) -> bool:
-        """Whether `text` returns this text as it is, whatever run it is of."""
+        """Whether `text` returns this text unchanged in every run."""
         return self._screening.harmless(text) and plain(text) == text
 
     def redacted_as_seen(self, text: str, redact: Callable[[str], str]) -> str:
-        """Return what ``redact`` makes of a text without invisible characters. If it replaces nothing, these stay.
+        """Redact a text without its invisible characters. If nothing is replaced, the text stays unchanged.
 
-        They may hide a name in two ways: they may cut it, or part it from what would else be one word with it.
+        Invisible characters can hide a name in two ways: inside it, or between it and a word that it would otherwise be a part of.
         """
         visible = plain(text)
         if visible == text:
             return redact(text)
         redacted = redact(plain(self._without_known(text)))
-        # The title of a window is inside a control sequence, so it was not searched.
+        # The title of a terminal window is inside a control sequence, so it was not searched.
         return text if redacted == visible and "\x1b]" not in text else redacted
 
     def text(self, text: str) -> str:
@@ -77,7 +77,7 @@ class Redactor:
         return text if self.is_harmless(text) else self.redacted_as_seen(text, self._text)
 
     def version(self, text: str) -> str:
-        """Return a public text that begins with a version: four numbers there are no address. Everything else is searched, as in `text`."""
+        """Return a public text that begins with a version: four numbers at its start are not an address. The rest is redacted as in `text`."""
         four = IPV4.match(text)
         return f"{four[0]}{self.text(text[four.end() :])}" if four and self._without_known(four[0]) == four[0] else self.text(text)
 
@@ -89,7 +89,7 @@ class Redactor:
         return "".join([*out, self._without_known(text[position:])])
 
     def is_harmless_free(self, text: str) -> bool:
-        """Whether `free` returns this text as it is, whatever run it is of."""
+        """Whether `free` returns this text unchanged in every run."""
         return self.is_harmless(text) if self.privacy.free_text == "show" else self.harmless_by(is_public)(text) and plain(text) == text
 
     def free(self, text: str) -> str:
@@ -101,7 +101,7 @@ class Redactor:
         return without_names if self.privacy.free_text == "show" else masked(without_names, self._names.hides)
 
     def harmless_by(self, rule: Callable[[str], bool]) -> HarmlessTokens:
-        """Return what recognises texts that may be shown as they are: each token is public by ``rule``, and none is a name."""
+        """Return a recogniser for texts that may be shown unchanged: each token is public by ``rule``, and none is a name."""
         return self._screening.harmless_by(rule)
 
     def identifier(self, text: str) -> str:
@@ -122,7 +122,7 @@ class Redactor:
         return self._replaced(text, kind)  # type: ignore[arg-type]
 
     def _to_replace(self, text: str) -> Iterator[NameSpan]:
-        """Yield the names of the kinds that the owner wants hidden."""
+        """Yield the names of the kinds that the owner wants to hide."""
         for span in find_names(text, self._names.harmless):
             if self.privacy.hides(span.kind) and self._names.hides(text[span.start : span.end]):
                 yield span
@@ -156,7 +156,7 @@ class Redactor:
         return pseudonym if pseudonym is not None else host_pseudonym(word)
 
     def _known_name(self, word: str) -> str | None:
-        """Return the pseudonym of a word that was found to be a name anywhere."""
+        """Return the pseudonym of a word that is a name anywhere in the data; ``None`` for other words."""
         lower = folded(word)
         if lower in self._hidden:
             return self._numbered("hidden", lower)
@@ -168,7 +168,7 @@ class Redactor:
         return self._numbered("user", lower) if lower in self._names.users else None
 
     def _without_known(self, text: str) -> str:
-        """Replace the names that were found anywhere."""
+        """Replace the names that were found anywhere in the data."""
         out, position = [], 0
         for start, end in self._screening.find_known.spans(text):
             pseudonym = self._known_name(text[start:end])
@@ -183,7 +183,7 @@ class Redactor:
         return self._numbered("address", text.lower())
 
     def _path(self, text: str) -> str:
-        """Number the folder. The file in it keeps its name if that consists of public words."""
+        """Replace a folder by its number. The name of the file stays if it consists of public words."""
         folder, last = split_path(text)
         if not self._names.hides(folder.rstrip("/\\")):
             return text
@@ -196,7 +196,7 @@ class Redactor:
 
 
 def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    """Yield the names in order. Of names that overlap, the one that starts first counts, and of these the longest."""
+    """Yield the names in order. If names overlap, the first one counts; if they start at the same place, the longest one."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):
         if name.start >= end:
