@@ -1,4 +1,4 @@
-"""Which transport is the fastest at which size, one machine after the other. Numbers of two machines are never ranked against each other.
+"""Rankings: which transport is the fastest at which size, for each machine. Numbers of two machines are never ranked against each other.
 
 What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
 """
@@ -24,8 +24,8 @@ from tacholog.view.results import RunRow
 from tacholog.view.series import labels_among
 from tacholog.view.views import View
 
-MOST_ROWS = 6  # with those of all machines, the page has fewer than 5000 elements
-_MOST_TAIL_ROWS = 5  # of a table of the 99 %, which has the usual sizes
+MOST_ROWS = 6  # keeps the page below 5000 elements with the tables of all machines
+_MOST_TAIL_ROWS = 5  # of the table of 99 % latencies at the usual sizes
 _TAIL = "p99"
 _MOST_SIZES = 7
 _OF_A_CAMPAIGN = ("planned_duration_s", "warmup", "settings", "campaign", "build")
@@ -34,9 +34,9 @@ _OF_A_RELEASE = ("release", "system_version", "tool_version", "run", *_OF_A_CAMP
 
 
 class RankedGroup(msgspec.Struct, frozen=True):
-    """One group of comparable series, the best first: those that are shown, at which sizes, and how many there are.
+    """One group of comparable series: the shown ones, the best first, the shown sizes, and the number of all series.
 
-    ``left_out`` holds, in words, the sizes that only some of the series have.
+    ``left_out`` names, in words, the sizes that only some of the series have.
     """
 
     group: Group
@@ -47,7 +47,7 @@ class RankedGroup(msgspec.Struct, frozen=True):
 
 
 class HostRankings(msgspec.Struct, frozen=True):
-    """The rankings of one machine. ``published`` holds whether figures are published ones: one or both."""
+    """The rankings of one machine. ``published`` holds True for published figures and False for own ones; it may hold both."""
 
     host: str
     published: frozenset[bool]
@@ -59,9 +59,9 @@ class HostRankings(msgspec.Struct, frozen=True):
 
 
 class Rankings(msgspec.Struct, frozen=True):
-    """The rankings of all machines, and what is ranked nowhere.
+    """The rankings of all machines, and the series without a ranking.
 
-    Where there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
+    If there is only one transport, ``alone`` holds its numbers in tables of the same form, and ``hosts`` is empty.
     """
 
     hosts: tuple[HostRankings, ...]
@@ -70,10 +70,10 @@ class Rankings(msgspec.Struct, frozen=True):
 
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
-    """Return what can be ranked of a view. Controls are not: nobody chooses between them and a transport."""
+    """Return the rankings of a view. Controls are left out, because nobody chooses between them and a transport."""
     series = system_series(view, pages)
     everything = [member for member in series if not member.is_control]
-    # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
+    # The newest release is chosen among all series, because the newest one may have no series that can be ranked.
     last = of_last_releases(everything)
     ranked = _ranked(last)
     alone = {} if ranked or len({(member.system, member.transport) for member in last}) > 1 else _ranked(last, least=1)
@@ -90,7 +90,7 @@ def _of_hosts(ranked: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRanki
 
 
 def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
-    """Yield the table of a group; of latencies that are ranked by their median another one, of their 99 % at the usual sizes."""
+    """Yield the table of a group. For latencies ranked by their median, yield a second table of the 99 % at the usual sizes."""
     yield _ranked_group(group, members)
     if (group.metric, group.statistic) != ("latency", "p50"):
         return
@@ -107,7 +107,7 @@ def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
 
 
 def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
-    """Return which sizes the table leaves out because fewer series have them, and which series these are: ``64 KiB (only X, TCP)``."""
+    """Return the sizes that the table leaves out because fewer series have them, with these series: ``64 KiB (only X, TCP)``."""
     labels = labels_among([(member.system, member.series) for member in members])
 
     def owners(indices: Sequence[int]) -> str:
@@ -119,7 +119,7 @@ def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
 
 
 def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
-    """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
+    """Return the groups to rank. Among campaigns that measured the same, choose the one with the most series, then the most sizes."""
     measured = {group: members for group, candidates in groups(last, least=least).items() if len(members := best_measured(candidates)) >= least}
     main: dict[object, Group] = {}
     for group, members in measured.items():
@@ -134,7 +134,7 @@ def _breadth(group: Group, members: Sequence[SystemSeries]) -> tuple[int, int]:
 
 
 def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
-    """Return the groups of each machine, the machine with own runs and the most series first."""
+    """Return the groups of each machine: machines with own runs first, then by the number of series."""
     hosts: dict[str, list[Group]] = {}
     for group in ranked:
         hosts.setdefault(group.host, []).append(group)
@@ -147,22 +147,22 @@ def _by_host(ranked: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[G
 
 
 def of_last_releases(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the series of the last release of each, of all its campaigns."""
+    """Return the series of the last releases, from all campaigns."""
     return [member for alike in _last_releases(members) for member in alike]
 
 
 def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the series of the newest release among those of one system: of all its campaigns and machines."""
+    """Return the series of the newest release of one system, from all campaigns and machines."""
     order = _order_of(members)
     ages = [_release_index(member, order.get(member.system, ())) for member in members]
     return [member for member, age in zip(members, ages, strict=True) if age == max(ages)]
 
 
 def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
-    """Return the ids of the series that stand for their release, where several campaigns measured the same.
+    """Return the ids of the series that represent their release, if several campaigns measured the same.
 
-    It is the campaign of the most series, because those of two campaigns do not tell their transports apart; then one of enough runs for a verdict;
-    then that of the most sizes; then the latest.
+    The campaign with the most series is chosen, because series of two campaigns do not compare transports; then one with enough runs for a verdict;
+    then the one with the most sizes; then the latest.
     """
     breadth = Counter(_campaign_of(member) for member in members)
 
@@ -183,7 +183,7 @@ def _campaign_of(member: SystemSeries) -> tuple[object, ...]:
 
 
 def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
-    """Return the last release of each series, and for each system only one build: the one with the most series, or the latest of these."""
+    """Return the last release of each series, with one build for each system: the build with the most series, or the latest of these."""
     last_ids = {id(member) for member in of_last_releases(members)}
     last = [member for member in members if id(member) in last_ids]
     builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
@@ -194,7 +194,7 @@ def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
 
 
 def build_of(member: SystemSeries) -> object:
-    """Return the commit that the programs of a series were built from; ``None`` if it is not stated."""
+    """Return the commit from which the programs of a series were built; ``None`` if it is not stated."""
     return dict(member.series.key)["build"]
 
 
@@ -203,7 +203,7 @@ def _latest(members: Iterable[SystemSeries]) -> float:
 
 
 def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
-    """Return the series of the last release, in lists of those measured in the same way, by their number of sizes and then their time."""
+    """Return the series of the last release, grouped by the way of measuring, and sorted by their number of sizes and then their time."""
     order = _order_of(members)
     alike: dict[object, list[SystemSeries]] = {}
     for member in members:
@@ -218,9 +218,10 @@ def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
 
 
 def _age(member: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
-    """Sort by release first, not by time: a comparison of two builds measures the old one again after the new one.
+    """Return the sort key of a series: its release, its number of sizes, its time.
 
-    Then by the number of sizes: such a comparison measures only some sizes, and must not hide the campaign that measured all.
+    Time is not first, because a comparison of two builds measures the old one again after the new one. Such a comparison has fewer sizes, and must
+    not hide the campaign that measured all sizes.
     """
     return _release_index(member, order), len(member.series.sizes()), latest_instant(run.start_time for run in member.series.runs)
 
@@ -234,7 +235,7 @@ def _release_index(member: SystemSeries, order: Sequence[str]) -> int:
 
 
 def _label(run: RunRow) -> str | None:
-    """The release of a run; of a run without one, the version of its system."""
+    """The release of a run, or else the version of its system."""
     return run.release or run.system_version
 
 
@@ -248,19 +249,19 @@ _Name = tuple[str, str, str, str]  # system, version, transport, labels that dif
 
 
 class Unranked(msgspec.Struct, frozen=True):
-    """Systems and transports that no ranking shows, and the reason that they share."""
+    """Systems and transports without a ranking, and their common reason."""
 
     names: str
     reason: str
 
 
 def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries], listed: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the systems and transports that no ranking shows, by the reason.
+    """Return the systems and transports without a ranking, by their reason.
 
     Args:
         everything: all series.
-        newest: those of the newest releases.
-        listed: those that a ranking shows.
+        newest: the series of the newest releases.
+        listed: the series in rankings.
     """
     ranked_names, last = {_name(member) for member in listed}, {id(member) for member in newest}
     reasons: dict[_Name, list[str]] = {}
@@ -274,13 +275,13 @@ def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries],
 
 
 def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
-    """Return the controls among all series, which no ranking shows."""
+    """Return the controls among all series. They have no ranking."""
     names = dict.fromkeys(_name(member) for member in everything if member.is_control)
     return [Unranked(_names(names), _CONTROL)] if names else []
 
 
 def _says_least(reason: str) -> int:
-    """A reason that holds for one side of a measurement only (a sender states no goodput) gives way to one that says more."""
+    """Return the sort key of reasons. A reason that concerns one side only (a sender states no goodput) comes after one that says more."""
     return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
 
 
@@ -312,7 +313,7 @@ def _why(member: SystemSeries, newest: Sequence[SystemSeries]) -> str:
 
 
 def _closest(member: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
-    """Return, as a sentence without its dot, which series differs in the fewest conditions, and in which; nothing if no other has this number."""
+    """Return a sentence (without its dot) on the series that differs in the fewest conditions; an empty text if no other has this number."""
     conditions = conditions_of(member.series, metric)
     others = [other for other in newest if other is not member and other.series.cells(metric, statistic)]
     judged = [(other, refusals(judge(conditions_of(other.series, metric), conditions, comparison="ranking"))) for other in others]

@@ -1,4 +1,4 @@
-"""Which runs requirements are judged on: those of the newest release of each system, and for their history those of each release before."""
+"""The runs on which requirements are judged: the newest release of each system, and earlier releases for the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacholog.view.results import RunRow
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
 
-HISTORY_LENGTH = 12  # releases on a page; each is judged anew
+HISTORY_LENGTH = 12  # releases on a page; each is judged separately
 
 
 def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
@@ -26,7 +26,7 @@ def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
 
     Args:
         data: any runs.
-        without: releases that others are compared with. They are judged only of a system that has no other release.
+        without: baseline releases. They are judged only if a system has no other release.
     """
     releases = releases_of(rows.runs(data).values())
     last = {system: ([name for name in names if name not in without] or names)[-1:] for system, names in releases.items()}
@@ -39,7 +39,7 @@ def newest(data: Dataset, without: Collection[str] = ()) -> Dataset:
 
 
 class JudgedRelease(NamedTuple):
-    """A release of a system, and what requirements were found to be of it."""
+    """A release of a system, and the report on its requirements."""
 
     system: str
     release: str
@@ -47,7 +47,7 @@ class JudgedRelease(NamedTuple):
 
 
 def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], RequirementReport]) -> Iterator[JudgedRelease]:
-    """Judge the newest releases of each system, the oldest first. A release that others are compared with is judged by absolute limits too.
+    """Judge the newest releases of each system, the oldest first. A baseline release is judged by absolute limits too.
 
     Args:
         runs: any runs.
@@ -59,14 +59,14 @@ def judged_releases(runs: Iterable[RunRow], judged: Callable[[str, str], Require
 
 
 class RequirementSections(NamedTuple):
-    """What a page shows: the releases of each system, each with the requirements that have a row in any of them; and those with a row nowhere."""
+    """The content of a page: the releases of each system with the requirements that apply to it, and requirements that apply to no system."""
 
     systems: list[list[JudgedRelease]]
     nowhere: list[RequirementResult]
 
 
 def sections(judged: Iterable[JudgedRelease]) -> RequirementSections:
-    """Put each requirement where it belongs: one on latency in shared memory says nothing of a system that has no shared memory."""
+    """Assign requirements to systems: one on latency in shared memory does not apply to a system without shared memory."""
     by_system = [list(releases) for _, releases in groupby(judged, key=lambda judgement: judgement.system)]
     wanted_places = [{result.place for judgement in releases for result in judgement.report.results if result.rows} for releases in by_system]
     anywhere = set().union(*wanted_places)
