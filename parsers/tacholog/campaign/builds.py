@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Block, Campaign, main_process
+from tacholog.campaign.campaign_file import Campaign, RunBlock, main_process
 from tacholog.campaign.programs import behind_wrappers, find_program
 from tacholog.errors import TachologError
 
@@ -135,7 +135,7 @@ def with_template(campaign: Campaign, build: Build, pairs: int) -> Campaign:
     return msgspec.structs.replace(campaign, repetitions=pairs, runs=blocks, version_command=version_command)
 
 
-def _with_template(block: Block, program: str, template: Sequence[str]) -> Block:
+def _with_template(block: RunBlock, program: str, template: Sequence[str]) -> RunBlock:
     if block.command:
         return msgspec.structs.replace(block, command=_filled_template(block.command, template))
     processes = tuple(

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.machines.machine import HostEntry, ReadyCondition
 from tacholog.campaign.machines.ssh import check_place
 from tacholog.errors import UnreadableInput
 from tacholog.formats.registry import format_named
@@ -80,7 +80,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     role: str
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     host: str | None = None
-    ready: Ready | None = None
+    ready: ReadyCondition | None = None
     ends: Literal["itself", "stopped"] = "itself"
     log: FileName | None = None
     results: bool = True
@@ -135,7 +135,7 @@ def filled(process: Process, known: Mapping[str, Value | list[Value]]) -> Proces
     )
 
 
-def _filled_ready(process: Process, ready: Ready, known: Mapping[str, Value | list[Value]]) -> Ready:
+def _filled_ready(process: Process, ready: ReadyCondition, known: Mapping[str, Value | list[Value]]) -> ReadyCondition:
     stated = [name for name in ("output", "port", "seconds") if getattr(ready, name) is not None]
     if len(stated) != 1:
         raise UnreadableInput(
@@ -204,7 +204,7 @@ class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     name: str
 
 
-class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+class RunBlock(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
 
     Attributes:
@@ -263,7 +263,7 @@ class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     system: str
     tool: str
     repetitions: Annotated[int, msgspec.Meta(ge=1)]
-    runs: Annotated[tuple[Block, ...], msgspec.Meta(min_length=1)]
+    runs: Annotated[tuple[RunBlock, ...], msgspec.Meta(min_length=1)]
     log: FileName = "perftest.log"
     format: str | None = None
     version_command: tuple[str, ...] | None = None
@@ -294,7 +294,7 @@ def read_campaign(path: Path) -> Campaign:
         return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
 
 
-def _complete(block: Block, campaign: Campaign) -> Block:
+def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
     """Return a block with what the campaign states for all its blocks, and with its arguments behind its command."""
     if block.processes and block.arguments:
         raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacholog.campaign.campaign_file import Process
-from tacholog.campaign.machines.machine import CannotStart, Ended, Job, Machine, Program, Ready, Running
+from tacholog.campaign.machines.machine import Job, Machine, ProcessEnd, Program, ReadyCondition, RunningProcess, StartError
 from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # between two looks at whether a process is ready; while processes measure, the harness sleeps
@@ -39,10 +39,10 @@ class Outcome(NamedTuple):
 
     status: Literal["ok", "failed", "empty"]
     reason: str | None
-    ended: Mapping[str, Ended]
+    ended: Mapping[str, ProcessEnd]
 
 
-class _Failed(Exception):
+class _Failure(Exception):
     """The run has failed.
 
     Attributes:
@@ -82,14 +82,14 @@ class _Execution:
         self._folder = folder
         self._deadline_s = deadline_s
         self._begin = time.monotonic()
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningProcess] = {}
         # How each process had ended when all were last looked at. Only `_look` asks them: what it has not seen yet wakes the next sleep.
-        self._seen: dict[str, Ended | None] = {}
+        self._seen: dict[str, ProcessEnd | None] = {}
         self._started: dict[str, float] = {}
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, ProcessEnd] = {}
         self._early: dict[str, float] = {}  # when a process was seen to have ended that should have waited to be stopped
 
-    def measure(self) -> _Failed | None:
+    def measure(self) -> _Failure | None:
         """Start all processes, and wait for those that end by themselves. Return what went wrong."""
         try:
             for step in self._steps.values():
@@ -99,11 +99,11 @@ class _Execution:
             while self._unfinished():
                 self._sleep()
                 self._check_ends()
-        except _Failed as failure:
+        except _Failure as failure:
             return failure
         return None
 
-    def outcome(self, failure: _Failed | None) -> Outcome:
+    def outcome(self, failure: _Failure | None) -> Outcome:
         """Stop what still runs, bring all logs here, and say how the run went."""
         line = ""
         if failure is not None:
@@ -115,19 +115,19 @@ class _Execution:
             return Outcome("failed", self._message(failure, line or self._quoted(failure)), self._ended)
         for step in self._steps.values():
             if step.process.results and not (self._folder / step.log).stat().st_size:
-                failure = _Failed(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
+                failure = _Failure(step.process.name, "the program printed nothing", quote=" to standard output; its last line: ")
                 return Outcome("empty", self._message(failure, self._quoted(failure)), self._ended)
         return Outcome("ok", None, self._ended)
 
     def _start(self, step: ProcessStep) -> None:
         name, ready = step.process.name, step.process.ready
         if ready and isinstance(ready.port, int) and step.machine.is_listening(ready.port):
-            raise _Failed(name, f"port {ready.port} is in use already, by nothing of this run")
+            raise _Failure(name, f"port {ready.port} is in use already, by nothing of this run")
         job = Job(name=name, argv=step.process.command, program=step.program.path, folder=self._folder, log=step.log, errors=step.errors)
         try:
             self._running[name] = step.machine.start(job)
-        except CannotStart as error:
-            raise _Failed(name, f"cannot be started: {error}") from error
+        except StartError as error:
+            raise _Failure(name, f"cannot be started: {error}") from error
         self._started[name] = time.monotonic()
         self._look()
 
@@ -135,7 +135,7 @@ class _Execution:
         """See which processes have ended."""
         self._seen = {name: running.poll() for name, running in self._running.items()}
 
-    def _left(self) -> list[Running]:
+    def _left(self) -> list[RunningProcess]:
         return [self._running[name] for name, end in self._seen.items() if end is None]
 
     def _wait_until_ready(self, step: ProcessStep) -> None:
@@ -149,12 +149,12 @@ class _Execution:
                 return
             self._check_ends()
             if ready.seconds is None and self._seen[name] and not self._running[name].is_ready(ready):
-                raise _Failed(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
+                raise _Failure(name, f"ended before it was ready: {_missing(ready)}", quote="; its last line: ")
             if time.monotonic() >= give_up:
                 break
             self._sleep(min(_POLL_S, max(0.0, give_up - time.monotonic())))
         if ready.seconds is None:
-            raise _Failed(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
+            raise _Failure(name, f"not ready within {min(ready.deadline_s, self._deadline_s):g} s: {_missing(ready)}", quote="; its last line: ")
 
     def _unfinished(self) -> list[str]:
         """Return the processes that have to end by themselves and still run."""
@@ -167,11 +167,11 @@ class _Execution:
             self._sleep_until_all_ended(_SETTLE_S)
         bad = self._first_bad()
         if bad is not None:
-            raise _Failed(bad, _how(self._seen[bad]), quote=": ")
+            raise _Failure(bad, _how(self._seen[bad]), quote=": ")
         now = time.monotonic()
         for name, (limit, what) in self._limits().items():
             if now >= limit:
-                raise _Failed(name, what)
+                raise _Failure(name, what)
 
     def _first_bad(self) -> str | None:
         """Return the first process, in the order of the starts, that ended by itself with an error, or was lost."""
@@ -216,7 +216,7 @@ class _Execution:
         for running in reversed(self._running.values()):
             running.stop()
 
-    def collect_all(self) -> _Failed | None:
+    def collect_all(self) -> _Failure | None:
         """Stop one process after the other, and bring its log here. Return the first thing that went wrong."""
         failure = None
         for name, running in reversed(self._running.items()):
@@ -224,29 +224,29 @@ class _Execution:
             try:
                 self._ended[name] = running.collect()
             except TachologError as error:
-                self._ended[name] = running.poll() or Ended(exit_status=None, by="lost")
-                failure = _Failed(name, str(error))
+                self._ended[name] = running.poll() or ProcessEnd(exit_status=None, by="lost")
+                failure = _Failure(name, str(error))
         return failure
 
-    def _late_end(self) -> _Failed | None:
+    def _late_end(self) -> _Failure | None:
         """Return that a process failed by itself in the moment in which it would have been stopped, if one did."""
         bad = next((name for name in self._running if self._ended[name].by == "itself" and self._ended[name].exit_status != 0), None)
-        return _Failed(bad, _how(self._ended[bad]), quote=": ") if bad is not None else None
+        return _Failure(bad, _how(self._ended[bad]), quote=": ") if bad is not None else None
 
-    def _left_behind(self) -> _Failed | None:
+    def _left_behind(self) -> _Failure | None:
         left = ((name, end.left) for name, end in self._ended.items() if end.left)
-        return next((_Failed(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
+        return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
-    def _quoted(self, failure: _Failed) -> str:
+    def _quoted(self, failure: _Failure) -> str:
         """Return the last line that a process printed, if it belongs to the message. Of a process on another host, it is there once its log is."""
         step = self._steps[failure.name]
         return last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 
-    def _message(self, failure: _Failed, line: str = "") -> str:
+    def _message(self, failure: _Failure, line: str = "") -> str:
         return "".join((f"{failure.name}: " if failure.name else "", failure.what, f"{failure.quote}{line}" if line else ""))
 
 
-def _how(end: Ended | None) -> str:
+def _how(end: ProcessEnd | None) -> str:
     """Return how a process ended, in words."""
     if end is not None and end.why is not None:
         return end.why
@@ -264,7 +264,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _missing(ready: Ready) -> str:
+def _missing(ready: ReadyCondition) -> str:
     return f"nothing listens on port {ready.port}" if ready.port is not None else f"it did not print {ready.output!r}"
 
 

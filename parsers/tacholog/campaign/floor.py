@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.campaign_file import Block, Campaign, Process
+from tacholog.campaign.campaign_file import Campaign, Process, RunBlock
 from tacholog.runs.manifest import FLOOR
 
 _COMMAND = (
     *(FLOOR, "--test", "latency", "--transport", "{transport}", "--role", "both", "--sizes", "{sizes_bytes}"),
     *("--duration", "{duration_s}", "--warmup", "{warmup_s}", "--touch", "write+read", "--output", "-"),
 )
-_BLOCK = Block(
+_BLOCK = RunBlock(
     name="control-{transport}",
     processes=(Process(name="floor", role="both", command=_COMMAND, format="native"),),
     control=True,

@@ -74,19 +74,19 @@ class Gap(NamedTuple):
         return column.allowed if column else ()
 
 
-class Foresight(NamedTuple):
+class ExpectedGaps(NamedTuple):
     """What is known about the rows of a campaign before its first run.
 
     Attributes:
         gaps: what nothing states.
-        unknown_logs: for each variant whose logs nobody can foresee, why.
+        unknown_logs: for each variant whose logs nobody can expected_gaps, why.
     """
 
     gaps: tuple[Gap, ...]
     unknown_logs: Mapping[str, str]
 
 
-class FirstLook(NamedTuple):
+class FirstLogReport(NamedTuple):
     """What the logs of one run show.
 
     Attributes:
@@ -103,7 +103,7 @@ def variant_of(run: PlannedRun) -> str:
     return run.folder.rpartition("/")[0]
 
 
-def foresee(plan: Plan) -> Foresight:
+def expected_gaps(plan: Plan) -> ExpectedGaps:
     """Return what nothing will state, as far as the formats of the logs declare what their logs state."""
     found: dict[tuple[str, bool, str], list[str]] = {}
     unknown_logs: dict[str, str] = {}
@@ -118,7 +118,7 @@ def foresee(plan: Plan) -> Foresight:
                 if variant_of(run) not in variants:
                     variants.append(variant_of(run))
     gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in found.items()]
-    return Foresight(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
+    return ExpectedGaps(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
 
 
 def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
@@ -169,7 +169,7 @@ def _in_order(gaps: Iterable[Gap]) -> list[Gap]:
     return sorted(gaps, key=lambda gap: (not gap.is_certain, order.index(gap.condition), gap.rows))
 
 
-def look(folder: Path, run: PlannedRun) -> FirstLook:
+def look(folder: Path, run: PlannedRun) -> FirstLogReport:
     """Return what the logs of a run that was done lack for comparisons.
 
     Args:
@@ -187,7 +187,7 @@ def look(folder: Path, run: PlannedRun) -> FirstLook:
         for record in records:
             gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
     found = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
-    return FirstLook(tuple(_in_order(found)), unknown_lines)
+    return FirstLogReport(tuple(_in_order(found)), unknown_lines)
 
 
 def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:

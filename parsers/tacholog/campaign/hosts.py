@@ -77,7 +77,7 @@ def program_key(process: Process, word: str, hosts: Mapping[str, HostEntry]) -> 
     return f"{process.host}:{word}" if entry.ssh is not None or entry.prefix else word
 
 
-class FoundPrograms(NamedTuple):
+class ProgramIdentities(NamedTuple):
     """The SHA-256 and the versions of the measured programs, by their names in the plan (`program_key`)."""
 
     checksums: dict[str, str]
@@ -86,7 +86,7 @@ class FoundPrograms(NamedTuple):
 
 def find_campaign_programs(
     runs: Sequence[PlannedRun], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], version_command: Sequence[str] | None = None
-) -> FoundPrograms:
+) -> ProgramIdentities:
     """Find the programs of all processes, each on its machine.
 
     Args:
@@ -120,7 +120,7 @@ def find_campaign_programs(
             for (name, _, measured), process in of_tool.items():
                 if measured == main:
                     versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
-    return FoundPrograms(checksums, versions)
+    return ProgramIdentities(checksums, versions)
 
 
 def _version(machine: Machine, command: Sequence[str], key: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_proces
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.floor import is_floor
 from tacholog.campaign.hosts import machine_name, opened, program_key
-from tacholog.campaign.machines.machine import Ended, Machine, Resources
+from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
     HostLink,
@@ -44,7 +44,7 @@ _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub
 HEAD = "process resources log=resources/1"
 
 
-class _Done(NamedTuple):
+class _MeasuredRun(NamedTuple):
     """What became of a run, and the state of its machines before and after."""
 
     outcome: Outcome
@@ -67,7 +67,7 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
     except TachologError as error:
         if not run.processes:
             raise
-        outcome, environment, link_bit_per_s, has_several_clocks = _Done(Outcome("failed", str(error), {}), {})
+        outcome, environment, link_bit_per_s, has_several_clocks = _MeasuredRun(Outcome("failed", str(error), {}), {})
     if not run.processes:
         environment = {**environment, "program_sha256": plan.programs[measured_program(processes[0].command)]}
     tool, version = ("perftest", plan.versions.get(FLOOR)) if is_floor(run.processes) else (plan.tool, plan.tool_version)
@@ -120,7 +120,7 @@ def _host_id(plan: Plan, process: Process) -> str:
     return plan.host_ids[process.host] if process.host else plan.host
 
 
-def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _Done:
+def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _MeasuredRun:
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with opened(names, plan.hosts, tools, checkout) as machines:
         environment = read_environment(machines)
@@ -142,7 +142,7 @@ def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedR
         errors = folder / step.errors
         if errors.is_file() and not errors.read_bytes().strip():
             errors.unlink()
-    return _Done(outcome, environment, link.bit_per_s, clocks.are_needed)
+    return _MeasuredRun(outcome, environment, link.bit_per_s, clocks.are_needed)
 
 
 def _with_link(conditions: StatedConditions, link_bit_per_s: float | None) -> StatedConditions:
@@ -173,7 +173,7 @@ def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | N
     return used
 
 
-def _command(process: Process, plan: Plan, run: PlannedRun, ended: Ended | None) -> Command:
+def _command(process: Process, plan: Plan, run: PlannedRun, ended: ProcessEnd | None) -> Command:
     program = behind_wrappers(process.command)
     behind = process.command[program.position] if program.position else None
     if not run.processes:
@@ -235,7 +235,7 @@ def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: O
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)
     used = [
-        UsedResources(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
+        ProcessResources(process.name or PurePath(process.command[0]).name, _SIDES.get(process.role), end.resources)
         for process, end in ended
         if end and end.resources
     ]
@@ -265,7 +265,7 @@ class LoggedTest(NamedTuple):
     has_resources: bool
 
 
-class UsedResources(NamedTuple):
+class ProcessResources(NamedTuple):
     """A process that used resources."""
 
     name: str
@@ -298,13 +298,13 @@ def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
     return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated_conditions(manifest).payload_bytes), has_resources)
 
 
-def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:
+def resources_log(users: Sequence[ProcessResources], logged: LoggedTest) -> str:
     """Return the text of the log."""
     lines = [HEAD, *(f"used {_pairs(_fields(user, logged))} ." for user in users), f"end processes={len(users)}"]
     return "\n".join(lines) + "\n"
 
 
-def _fields(user: UsedResources, logged: LoggedTest) -> Mapping[str, object]:
+def _fields(user: ProcessResources, logged: LoggedTest) -> Mapping[str, object]:
     used = user.resources
     by_shell = used.cpu_resolution_ns is not None
     above = "_above" if by_shell else ""

@@ -15,9 +15,9 @@ import msgspec
 from tacholog.campaign.campaign_file import (
     LONGEST_S,
     MOST_RUNS,
-    Block,
     Campaign,
     Process,
+    RunBlock,
     Value,
     Values,
     addresses,
@@ -146,7 +146,7 @@ def left_out(campaign: Campaign, listed: Collection[str]) -> list[str]:
     return list(dict.fromkeys(name for _, _, name in _variants(campaign) if name is not None and name not in listed))
 
 
-def _variants(campaign: Campaign) -> Iterator[tuple[Block, dict[str, Value], str | None]]:
+def _variants(campaign: Campaign) -> Iterator[tuple[RunBlock, dict[str, Value], str | None]]:
     """Yield each combination of the lists of each block, and the name that it needs in the list of ``only_if_listed``."""
     if campaign.repetitions * sum(math.prod(map(len, block.vary.values())) for block in campaign.runs) > MOST_RUNS:
         raise UnreadableInput(f"repetitions and vary make more than {MOST_RUNS:,} runs")
@@ -167,7 +167,7 @@ def _shuffled(options: Values, names: tuple[str, ...], random_order: random.Rand
     return options
 
 
-def _folder(block: Block, known: Values, repetition: int) -> str:
+def _folder(block: RunBlock, known: Values, repetition: int) -> str:
     folder = fill(block.name, known)
     if not re.fullmatch(r"[\w.,:+@=-]+", folder) or folder.startswith("."):
         raise UnreadableInput(
@@ -176,7 +176,7 @@ def _folder(block: Block, known: Values, repetition: int) -> str:
     return f"{folder}/{repetition:02d}"
 
 
-def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
+def _planned(campaign: Campaign, block: RunBlock, place: tuple[str, int, int], options: Values, known: Values) -> PlannedRun:
     folder, repetition, order_index = place
     expected_s, worst_s = _seconds(options)
     try:
@@ -197,7 +197,7 @@ def _planned(campaign: Campaign, block: Block, place: tuple[str, int, int], opti
     )
 
 
-def _processes(campaign: Campaign, block: Block, known: Values) -> tuple[Process, ...]:
+def _processes(campaign: Campaign, block: RunBlock, known: Values) -> tuple[Process, ...]:
     if bool(block.command) == bool(block.processes):
         raise UnreadableInput(f"block {block.name!r}: it needs either a command or [[runs.processes]], and not both")
     try:

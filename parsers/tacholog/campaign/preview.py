@@ -12,15 +12,15 @@ import msgspec
 
 from tacholog.campaign.campaign_file import Campaign, fill
 from tacholog.campaign.campaign_folder import default_cpus
-from tacholog.campaign.gaps import Foresight, foresee, variant_of
+from tacholog.campaign.gaps import ExpectedGaps, expected_gaps, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.plan import Plan, PlannedRun, left_out, schedule_runs
-from tacholog.campaign.programs import Listed, MeasuredProgram, behind_wrappers, listed, sha256
+from tacholog.campaign.programs import ListedNames, MeasuredProgram, behind_wrappers, listed, sha256
 
 _OWN_LIST = ("perftest", "--list-transports")
 
 
-class FoundProgram(NamedTuple):
+class ProgramOnHost(NamedTuple):
     """A program that the commands of a campaign measure.
 
     Attributes:
@@ -71,8 +71,8 @@ class Preview(NamedTuple):
     campaign: Campaign
     plan: Plan
     variants: tuple[Variant, ...]
-    programs: tuple[FoundProgram, ...]
-    foresight: Foresight
+    programs: tuple[ProgramOnHost, ...]
+    foresight: ExpectedGaps
     left_out: Mapping[str, str] = {}
     lists: str | None = None
     unused: tuple[UnusedOption, ...] = ()
@@ -106,7 +106,7 @@ def preview(campaign: Campaign, name: str, tools: Mapping[str, Path]) -> Preview
     )
     lists = shlex.join(campaign.only_if_listed.by) if campaign.only_if_listed and not found else None
     left_out_names, unused = what_is_left_out(campaign, found), tuple(_unused(campaign))
-    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), foresee(plan), left_out_names, lists, unused)
+    return Preview(campaign, plan, _variants(plan.runs), _programs(plan, tools), expected_gaps(plan), left_out_names, lists, unused)
 
 
 def unasked(campaign: Campaign) -> Campaign:
@@ -126,14 +126,14 @@ def _unused(campaign: Campaign) -> Iterator[UnusedOption]:
                 yield UnusedOption(block.name, name, text)
 
 
-def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> Listed | None:
+def _listed(campaign: Campaign, tools: Mapping[str, Path]) -> ListedNames | None:
     """Return what perftest lists; ``None`` if it is not asked, or missing. Any other program is the campaign's, and is asked at the start only."""
     if campaign.only_if_listed is None or campaign.only_if_listed.by != _OWN_LIST or _OWN_LIST[0] not in tools:
         return None
     return listed(campaign.only_if_listed.by, tools)
 
 
-def what_is_left_out(campaign: Campaign, found: Listed | None) -> dict[str, str]:
+def what_is_left_out(campaign: Campaign, found: ListedNames | None) -> dict[str, str]:
     """Return the names that variants need and that are not listed, and what the program says of them; empty texts: nothing.
 
     What it says of a library, such as zeromq, it says of each transport of that library: zeromq-tcp.
@@ -150,20 +150,20 @@ def _variants(runs: Sequence[PlannedRun]) -> tuple[Variant, ...]:
     return tuple(Variant(name, len(seconds), seconds[0]) for name, seconds in sorted(found.items()))
 
 
-def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[FoundProgram, ...]:
+def _programs(plan: Plan, tools: Mapping[str, Path]) -> tuple[ProgramOnHost, ...]:
     commands = {(process.host, process.command) for run in plan.runs for process in run.processes}
     commands |= {(None, run.command) for run in plan.runs if run.command}
-    found: dict[tuple[str, str, tuple[str, ...]], FoundProgram] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], ProgramOnHost] = {}
     for host, command in sorted(commands, key=str):
         program = _found(host, command, plan.hosts, tools)
         found.setdefault((program.host or "", program.name, program.measured.wrappers), program)
     return tuple(found[key] for key in sorted(found))
 
 
-def _found(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> FoundProgram:
+def _found(host: str | None, command: Sequence[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> ProgramOnHost:
     program = behind_wrappers(command)
     word = command[program.position]
     if host is not None and hosts[host].ssh is not None:
-        return FoundProgram(word, host, None, None, program)
+        return ProgramOnHost(word, host, None, None, program)
     path = tools.get(word) or shutil.which(word)
-    return FoundProgram(word, None, Path(path) if path else None, sha256(Path(path)) if path else None, program)
+    return ProgramOnHost(word, None, Path(path) if path else None, sha256(Path(path)) if path else None, program)

@@ -309,14 +309,14 @@ def tool_version(command: Sequence[str] | None, tools: Mapping[str, Path]) -> st
     return found[0] if found else None
 
 
-class Listed(NamedTuple):
+class ListedNames(NamedTuple):
     """What a program lists: the names that begin its lines, and what it says of others, by their names, in lines that begin with a blank."""
 
     names: frozenset[str]
     others: Mapping[str, str]
 
 
-def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
+def listed(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames:
     """Return what a program lists, such as the transports of a perftest.
 
     Raises:
@@ -331,7 +331,7 @@ def listed(command: Sequence[str], tools: Mapping[str, Path]) -> Listed:
         raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so nobody knows what it lists")
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
-    return Listed(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
+    return ListedNames(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)
 
 
 def sha256(path: Path) -> str:

@@ -59,7 +59,7 @@ class TrialOrder(NamedTuple):
     is_full_length: bool
 
 
-class Tried(NamedTuple):
+class TrialTimes(NamedTuple):
     """How long a rate was tried, and with what outcome, in seconds."""
 
     full_passed_s: float = 0.0
@@ -68,18 +68,18 @@ class Tried(NamedTuple):
     short_missed_s: float = 0.0
 
 
-class Sustained(NamedTuple):
+class SearchResult(NamedTuple):
     """What was found: the relevant lower bound and the relevant upper bound, and how many rates well above the latter kept the goal."""
 
     outcome: Outcome
     rate_per_s: float | None
     upper_per_s: float | None
     trials: int
-    at_rate: Tried
+    at_rate: TrialTimes
     passed_above: int
 
 
-def classify(tried: Tried, duration_sum_s: float, exceed_ratio: float) -> Bound:
+def classify(tried: TrialTimes, duration_sum_s: float, exceed_ratio: float) -> Bound:
     """Return what these trials make of a rate, where trials have to add up to ``duration_sum_s`` (the load classification of RFC 9971)."""
     outweighed_s = tried.short_passed_s * exceed_ratio / (1 - exceed_ratio) if exceed_ratio < 1 else 0.0
     missed_s = tried.full_missed_s + max(0.0, tried.short_missed_s - outweighed_s)
@@ -101,7 +101,7 @@ class SustainSearch:
     def __init__(self, plan: SearchPlan) -> None:
         """Take what to search for."""
         self._plan = plan
-        self._rates: dict[float, Tried] = {}
+        self._rates: dict[float, TrialTimes] = {}
         self._trials = 0
 
     def next(self) -> TrialOrder | None:
@@ -121,26 +121,26 @@ class SustainSearch:
 
     def add(self, trial: TrialOrder, *, passed: bool) -> None:
         """Take what the trial that was asked for last has shown."""
-        tried = self._rates.get(trial.rate_per_s, Tried())
+        tried = self._rates.get(trial.rate_per_s, TrialTimes())
         name = f"{'full' if trial.is_full_length else 'short'}_{'passed' if passed else 'missed'}_s"
         self._rates[trial.rate_per_s] = tried._replace(**{name: getattr(tried, name) + trial.duration_s})
         self._trials += 1
 
-    def result(self) -> Sustained:
+    def result(self) -> SearchResult:
         """Return what was found."""
         lower, upper = self._bounds(is_full_length=True)
         above = (tried for rate, tried in self._rates.items() if upper is not None and rate > upper * (1 + self._plan.hidden_ratio))
         passed_above = sum(self._bound_of(tried, is_full_length=False) == "lower" for tried in above)
         outcome: Outcome = "below_range" if lower is None else "above_range" if upper is None else "found"
-        at_rate = self._rates[lower] if lower is not None else Tried()
-        return Sustained(outcome, lower, upper, self._trials, at_rate, passed_above)
+        at_rate = self._rates[lower] if lower is not None else TrialTimes()
+        return SearchResult(outcome, lower, upper, self._trials, at_rate, passed_above)
 
-    def _bound_of(self, tried: Tried, *, is_full_length: bool) -> Bound:
+    def _bound_of(self, tried: TrialTimes, *, is_full_length: bool) -> Bound:
         """What a rate is. One short trial decides where the interval is narrowed down; full-length ones count as such there."""
         plan = self._plan
         if is_full_length:
             return classify(tried, plan.full_s * plan.trials, plan.exceed_ratio)
-        both = Tried(tried.full_passed_s + tried.short_passed_s, tried.full_missed_s + tried.short_missed_s)
+        both = TrialTimes(tried.full_passed_s + tried.short_passed_s, tried.full_missed_s + tried.short_missed_s)
         return classify(both, plan.short_s, plan.exceed_ratio)
 
     def _bounds(self, *, is_full_length: bool) -> tuple[float | None, float | None]:
@@ -189,7 +189,7 @@ class SustainSearch:
         return step
 
 
-def _is_confirmed(tried: Tried) -> bool:
+def _is_confirmed(tried: TrialTimes) -> bool:
     return tried.full_passed_s + tried.full_missed_s > 0
 
 
@@ -209,7 +209,7 @@ class TrialCommand(NamedTuple):
     kept_in: Path | None
 
 
-class Judged(NamedTuple):
+class Trial(NamedTuple):
     """What the log of a trial says."""
 
     transport: str | None
@@ -267,7 +267,7 @@ def _written(value: object) -> str:
     return '"' + "".join(letter if letter.isprintable() else "".join(f"\\x{byte:02X}" for byte in letter.encode()) for letter in escaped) + '"'
 
 
-class _Done(NamedTuple):
+class ToolOutput(NamedTuple):
     """What a tool printed on its standard output, which is its log, and on standard error."""
 
     text: str
@@ -282,7 +282,7 @@ class _Done(NamedTuple):
         return " | ".join(lines) or "nothing"
 
 
-def _read(done: _Done, command: TrialCommand, order: TrialOrder) -> Log:
+def _read(done: ToolOutput, command: TrialCommand, order: TrialOrder) -> Log:
     """Read the log of a trial. Many tools end with status 0 after an error, so one without any result is shown."""
     try:
         log = read_text(done.text, command.format)
@@ -297,7 +297,7 @@ def _at(command: TrialCommand, order: TrialOrder) -> str:
     return f"{command.words[0]} at {order.rate_per_s:.0f} messages per second"
 
 
-def _carry_out(command: TrialCommand, order: TrialOrder) -> _Done:
+def _carry_out(command: TrialCommand, order: TrialOrder) -> ToolOutput:
     """Run the tool once; return what it printed."""
     values = {RATE: f"{order.rate_per_s:.0f}", SECONDS: f"{order.duration_s:g}"}
     words = [_filled(word, values) for word in command.words]
@@ -307,7 +307,7 @@ def _carry_out(command: TrialCommand, order: TrialOrder) -> _Done:
         raise TachologError(f"{_at(command, order)}: it did not end in time") from error
     except OSError as error:
         raise TachologError(f"{words[0]}: {error.strerror}") from error
-    printed = _Done(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    printed = ToolOutput(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
     if done.returncode != 0:
         raise TachologError(f"{_at(command, order)}: exit status {done.returncode}: {printed.ends}")
     return printed
@@ -319,7 +319,7 @@ def _filled(word: str, values: Mapping[str, str]) -> str:
     return word
 
 
-def _judged(log: Log, order: TrialOrder, goal: Goal) -> Judged:
+def _judged(log: Log, order: TrialOrder, goal: Goal) -> Trial:
     """Judge a trial by the results in its log. What nothing states is not taken for kept."""
     results = [record for record in log.records if record.scope == "summary"]
     at = f"the log of the trial at {order.rate_per_s:.0f} messages per second"
@@ -338,7 +338,7 @@ def _judged(log: Log, order: TrialOrder, goal: Goal) -> Judged:
     passed = is_rate_kept and max(losses) <= goal.loss_ratio and (latency_ns is None or latency_ns <= goal.latency_ns)
     one = latency or results[0]
     stated = one.conditions.over(log.facts.conditions)
-    return Judged(
+    return Trial(
         stated.transport,
         one.payload_bytes,
         stated.basis,
@@ -382,11 +382,11 @@ def _sent(record: Record) -> tuple[float, float] | None:
     return sent / duration * 1e9, duration / 1e9
 
 
-def _of(judged: Judged) -> dict[str, object]:
+def _of(judged: Trial) -> dict[str, object]:
     return {"transport": judged.transport, "payload_bytes": judged.payload_bytes, "basis": judged.basis, "definition": judged.definition}
 
 
-def _trial(order: TrialOrder, judged: Judged, goal: Goal) -> dict[str, object]:
+def _trial(order: TrialOrder, judged: Trial, goal: Goal) -> dict[str, object]:
     return {
         "length": "full" if order.is_full_length else "short",
         "rate_per_s": order.rate_per_s,
@@ -403,7 +403,7 @@ def _goal(goal: Goal, plan: SearchPlan) -> dict[str, object]:
     return {**latency, "goal_loss_ratio": goal.loss_ratio, "exceed_ratio": plan.exceed_ratio}
 
 
-def _found(found: Sustained) -> dict[str, object]:
+def _found(found: SearchResult) -> dict[str, object]:
     return {
         "outcome": found.outcome,
         "trials": found.trials,

@@ -38,7 +38,7 @@ def kind_of(record: Record) -> str:
     return record.test if record.scope == "summary" else record.scope
 
 
-class Place(msgspec.Struct, frozen=True):
+class LogContext(msgspec.Struct, frozen=True):
     """Where a record stands, and what is known of its run beyond its own line."""
 
     log: str
@@ -53,7 +53,7 @@ class Listing(Protocol):
         """Whether it prints such a record."""
         ...
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, place: LogContext, event: Event) -> None:
         """Print an event, if it is of interest here."""
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class _Immediate:
 class JsonLinesListing(_Immediate):
     """One JSON object a record. Numbers are named with their units; what is unknown is left out."""
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, place: LogContext, event: Event) -> None:
         """Print a record."""
         if isinstance(event.what, Record):
             text = json.dumps(_object(place, event, event.what), ensure_ascii=False)
@@ -88,7 +88,7 @@ class CsvListing(_Immediate):
         """Print the header."""
         self._print([*CSV_COLUMNS, *Conditions.__struct_fields__, *CSV_NUMBER_COLUMNS])
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, place: LogContext, event: Event) -> None:
         """Print a record's numbers."""
         record = event.what
         if not isinstance(record, Record):
@@ -136,7 +136,7 @@ class TableListing:
         """It prints what holds of a whole measurement."""
         return record.scope == "summary"
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, place: LogContext, event: Event) -> None:
         """Hold a record back; print all where they are many."""
         record = event.what
         if not isinstance(record, Record) or not self.wants(record):
@@ -212,7 +212,7 @@ class LineListing:
         """It prints the line of every record."""
         return True
 
-    def show(self, place: Place, event: Event) -> None:
+    def show(self, place: LogContext, event: Event) -> None:
         """Print the class of each line, in the order of the lines: what comes early is held back until its turn."""
         facts = _names_of_facts(event.what) if isinstance(event.what, Facts) else ""
         reason = event.what.reason if isinstance(event.what, Broken) else _printable(facts)
@@ -288,7 +288,7 @@ def _cell(value: int | None) -> str:
     return "-" if value is None else str(value)
 
 
-def _object(place: Place, event: Event, record: Record) -> dict[str, Any]:
+def _object(place: LogContext, event: Event, record: Record) -> dict[str, Any]:
     where = {"log": place.log, "line": event.line}
     if event.last_line != event.line:
         where["last_line"] = event.last_line

@@ -267,9 +267,9 @@ def _statistics(run: PlannedRun) -> int:
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
     """What nothing will state although the comparison needs it. Both sides run the same variants, so one side shows it for both."""
-    from tacholog.campaign.gaps import foresee
+    from tacholog.campaign.gaps import expected_gaps
 
-    return [gap for gap in foresee(begun.plans[0]).gaps if gap.condition not in across]
+    return [gap for gap in expected_gaps(begun.plans[0]).gaps if gap.condition not in across]
 
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:

@@ -26,7 +26,7 @@ from tacholog import campaign
 from tacholog.campaign import Plan
 from tacholog.campaign.campaign_file import named
 from tacholog.campaign.floor import floor_tools, with_floor
-from tacholog.campaign.gaps import foresee
+from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.preview import preview, what_is_left_out
 from tacholog.campaign.programs import listed, way_to_get
@@ -73,7 +73,7 @@ def bench(
     failures = 0
     for path in campaigns:
         folder, plan = _started(path, output, tools) if resume else campaign.start(path, output, tools, release)
-        foresight = foresee(plan)
+        foresight = expected_gaps(plan)
         if not resume:
             planned = campaign.read_campaign(path)
             for line in left_out_words(what_is_left_out(planned, listed(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):

@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
+from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, LogContext, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
@@ -150,11 +150,11 @@ def _given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is not ParameterSource.DEFAULT
 
 
-def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
+def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> LogContext:
     conditions, measured = scan.account.conditions(run), scan.account.facts_of(run).system
     if manifest is None:
-        return Place(path, measured or scan.system, conditions)
-    return Place(path, measured or manifest.system, conditions.over(stated_conditions(manifest)))
+        return LogContext(path, measured or scan.system, conditions)
+    return LogContext(path, measured or manifest.system, conditions.over(stated_conditions(manifest)))
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.machines.machine import GRACE_S, EndCause, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
 from tacholog.campaign.programs import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
@@ -51,7 +51,7 @@ class LocalMachine:
         self._prefix = entry.prefix
         self._tools = tools
         self._checkout = checkout
-        self._running: list[LocalRunning] = []
+        self._running: list[LocalProcess] = []
         if self._prefix:
             self._check_prefix()
 
@@ -119,18 +119,18 @@ class LocalMachine:
             text = "".join(Path(name).read_text() for name in _SOCKETS if Path(name).exists())
         return any(_listens(line, port) for line in text.splitlines())
 
-    def start(self, job: Job) -> LocalRunning:
+    def start(self, job: Job) -> LocalProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         argv = (*self._prefix, job.program, *job.argv[1:]) if self._prefix else job.argv
         try:
             program = str(find_program(self._prefix[0], {})) if self._prefix else job.program
         except TachologError as error:
-            raise CannotStart(str(error)) from error
-        running = LocalRunning(self, job, program, argv)
+            raise StartError(str(error)) from error
+        running = LocalProcess(self, job, program, argv)
         self._running.append(running)
         running.wait_for_start()
         return running
@@ -150,7 +150,7 @@ def _listens(line: str, port: int) -> bool:
     return fields[1].rpartition(":")[2] == f"{port:04X}"
 
 
-class LocalRunning:
+class LocalProcess:
     """A process on this machine that was started."""
 
     def __init__(self, machine: LocalMachine, job: Job, program: str, argv: Sequence[str]) -> None:
@@ -183,18 +183,18 @@ class LocalRunning:
         """Wait until the program is executed.
 
         Raises:
-            CannotStart: it cannot be.
+            StartError: it cannot be.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
         while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:
             self._read_reports(max(0.0, give_up - time.monotonic()))
             if time.monotonic() > give_up:
                 self.release()
-                raise CannotStart("its launcher does not answer")
+                raise StartError("its launcher does not answer")
         words = self._report()
         if words[:1] == ["failed"]:
             self.release()
-            raise CannotStart(os.strerror(int(words[1])))
+            raise StartError(os.strerror(int(words[1])))
 
     def _read_reports(self, timeout_s: float) -> None:
         """Read what the launcher reports, and wait for it at most so long."""
@@ -212,7 +212,7 @@ class LocalRunning:
         """Return the descriptor that becomes readable when the launcher reports the end, or has ended itself."""
         return self._reports
 
-    def poll(self) -> Ended | None:
+    def poll(self) -> ProcessEnd | None:
         """Return how the process ended; ``None`` while it runs."""
         self._read_reports(0)
         words = self._report()
@@ -220,7 +220,7 @@ class LocalRunning:
             return _ended(words, by="harness" if self._asked_to_end else "itself")
         return None
 
-    def is_ready(self, ready: Ready) -> bool:
+    def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether the process has printed the text, or something listens on the port."""
         if ready.output is not None:
             return any(output.has(ready.output.encode()) for output in self._outputs)
@@ -232,13 +232,13 @@ class LocalRunning:
         if self._launcher.stdin:
             self._launcher.stdin.close()
 
-    def collect(self) -> Ended:
+    def collect(self) -> ProcessEnd:
         """Wait for the end, and return how it came. Log and errors are in the folder of the run already."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
         self.release()
-        ended = ended or Ended(exit_status=None, by="lost")
+        ended = ended or ProcessEnd(exit_status=None, by="lost")
         if ended.by == "lost":
             self._kill_group()
         return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
@@ -263,10 +263,10 @@ class LocalRunning:
             self._reports, self._is_closed = -1, True
 
 
-def _ended(words: Sequence[str], by: EndedBy) -> Ended:
+def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
     """Return what the last report of a launcher says; ``lost`` if it is not the report of an end."""
     if words[:1] != ["ended"]:
-        return Ended(exit_status=None, by="lost")
+        return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
     duration_ns, user_ns, system_ns, peak_kib, floor_kib, voluntary, involuntary, left = map(int, words[2:])
     resources = Resources(
@@ -278,7 +278,7 @@ def _ended(words: Sequence[str], by: EndedBy) -> Ended:
         voluntary=voluntary,
         involuntary=involuntary,
     )
-    return Ended(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
+    return ProcessEnd(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
 
 
 class _Output:

@@ -17,7 +17,7 @@ from tacholog.errors import TachologError
 from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
 
-EndedBy = Literal["itself", "harness", "lost"]
+EndCause = Literal["itself", "harness", "lost"]
 GRACE_S = 2.0  # between asking a process to end and killing it
 
 
@@ -35,7 +35,7 @@ class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     address: str | None = None
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class ReadyCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """When the next process may start. Exactly one of ``output``, ``port`` and ``seconds`` is stated.
 
     Attributes:
@@ -78,7 +78,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu_resolution_ns: int | None = None
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a process ended.
 
     Attributes:
@@ -90,13 +90,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     exit_status: int | None
-    by: EndedBy = "itself"
+    by: EndCause = "itself"
     resources: Resources | None = None
     left: int = 0
     why: str | None = None
 
 
-class CannotStart(TachologError):
+class StartError(TachologError):
     """A process was not started; the message says why."""
 
 
@@ -120,7 +120,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     errors: str
 
 
-class Running(Protocol):
+class RunningProcess(Protocol):
     """A process that was started. No method but `collect` blocks."""
 
     @property
@@ -132,11 +132,11 @@ class Running(Protocol):
         """Return a file descriptor for ``select``. It becomes readable when there is news, at the latest when the process has ended."""
         ...
 
-    def poll(self) -> Ended | None:
+    def poll(self) -> ProcessEnd | None:
         """Return how the process ended, or that it is lost; ``None`` while it runs."""
         ...
 
-    def is_ready(self, ready: Ready) -> bool:
+    def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether it has printed the text or listens on the port. ``seconds`` are counted by the caller."""
         ...
 
@@ -144,7 +144,7 @@ class Running(Protocol):
         """Ask the process to end: SIGTERM to its group now, SIGKILL after `GRACE_S` to all that it started. Doing it twice changes nothing."""
         ...
 
-    def collect(self) -> Ended:
+    def collect(self) -> ProcessEnd:
         """Wait for the end, and bring log and errors whole into the folder of the run. It is called after `stop` or when the process has ended.
 
         Raises:
@@ -194,11 +194,11 @@ class Machine(Protocol):
         """Whether any process there listens on this port, TCP or UDP. Nothing connects to it, because some servers take only one connection."""
         ...
 
-    def start(self, job: Job) -> Running:
+    def start(self, job: Job) -> RunningProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         ...
 

@@ -22,9 +22,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, HostEntry, Job, Program, Ready, Resources
+from tacholog.campaign.machines.machine import GRACE_S, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
 from tacholog.campaign.machines.remote_facts import FACTS, HostFacts, facts_from
-from tacholog.campaign.machines.ssh import Connection, Lost, whole_number
+from tacholog.campaign.machines.ssh import Connection, ConnectionLost, whole_number
 from tacholog.errors import TachologError
 from tacholog.runs.host import Moment
 from tacholog.runs.manifest import Host
@@ -91,7 +91,7 @@ def resources_from(words: Sequence[str], duration_ns: int | None) -> Resources:
     )
 
 
-class Check:
+class RemoteCheck:
     """The result of a short command. ``code`` is ``None`` until it has ended, and if the connection is lost."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Check:
         self.code: int | None = None
 
 
-class RemoteRunning:
+class RemoteProcess:
     """A process on a host that is reached over ssh."""
 
     def __init__(self, machine: RemoteMachine, connection: Connection, job: Job | None, number: str) -> None:
@@ -109,12 +109,12 @@ class RemoteRunning:
         self._pid = ""
         self._begin_ns = time.monotonic_ns()
         self._end_ns: int | None = None
-        self._ended: Ended | None = None
+        self._ended: ProcessEnd | None = None
         self._has_ended = threading.Event()
         self._stopped_at: float | None = None
         self._is_killed = False
-        self._check: Check | None = None
-        self._collected: Ended | None = None
+        self._check: RemoteCheck | None = None
+        self._collected: ProcessEnd | None = None
         # Readable once the writing end is closed: when the process has ended or is lost.
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC)
         self._lock = threading.Lock()
@@ -138,26 +138,26 @@ class RemoteRunning:
         """Note the end, as the shell on the host reports it."""
         by_harness = self._stopped_at is not None
         self._end_ns = time.monotonic_ns()
-        self._finish(Ended(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
+        self._finish(ProcessEnd(exit_status=_exit_status(code), by="harness" if by_harness else "itself"))
 
     def is_lost(self) -> None:
         """Note that the connection is lost, unless the process has ended before."""
-        self._finish(Ended(exit_status=None, by="lost", why=self._connection.reason))
+        self._finish(ProcessEnd(exit_status=None, by="lost", why=self._connection.reason))
 
-    def _finish(self, ended: Ended) -> None:
+    def _finish(self, ended: ProcessEnd) -> None:
         with self._lock:
             if self._ended is None:
                 self._ended = ended
                 os.close(self._writer)
                 self._has_ended.set()
 
-    def poll(self) -> Ended | None:
+    def poll(self) -> ProcessEnd | None:
         """Return how the process ended, or that it is lost; ``None`` while it runs."""
         if self._ended is None and self._stopped_at is not None and time.monotonic() - self._stopped_at > GRACE_S:
             self._kill()
         return self._ended
 
-    def is_ready(self, ready: Ready) -> bool:
+    def is_ready(self, ready: ReadyCondition) -> bool:
         """Whether the process has printed the text, or something listens on the port. The host is asked again once it has answered."""
         check, self._check = self._check, None
         if check is not None and not check.done.is_set():
@@ -187,7 +187,7 @@ class RemoteRunning:
         """Wait until the process has ended or is lost. Return whether it has."""
         return self._has_ended.wait(timeout_s)
 
-    def wait_until_ended(self) -> Ended:
+    def wait_until_ended(self) -> ProcessEnd:
         """Wait for the end of a process that was stopped or has ended.
 
         Raises:
@@ -198,10 +198,10 @@ class RemoteRunning:
         if not self.wait(_END_TIMEOUT_S) or self._ended is None:
             raise TachologError(f"it does not end, not even by SIGKILL, on host {self._machine.name}")
         if self._ended.by == "lost":
-            raise Lost(self._connection.reason)
+            raise ConnectionLost(self._connection.reason)
         return self._ended
 
-    def collect(self) -> Ended:
+    def collect(self) -> ProcessEnd:
         """Wait for the end, and bring log and errors here.
 
         Raises:
@@ -218,7 +218,7 @@ class RemoteRunning:
         self._check_room()
         used = self._connection.request("used", self.number, self._pid)
         duration_ns = self._end_ns - self._begin_ns if self._end_ns is not None else None
-        self._collected = Ended(exit_status=ended.exit_status, by=ended.by, resources=resources_from(used[1:], duration_ns))
+        self._collected = ProcessEnd(exit_status=ended.exit_status, by=ended.by, resources=resources_from(used[1:], duration_ns))
         return self._collected
 
     def _bring(self, kind: str, target: Path) -> None:
@@ -263,7 +263,7 @@ class RemoteRunning:
         check.done.wait()
         self._connection.send("rm", "-f", "room")
         if check.code is None:
-            raise Lost(self._connection.reason)
+            raise ConnectionLost(self._connection.reason)
         if check.code != 0:
             raise TachologError(f"host {self._machine.name}: the disk of its temporary folder is full, so the log may be cut off")
 
@@ -302,8 +302,8 @@ class RemoteMachine:
         """
         self._name = name
         self._prefix = entry.prefix
-        self._running: dict[str, RemoteRunning] = {}
-        self._checks: dict[str, Check] = {}
+        self._running: dict[str, RemoteProcess] = {}
+        self._checks: dict[str, RemoteCheck] = {}
         self._next_number = 0
         self._is_lost = False
         self._connection = Connection(name, entry.ssh or "", self._take_event)
@@ -334,7 +334,7 @@ class RemoteMachine:
         """Return the SHA-256 of a file there; ``None`` if no program there computes it."""
         try:
             code, text = self._run([*prefix, "sh", "-c", _DIGEST, "sh", path], _DIGEST_TIMEOUT_S)
-        except CannotStart:
+        except StartError:
             return None
         found = re.search(rb"\b[0-9a-f]{64}\b", text)
         return found[0].decode() if found and code == 0 else None
@@ -364,7 +364,7 @@ class RemoteMachine:
         check = self.check(self.listening(port))
         check.done.wait()
         if check.code is None:
-            raise Lost(self._connection.reason)
+            raise ConnectionLost(self._connection.reason)
         return check.code == 0
 
     def listening(self, port: int) -> list[str]:
@@ -372,33 +372,33 @@ class RemoteMachine:
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
         return [*self._prefix, "grep", "-s", "-q", "-E", line, *_SOCKETS]
 
-    def check(self, argv: Sequence[str]) -> Check:
+    def check(self, argv: Sequence[str]) -> RemoteCheck:
         """Run a command there that ends at once, and return where its exit code will be."""
-        check = Check()
+        check = RemoteCheck()
         self._checks[number := self._new_number()] = check
         self._connection.send("check", number, *argv)
         if self._is_lost:
             check.done.set()
         return check
 
-    def start(self, job: Job) -> RemoteRunning:
+    def start(self, job: Job) -> RemoteProcess:
         """Start a process.
 
         Raises:
-            CannotStart: it was not started.
+            StartError: it was not started.
         """
         try:
             return self._start(job, [*self._prefix, job.program, *job.argv[1:]])
-        except Lost as error:
-            raise CannotStart(str(error)) from error
+        except ConnectionLost as error:
+            raise StartError(str(error)) from error
 
-    def _start(self, job: Job | None, argv: Sequence[str]) -> RemoteRunning:
+    def _start(self, job: Job | None, argv: Sequence[str]) -> RemoteProcess:
         number = self._new_number()
-        running = self._running[number] = RemoteRunning(self, self._connection, job, number)
+        running = self._running[number] = RemoteProcess(self, self._connection, job, number)
         answer = self._connection.request("start", number, *argv)
         if answer[:1] != ["started"]:
             del self._running[number]
-            raise CannotStart(f"host {self._name}: {drawn_in_line(' '.join(answer[2:]))}")
+            raise StartError(f"host {self._name}: {drawn_in_line(' '.join(answer[2:]))}")
         self._connection.beat_soon()
         return running
 

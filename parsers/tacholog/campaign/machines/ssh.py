@@ -52,7 +52,7 @@ _OPTIONS = (
 )
 
 
-class Lost(TachologError):
+class ConnectionLost(TachologError):
     """A connection that broke, or a host that no longer answers. The message says what ssh said."""
 
 
@@ -91,7 +91,7 @@ class Connection:
             on_event: is called, by the second thread, with the words of each line about a process or a check, and with ``lost`` at the end.
 
         Raises:
-            Lost: there is no connection, or the host has no temporary folder.
+            ConnectionLost: there is no connection, or the host has no temporary folder.
         """
         check_place(name, place)
         self._name, self._on_event = name, on_event
@@ -113,7 +113,7 @@ class Connection:
         except OSError as error:
             os.close(self._wake_reader)
             os.close(self._wake_writer)
-            raise Lost(f"host {name}: ssh cannot be started: {error.strerror}") from error
+            raise ConnectionLost(f"host {name}: ssh cannot be started: {error.strerror}") from error
         self._thread = threading.Thread(target=self._exchange, name=f"ssh {name}", daemon=True)
         self._thread.start()
         try:
@@ -161,7 +161,7 @@ class Connection:
         """Ask the host to do something, and return the words of its answer.
 
         Raises:
-            Lost: no answer came.
+            ConnectionLost: no answer came.
         """
         self._begin_waiting()
         self.send(*words)
@@ -172,7 +172,7 @@ class Connection:
         """Return one block of a file in the folder on the host.
 
         Raises:
-            Lost: it did not come.
+            ConnectionLost: it did not come.
         """
         self._expected_bytes = wanted_bytes
         self.request("chunk", file, str(block), str(block_bytes))
@@ -189,7 +189,7 @@ class Connection:
         if words == [word]:
             return
         told = " ".join(words[1:]) if isinstance(words, list) and words[:1] == ["refused"] else "it gave an answer that makes no sense"
-        raise Lost(f"host {self._name}: {drawn_in_line(told)[:300]}")
+        raise ConnectionLost(f"host {self._name}: {drawn_in_line(told)[:300]}")
 
     def _next_answer(self, timeout_s: float | None) -> list[str] | bytes:
         try:
@@ -200,7 +200,7 @@ class Connection:
         self._is_asked = False
         if answer is None:
             self._answers.put(None)  # for whoever asks next
-            raise Lost(self.reason)
+            raise ConnectionLost(self.reason)
         return answer
 
     @property

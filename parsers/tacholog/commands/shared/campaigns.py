@@ -8,10 +8,10 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tacholog import campaign
-from tacholog.campaign.gaps import SIZE, VERSION, FirstLook, Foresight, Gap, look, variant_of
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, look, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.pairs import Task
-from tacholog.campaign.preview import FoundProgram, Preview
+from tacholog.campaign.preview import Preview, ProgramOnHost
 from tacholog.campaign.programs import way_to_get
 from tacholog.commands.shared.messages import counted
 from tacholog.installation import checkout
@@ -52,7 +52,7 @@ def preview_words(preview: Preview) -> list[str]:
         "so the runs may use another one than is recorded."
         for option in preview.unused
     ]
-    gaps = foresight_words(preview.foresight)
+    gaps = expected_gap_words(preview.foresight)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
 
@@ -62,8 +62,8 @@ def left_out_words(left_out: Mapping[str, str]) -> list[str]:
     return [f"Left out: {name}{f' ({said})' if said else ', which is not listed'}." for name, said in left_out.items()]
 
 
-def foresight_words(foresight: Foresight) -> list[str]:
-    """Return a line for each thing that comparisons will lack, or that nobody can foresee."""
+def expected_gap_words(foresight: ExpectedGaps) -> list[str]:
+    """Return a line for each thing that comparisons will lack, or that nobody can expected_gaps."""
     by_reason: dict[str, list[str]] = {}
     for variant, reason in foresight.unknown_logs.items():
         by_reason.setdefault(reason, []).append(variant)
@@ -90,7 +90,7 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
         yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
 
 
-def first_look_words(label: str, look: FirstLook, gaps: Sequence[Gap]) -> list[str]:
+def first_log_words(label: str, look: FirstLogReport, gaps: Sequence[Gap]) -> list[str]:
     """Return what the first log of a variant shows, a line each.
 
     Args:
@@ -144,7 +144,7 @@ def _host(entry: HostEntry) -> str:
     return f"{place}{behind}{f', address {entry.address}' if entry.address else ''}"
 
 
-def _program(program: FoundProgram) -> str:
+def _program(program: ProgramOnHost) -> str:
     behind = f", behind {', '.join(program.measured.wrappers)}" if program.measured.wrappers else ""
     if doubt := program.measured.doubt:
         return f"{program.name}{behind}: what it measures is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
@@ -267,7 +267,7 @@ class _News:
         # The plan may have said it of all rows of a test: "throughput"; the log says "throughput at max-rate".
         new = [gap for gap in found.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._said]
         self._said |= {(gap.condition, gap.rows) for gap in new}
-        return first_look_words(task.label, found, new)
+        return first_log_words(task.label, found, new)
 
 
 def _kind(task: Task) -> Hashable:

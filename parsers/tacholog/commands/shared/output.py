@@ -37,10 +37,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def text_output() -> Iterator[BinaryIO]:
     """Return standard output as a file for data that is text."""
-    yield cast("BinaryIO", _Text())
+    yield cast("BinaryIO", _TextOutput())
 
 
-class _Text:
+class _TextOutput:
     def write(self, content: bytes) -> int:
         terminal.data(content.decode())
         return len(content)
