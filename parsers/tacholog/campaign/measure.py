@@ -39,13 +39,13 @@ from tacholog.schema.conditions import StatedConditions
 from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # of a run that is one command
-_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # words that publishing does not mask
+_REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # publishing does not mask these words
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
 HEAD = "process resources log=resources/1"
 
 
 class _MeasuredRun(NamedTuple):
-    """What became of a run, and the state of its machines before and after."""
+    """The outcome of a run, and the state of its machines before and after it."""
 
     outcome: Outcome
     environment: Mapping[str, str]
@@ -54,7 +54,7 @@ class _MeasuredRun(NamedTuple):
 
 
 def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None = None) -> Manifest:
-    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, whether the run succeeded or failed."""
+    """Do one run: start its processes, keep their output as logs, and write ``run.toml`` last, also if the run failed."""
     run_folder = folder / run.folder
     was_interrupted = run_folder.exists()
     run_folder.mkdir(parents=True, exist_ok=True)
@@ -103,10 +103,10 @@ def measure(folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path]
 
 def _doubts(processes: tuple[Process, ...]) -> list[str]:
     """Return a sentence for each command whose measured program is not known."""
-    found = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
+    doubts = ((process.name, process.command[0], behind_wrappers(process.command).doubt) for process in processes)
     return [
         f"The measured program{f' of {name}' if name else ''} is not known, because {doubt}. The recorded SHA-256 is that of {word}."
-        for name, word, doubt in found
+        for name, word, doubt in doubts
         if doubt
     ]
 
@@ -160,7 +160,7 @@ def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
-    """Return the processor time of the processes of each machine, by its name; ``None`` if it is not known of one of them."""
+    """Return the processor time of the processes on each machine, by its name; ``None`` if that of one process is not known."""
     used: dict[str, float | None] = {}
     for step in steps:
         end = outcome.ended.get(step.process.name)
@@ -228,9 +228,9 @@ def _log(process: Process, folder: Path, file: str, plan: Plan, *, results: bool
 
 
 def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: Outcome, folder: Path) -> Manifest:
-    """Write the log of what the processes used, and return the manifest with it.
+    """Write the log of the resources that the processes used, and return the manifest with that log.
 
-    A run that is one command gets none if its own log says it already, as that of perftest does: the same would be shown twice.
+    If a run is one command whose own log states its resources, as that of perftest does, no log is written: pages would show them twice.
     """
     logged = read_logged_test(folder, manifest)
     ended = ((process, outcome.ended.get(process.name)) for process in processes)
@@ -252,12 +252,12 @@ def utc_now() -> datetime:
 
 
 class LoggedTest(NamedTuple):
-    """What the logs of a run say was logged.
+    """The test that the logs of a run state.
 
     Attributes:
         test: the test of the first result; ``None`` without results.
         payload_bytes: the size, if all results have the same.
-        has_resources: whether the logs themselves state what the processes used.
+        has_resources: whether the logs themselves state the resources of the processes.
     """
 
     test: Test | None
@@ -266,7 +266,7 @@ class LoggedTest(NamedTuple):
 
 
 class ProcessResources(NamedTuple):
-    """A process that used resources."""
+    """A process and the resources that it used."""
 
     name: str
     side: Side | None
@@ -274,7 +274,7 @@ class ProcessResources(NamedTuple):
 
 
 def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
-    """Read from the logs of a run what was logged. Logs that cannot be read say nothing. A size that no log prints is that of the manifest."""
+    """Read from the logs of a run which test they state. Unreadable logs are skipped. If no log prints a size, it is that of the manifest."""
     tests: list[Test] = []
     sizes: set[int | None] = set()
     has_resources = False
@@ -299,7 +299,7 @@ def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
 
 
 def resources_log(users: Sequence[ProcessResources], logged: LoggedTest) -> str:
-    """Return the text of the log."""
+    """Return the text of ``resources.log``."""
     lines = [HEAD, *(f"used {_pairs(_fields(user, logged))} ." for user in users), f"end processes={len(users)}"]
     return "\n".join(lines) + "\n"
 

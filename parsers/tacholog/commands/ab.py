@@ -27,7 +27,7 @@ from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.gaps import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.preview import unasked
+from tacholog.campaign.preview import without_commands
 from tacholog.commands.diff import FAIL_ON, FORMATS
 from tacholog.commands.shared.arguments import Folder, Percentage
 from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words
@@ -123,7 +123,7 @@ def ab(
         shutil.rmtree(begun.folder)
         begun = start_pairs(path, output, sides, suggested, releases, asks=asks)
     gaps = _gaps(begun, across)
-    lists = planned.only_if_listed if only_plan and not unasked(planned).only_if_listed else None
+    lists = planned.only_if_listed if only_plan and not without_commands(planned).only_if_listed else None
     fewer = [list_words(shlex.join(lists.by))] if lists else []
     click.echo("\n".join((_plan_words(begun, output, data, detect), *fewer, *gap_words(gaps))), err=True)
     if only_plan or (detect and not suggested and not pairs):

@@ -28,8 +28,8 @@ from tacholog.campaign.campaign_file import named
 from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
-from tacholog.campaign.preview import preview, what_is_left_out
-from tacholog.campaign.programs import listed, way_to_get
+from tacholog.campaign.preview import names_left_out, preview
+from tacholog.campaign.programs import how_to_get, list_names
 from tacholog.commands.shared.arguments import Folder
 from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits_held, measure_all, preview_words
 from tacholog.errors import TachologError
@@ -76,7 +76,7 @@ def bench(
         foresight = expected_gaps(plan)
         if not resume:
             planned = campaign.read_campaign(path)
-            for line in left_out_words(what_is_left_out(planned, listed(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
+            for line in left_out_words(names_left_out(planned, list_names(planned.only_if_listed.by, tools) if planned.only_if_listed else None)):
                 click.echo(line, err=True)
         for line in gap_words(foresight.gaps):
             click.echo(line, err=True)
@@ -145,7 +145,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
         click.echo("\n".join(preview_words(found)))
         missing |= dict.fromkeys(program.name for program in found.programs if program.host is None and program.path is None)
     if missing:
-        ways = f". perftest: {way_to_get('perftest')}" if "perftest" in missing else ""
+        ways = f". perftest: {how_to_get('perftest')}" if "perftest" in missing else ""
         raise TachologError(f"not found on this machine: {', '.join(missing)}; nothing would be run{ways}")
 
 

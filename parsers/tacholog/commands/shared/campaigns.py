@@ -8,11 +8,11 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from tacholog import campaign
-from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, look, variant_of
+from tacholog.campaign.gaps import SIZE, VERSION, ExpectedGaps, FirstLogReport, Gap, inspect_run, variant_of
 from tacholog.campaign.machines.machine import HostEntry
 from tacholog.campaign.pairs import Task
 from tacholog.campaign.preview import Preview, ProgramOnHost
-from tacholog.campaign.programs import way_to_get
+from tacholog.campaign.programs import how_to_get
 from tacholog.commands.shared.messages import counted
 from tacholog.installation import checkout
 from tacholog.runs.disturbance import Limits, limit_words
@@ -52,7 +52,7 @@ def preview_words(preview: Preview) -> list[str]:
         "so the runs may use another one than is recorded."
         for option in preview.unused
     ]
-    gaps = expected_gap_words(preview.foresight)
+    gaps = expected_gap_words(preview.gaps)
     lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
     return [drawn_in_line(line) for line in lines]
 
@@ -151,7 +151,7 @@ def _program(program: ProgramOnHost) -> str:
     if program.host is not None:
         return f"{program.name}{behind}: looked for on host {program.host} at the start"
     if program.path is None:
-        return f"{program.name}{behind}: NOT FOUND on this machine; {way_to_get(program.name)}"
+        return f"{program.name}{behind}: NOT FOUND on this machine; {how_to_get(program.name)}"
     return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
 
 
@@ -263,7 +263,7 @@ class _News:
         if _kind(task) in self._looked_at:
             return []
         self._looked_at.add(_kind(task))
-        found = look(task.folder, task.run)
+        found = inspect_run(task.folder, task.run)
         # The plan may have said it of all rows of a test: "throughput"; the log says "throughput at max-rate".
         new = [gap for gap in found.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._said]
         self._said |= {(gap.condition, gap.rows) for gap in new}
