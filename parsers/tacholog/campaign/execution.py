@@ -238,7 +238,7 @@ class _Execution:
         return next((_Failure(name, f"{count} of the processes that it started could not be ended") for name, count in left), None)
 
     def _quoted(self, failure: _Failure) -> str:
-        """Return the last line of the process, if the message quotes it. On another host, its log must be collected first."""
+        """Return the last line of the process, if the message quotes it."""
         step = self._steps[failure.name]
         return last_line(self._folder, [step.errors, step.log] if failure.name else [step.errors]) if failure.quote else ""
 

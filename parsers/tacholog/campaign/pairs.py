@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tacholog.campaign.builds import Build, with_template
+from tacholog.campaign.builds import Build, apply_template
 from tacholog.campaign.campaign_file import Campaign, Process, named, read_campaign
 from tacholog.campaign.campaign_folder import (
     copy_hosts_to_data,
@@ -173,7 +173,7 @@ def _labelled(builds: tuple[Build, Build], releases: tuple[str, str] | None) -> 
 def _plans(
     name: str, campaign: Campaign, seed: int, builds: tuple[Build, Build], pairs: int, releases: tuple[str | None, str | None], *, asks: bool = True
 ) -> tuple[Plan, Plan]:
-    old_side, new_side = (with_floor(with_template(campaign, build, pairs), build.tools) for build in builds)
+    old_side, new_side = (with_floor(apply_template(campaign, build, pairs), build.tools) for build in builds)
     campaigns = (old_side, new_side) if asks else (without_commands(old_side), without_commands(new_side))
     runs_of_sides = schedule_pairs(campaigns, seed, _listed_by_both(campaigns, builds))
     plans = (

@@ -1,4 +1,4 @@
-"""This machine, as a place where processes run: directly, or behind words before each command (``prefix``).
+"""Processes on this machine: started directly, or behind a prefix of each command.
 
 Each process is started by a small program (`tacholog.campaign.machines.launcher`), which waits for it, ends it, and reports what it used.
 """
@@ -27,15 +27,15 @@ from tacholog.runs.manifest import Host
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _ASK_TIMEOUT_S = 20.0
 _START_TIMEOUT_S = 20.0
-_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end what is left
+_END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
-_LISTENING = {"0A", "07"}  # of a TCP socket that listens, and of a UDP socket that is not connected
-# With these as a prefix, a daemon runs the process. What the kernel counts is then the command that talks to the daemon.
+_LISTENING = {"0A", "07"}  # states: a TCP socket that listens, and a UDP socket that is not connected
+# With these as a prefix, a daemon runs the process, and the kernel counts only the command that talks to the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
 _READ_BYTES = 64 * 1024
-_FIND = 'command -v -- "$1"'  # a shell finds the program where the prefix leads, such as in another mount namespace
+_FIND = 'command -v -- "$1"'  # a shell searches behind the prefix, which may lead into another mount namespace
 
 
 class LocalMachine:
@@ -56,12 +56,12 @@ class LocalMachine:
             self._check_prefix()
 
     def _check_prefix(self) -> None:
-        """Refuse a prefix that does not lead to this machine: its description and its clock would be taken from the wrong machine."""
-        found = self.ask(["cat", _BOOT_ID])
+        """Refuse a prefix that leads to another machine: description and clock would be those of the wrong machine."""
+        boot_id = self.ask(["cat", _BOOT_ID])
         words = " ".join(self._prefix)
-        if found is None:
+        if boot_id is None:
             raise TachologError(f"hosts.{self._name}: its prefix cannot be run: {words}")
-        if self.boot_id is not None and found.strip() != self.boot_id:
+        if self.boot_id is not None and boot_id.strip() != self.boot_id:
             raise TachologError(f"hosts.{self._name}: its prefix leads to another machine ({words}); use ssh = ... for that")
 
     @property
@@ -111,9 +111,9 @@ class LocalMachine:
         return host.moment()
 
     def is_listening(self, port: int) -> bool:
-        """Whether any process listens on this port, in the network namespace where the prefix leads."""
+        """Whether any process listens on this port, in the network namespace of the prefix."""
         if self._prefix:
-            # Not each file by a command of its own: this is asked again and again until the process is ready.
+            # One command for all files, because this is asked again and again until the process is ready.
             text = self.ask(["cat", *_SOCKETS]) or self.ask(["cat", *(name for name in _SOCKETS if not name.endswith("6"))]) or ""
         else:
             text = "".join(Path(name).read_text() for name in _SOCKETS if Path(name).exists())
@@ -136,7 +136,7 @@ class LocalMachine:
         return running
 
     def close(self) -> None:
-        """End what is left of all processes that were started here."""
+        """End all processes that were started here."""
         for running in self._running:
             running.stop()
         for running in self._running:
@@ -161,7 +161,7 @@ class LocalProcess:
         self._is_handed_over = argv is not job.argv and Path(argv[0]).name in _HAND_OVER
         self._is_closed = False
         self._text = b""
-        self._outputs = (_Output(job.folder / job.log), _Output(job.folder / job.errors))
+        self._outputs = (_OutputFile(job.folder / job.log), _OutputFile(job.folder / job.errors))
         self._reports, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(writer, True)
         try:
@@ -174,7 +174,7 @@ class LocalProcess:
                     stderr=errors,
                     env=os.environ | {"LC_ALL": "C"},  # some tools print numbers in the locale of the user
                     pass_fds=(writer,),
-                    start_new_session=True,  # so that Ctrl-C in a terminal reaches the harness alone, which then ends the processes in order
+                    start_new_session=True,  # so that Ctrl-C in a terminal reaches only the harness, which then ends the processes in order
                 )
         finally:
             os.close(writer)
@@ -197,7 +197,7 @@ class LocalProcess:
             raise StartError(os.strerror(int(words[1])))
 
     def _read_reports(self, timeout_s: float) -> None:
-        """Read what the launcher reports, and wait for it at most so long."""
+        """Read the reports of the launcher; wait for them at most ``timeout_s``."""
         if self._is_closed or not select.select([self._reports], [], [], timeout_s)[0]:
             return
         part = os.read(self._reports, _READ_BYTES)
@@ -233,7 +233,7 @@ class LocalProcess:
             self._launcher.stdin.close()
 
     def collect(self) -> ProcessEnd:
-        """Wait for the end, and return how it came. Log and errors are in the folder of the run already."""
+        """Wait for the end, and return how the process ended. Its log and errors are in the folder of the run already."""
         give_up = time.monotonic() + _END_TIMEOUT_S
         while (ended := self.poll()) is None and time.monotonic() < give_up:
             self._read_reports(max(0.0, give_up - time.monotonic()))
@@ -244,14 +244,14 @@ class LocalProcess:
         return msgspec.structs.replace(ended, resources=None) if self._is_handed_over else ended
 
     def _kill_group(self) -> None:
-        """Kill what a process left whose launcher was killed. The kernel has killed the process itself."""
+        """Kill the children of a process whose launcher was killed. The kernel has killed the process itself."""
         words = self._text.decode("ascii", "replace").partition("\n")[0].split()
         if words[:1] == ["started"]:
             with contextlib.suppress(OSError):
                 os.killpg(int(words[1]), signal.SIGKILL)
 
     def release(self) -> None:
-        """Close what belongs to the launcher. If it has not ended by then, it is killed, and the kernel kills the process with it."""
+        """Wait for the launcher and close its pipes. If it does not end, it is killed, and the kernel kills the process with it."""
         self.stop()
         try:
             self._launcher.wait(_END_TIMEOUT_S)
@@ -264,7 +264,7 @@ class LocalProcess:
 
 
 def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
-    """Return what the last report of a launcher says; ``lost`` if it is not the report of an end."""
+    """Return the end that a launcher reported last; ``lost`` if its last report is not an end."""
     if words[:1] != ["ended"]:
         return ProcessEnd(exit_status=None, by="lost")
     status = words[1]
@@ -281,20 +281,20 @@ def _ended(words: Sequence[str], by: EndCause) -> ProcessEnd:
     return ProcessEnd(exit_status=None if status == "-" else int(status), by=by, resources=resources, left=left)
 
 
-class _Output:
-    """A file that a process writes. Only what is new is read each time."""
+class _OutputFile:
+    """A file that a process writes. Each call reads only the new part."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._position = 0
-        self._end = b""
+        self._tail = b""
 
     def has(self, text: bytes) -> bool:
-        """Whether the text is in what was written since the last call, or crosses its beginning."""
+        """Whether the text is in the part that was written since the last call, also if it began before."""
         with self._path.open("rb") as file:
             file.seek(self._position)
             new = file.read()
         self._position += len(new)
-        found = text in self._end + new
-        self._end = (self._end + new)[-len(text) :]
-        return found
+        is_there = text in self._tail + new
+        self._tail = (self._tail + new)[-len(text) :]
+        return is_there
