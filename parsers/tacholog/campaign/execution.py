@@ -217,7 +217,7 @@ class _Execution:
             running.stop()
 
     def collect_all(self) -> _Failure | None:
-        """Stop the processes in the reverse order of starting, and bring their logs here. Return the failure of the process that was started first."""
+        """Return the last line of the process, if the message quotes it."""
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()
