@@ -217,7 +217,7 @@ class _Execution:
             running.stop()
 
     def collect_all(self) -> _Failure | None:
-        """Return the last line of the process, if the message quotes it."""
+        """Stop and collect all processes, in the reverse order of starting. Return the failure of the one that was started first."""
         failure = None
         for name, running in reversed(self._running.items()):
             running.stop()

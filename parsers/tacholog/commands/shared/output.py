@@ -14,21 +14,21 @@ from tacholog.folders import locked_file
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open the file that the user asked for, for writing. It appears under its name when it is whole. Missing folders are created.
+    """Open a file for writing. It appears under its name only when it is complete. Missing folders are created.
 
     Raises:
         TachologError: the file cannot be written, or another process writes it now; the message names it.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # /dev/stdout stays what it is.
+        if path.exists() and not path.is_file():  # /dev/stdout is not replaced by a file
             with path.open("wb") as stream:
                 yield stream
             return
         part = path.with_name(f".{path.name}.part")
         with locked_file(part, "another process writes this file now; wait until it has ended", path) as stream:
             yield stream
-            stream.close()  # A full disk may be noticed only then.
+            stream.close()  # a full disk may be noticed only now
             part.replace(path)
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error
@@ -36,7 +36,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def text_output() -> Iterator[BinaryIO]:
-    """Return standard output as a file for data that is text."""
+    """Return standard output as a file for text data."""
     yield cast("BinaryIO", _TextOutput())
 
 
@@ -47,7 +47,7 @@ class _TextOutput:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write the file that the user asked for. Missing folders are created.
+    """Write a file. Missing folders are created.
 
     Raises:
         TachologError: the file cannot be written; the message names it.
@@ -59,10 +59,10 @@ def write_output(path: Path, content: bytes) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Name the file that the user asked for, if it or its folder cannot be written.
+    """Turn an `OSError` into a message that names the file.
 
     Raises:
-        TachologError: as said.
+        TachologError: the file or its folder cannot be written.
     """
     try:
         yield
