@@ -12,8 +12,8 @@ Exit codes:
   2  wrong usage; or a run, log or folder could not be read: it is named, and
      the requirements were judged without it
   3  a requirement has failed
-  4  none has failed, but one has no verdict (its interval contains the limit,
-     or there are too few runs or samples), or no row fits it
+  4  none has failed, but one cannot be told (its interval contains the limit,
+     or there are too few runs or samples), or has no such row
 With --fail-on, only the verdicts that it names lead to 3 and 4.
 """  # noqa: D301 - click takes the sign itself for "leave these lines as they are"
 
