@@ -29,7 +29,7 @@ def test_two_campaigns_of_one_tool_that_would_share_a_release_are_refused_before
 
     assert done.returncode == 2
     assert "a.toml and " in done.stderr
-    assert "b.toml have one tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
+    assert "b.toml have the same tool, so both would be copied to data/seq/2.0; nothing was run" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
 
 

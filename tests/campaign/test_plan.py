@@ -157,7 +157,7 @@ def test_a_program_that_cannot_list_is_named_before_anything_is_run(tmp_path: Pa
     done = run_tacholog_text("bench", "small.toml", "--output", "out", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert "ended with exit code 1, so nobody knows what it lists" in done.stderr
+    assert "ended with exit code 1, so its list is not known" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -187,7 +187,7 @@ def test_a_run_that_takes_too_long_is_kept_with_its_reason_and_all_logs(tmp_path
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("sh -c 'echo listening; exec sleep 300'", "server: its log cannot be read: no format fits (tacholog parse says more); "),
+        ("sh -c 'echo listening; exec sleep 300'", "server: its log cannot be read: no format fits (tacholog parse shows more); "),
         ("sh -c 'echo listening >&2; exec sleep 300'", "server: the program printed nothing to standard output; its last line: listening; "),
     ],
     ids=["no format", "nothing"],

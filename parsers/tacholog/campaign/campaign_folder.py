@@ -215,7 +215,7 @@ def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedR
     except UnreadableInput as error:
         if entry.format is not None and entry.format not in formats():
             return f"{name}its log cannot be read: {error}"
-        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more){_hint(run, entry.file)}"
+        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse shows more){_hint(run, entry.file)}"
     if scan.account.status == "empty":
         last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
         quoted = f"; its last line: {last}" if last else ""

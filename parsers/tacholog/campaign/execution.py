@@ -19,7 +19,7 @@ from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # between two checks whether a process is ready; while processes measure, the harness sleeps
 _SETTLE_S = 0.5  # wait after a failure: if a server crashes, its client fails too, and the message must name the server
-_EARLY_S = 5.0  # a server may end by itself when its client ends, but not so much earlier
+_EARLY_S = 5.0  # a server may end by itself when its client ends, but not much earlier
 _QUOTED_CHARACTERS = 1000
 _TAIL_BYTES = 64 * 1024
 

@@ -34,7 +34,7 @@ from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-_LONGEST_NAME = 200  # Bytes: 255 is what file systems allow, and temporary names are longer.
+_LONGEST_NAME = 200  # bytes; file systems allow 255, and temporary names are longer
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -326,9 +326,9 @@ def list_names(command: Sequence[str], tools: Mapping[str, Path]) -> ListedNames
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except subprocess.TimeoutExpired:
-        raise TachologError(f"`{' '.join(command)}` does not end, so nobody knows what it lists") from None
+        raise TachologError(f"`{' '.join(command)}` did not end within 20 s, so its list is not known") from None
     if done.returncode != 0:
-        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so nobody knows what it lists")
+        raise TachologError(f"`{' '.join(command)}` ended with exit code {done.returncode}, so its list is not known")
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     others = {word: line.strip() for line in lines if line[0].isspace() for word in line.split()}
     return ListedNames(frozenset(line.split()[0] for line in lines if not line[0].isspace()), others)

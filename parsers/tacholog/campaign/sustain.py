@@ -224,10 +224,10 @@ class Trial(NamedTuple):
 
 
 def search(command: TrialCommand, goal: Goal, plan: SearchPlan, head: Mapping[str, object]) -> Iterator[str]:
-    """Yield the lines of the log while trials are carried out, one after the other.
+    """Yield the lines of the log while the trials are done, one after the other.
 
     Raises:
-        TachologError: a trial could not be carried out, or its log does not say whether the goal was kept.
+        TachologError: a trial could not be done, or its log does not state whether the goal was kept.
     """
     begin = time.monotonic()
     program = PurePath(command.words[behind_wrappers(command.words).position]).name

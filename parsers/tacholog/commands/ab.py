@@ -22,15 +22,16 @@ from pathlib import Path
 
 import click
 
-from tacholog.campaign.builds import Build
+from tacholog.campaign import disturbed, failure_reason, find_programs, read_campaign
+from tacholog.campaign.builds import Build, find_build
 from tacholog.campaign.floor import floor_tools
-from tacholog.campaign.gaps import Gap
-from tacholog.campaign.pairs import Pairs
+from tacholog.campaign.gaps import Gap, expected_gaps
+from tacholog.campaign.pairs import Pairs, copy_pairs_to_data, pairs_folder, resume_pairs, start_pairs, with_event
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import without_commands
-from tacholog.commands.diff import FAIL_ON, FORMATS
+from tacholog.commands.diff import FAIL_ON, FORMATS, band_roots, rendered, write_report
 from tacholog.commands.shared.arguments import Folder, Percentage
-from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words, measure_all
 from tacholog.commands.shared.messages import counted
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
@@ -97,10 +98,6 @@ def ab(
     fail_on: tuple[str, ...],
 ) -> None:
     """Find both builds, print the plan, run it, and compare the sides."""
-    from tacholog.campaign import find_programs, read_campaign
-    from tacholog.campaign.builds import find_build
-    from tacholog.campaign.pairs import pairs_folder, resume_pairs, start_pairs
-    from tacholog.commands.diff import rendered, write_report
     from tacholog.compare.diff.compare import check_across, exit_code
 
     check_across(across)  # now, and not after hours of measuring
@@ -269,15 +266,10 @@ def _statistics(run: PlannedRun) -> int:
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
     """Return the conditions that the comparison needs and that nothing will state. Both sides run the same variants, so one side is enough."""
-    from tacholog.campaign.gaps import expected_gaps
-
     return [gap for gap in expected_gaps(begun.plans[0]).gaps if gap.condition not in across]
 
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
-    from tacholog.campaign.pairs import with_event
-    from tacholog.commands.shared.campaigns import measure_all
-
     try:
         measure_all(begun.tasks(), begun.record.runs, gaps)
     except KeyboardInterrupt:
@@ -293,8 +285,6 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
 
 def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
     """Print each side without any figure, and the reason: its program may not be the one that the campaign runs."""
-    from tacholog.campaign import failure_reason
-
     for side, folder, plan, build in zip((report.old, report.new), begun.sides, begun.plans, begun.builds, strict=True):
         if not side.numbers:
             why = failure_reason(folder, plan.runs[0]) or "its output holds no result"
@@ -304,8 +294,6 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 
 def _limits_were_held(begun: Pairs) -> bool:
     """Whether all runs of both sides held the limits of the campaign. Print the runs that did not, and the command that measures them again."""
-    from tacholog.campaign import disturbed
-
     reasons = {
         f"{side.name} {run}": why for side, of_side in zip(begun.sides, begun.plans, strict=True) for run, why in disturbed(side, of_side).items()
     }
@@ -319,8 +307,6 @@ def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
 
     A comparison across a field compares two configurations, so its differences are not a band of one build.
     """
-    from tacholog.campaign.pairs import copy_pairs_to_data
-    from tacholog.commands.diff import band_roots
     from tacholog.compare import bands
     from tacholog.compare.diff.compare import compare
     from tacholog.compare.policy import Policy

@@ -128,7 +128,7 @@ def _check_release(paths: Sequence[Path], data: Path, release: str) -> None:
         target = campaign.release_folder(data, campaign.read_campaign(path).tool, release)
         if target in path_of:
             raise TachologError(
-                f"{path_of[target]} and {path} have one tool, so both would be copied to {target}; nothing was run: name one at a time"
+                f"{path_of[target]} and {path} have the same tool, so both would be copied to {target}; nothing was run: run them one at a time"
             )
         path_of[target] = path
 

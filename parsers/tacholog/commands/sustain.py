@@ -29,6 +29,8 @@ from typing import NoReturn
 
 import click
 
+from tacholog.errors import TachologError
+
 _UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _LATENCY = re.compile(r"(?P<statistic>max|p\d{2}(?:\.\d{1,6})?)=(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<unit>ns|us|ms|s)")
 _RATES = re.compile(r"(?P<least>\d{1,10}(?:\.\d{1,3})?),(?P<most>\d{1,10}(?:\.\d{1,3})?)")
@@ -69,7 +71,6 @@ def sustain(
     from importlib.metadata import version
 
     from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
-    from tacholog.errors import TachologError
 
     rates = _RATES.fullmatch(rate_range)
     if rates is None or not 1 <= float(rates["least"]) < float(rates["most"]):

@@ -17,7 +17,18 @@ from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.machines.machine import GRACE_S, EndCause, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
+from tacholog.campaign.machines.machine import (
+    GRACE_S,
+    SOCKET_FILES,
+    EndCause,
+    HostEntry,
+    Job,
+    ProcessEnd,
+    Program,
+    ReadyCondition,
+    Resources,
+    StartError,
+)
 from tacholog.campaign.programs import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
@@ -30,7 +41,6 @@ _START_TIMEOUT_S = 20.0
 _END_TIMEOUT_S = GRACE_S + 15.0  # the launcher takes GRACE_S, and a few seconds to end the children
 _FLOOR_SLACK_BYTES = 256 * 1024  # the kernel counts pages in batches on each processor
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 _LISTENING = {"0A", "07"}  # states: a TCP socket that listens, and a UDP socket that is not connected
 # With these as a prefix, a daemon runs the process, and the kernel counts only the command that talks to the daemon.
 _HAND_OVER = {"crictl", "docker", "incus", "kubectl", "lxc", "machinectl", "nerdctl", "podman", "systemd-run"}
@@ -88,7 +98,7 @@ class LocalMachine:
         return Program(path_there, checksum[0].lstrip("\\") if checksum else None)
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command, and return what it prints."""
+        """Run a short command, and return its output."""
         command = [*self._prefix, *argv]
         try:
             done = subprocess.run(
@@ -103,20 +113,20 @@ class LocalMachine:
         return host.this_host()
 
     def environment(self) -> Mapping[str, str]:
-        """Return what may change between two runs."""
+        """Return the properties that may change between two runs."""
         return host.environment(checkout=self._checkout)
 
     def moment(self) -> Moment:
-        """Return what changes from second to second."""
+        """Return the properties that change from second to second."""
         return host.moment()
 
     def is_listening(self, port: int) -> bool:
         """Whether any process listens on this port, in the network namespace of the prefix."""
         if self._prefix:
             # One command for all files, because this is asked again and again until the process is ready.
-            text = self.ask(["cat", *_SOCKETS]) or self.ask(["cat", *(name for name in _SOCKETS if not name.endswith("6"))]) or ""
+            text = self.ask(["cat", *SOCKET_FILES]) or self.ask(["cat", *(name for name in SOCKET_FILES if not name.endswith("6"))]) or ""
         else:
-            text = "".join(Path(name).read_text() for name in _SOCKETS if Path(name).exists())
+            text = "".join(Path(name).read_text() for name in SOCKET_FILES if Path(name).exists())
         return any(_listens(line, port) for line in text.splitlines())
 
     def start(self, job: Job) -> LocalProcess:
@@ -183,7 +193,7 @@ class LocalProcess:
         """Wait until the program is executed.
 
         Raises:
-            StartError: it cannot be.
+            StartError: it cannot be executed.
         """
         give_up = time.monotonic() + _START_TIMEOUT_S
         while self._report()[:1] not in (["running"], ["failed"], ["ended"]) and not self._is_closed:

@@ -19,6 +19,7 @@ from tacholog.runs.manifest import Host
 
 EndCause = Literal["itself", "harness", "lost"]
 GRACE_S = 2.0  # between SIGTERM and SIGKILL
+SOCKET_FILES = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 
 
 class HostEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -175,7 +176,7 @@ class Machine(Protocol):
         ...
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return what it prints; ``None`` if it cannot be run, or takes longer than 20 s."""
+        """Run a short command there, and return its output; ``None`` if it cannot be run, or takes longer than 20 s."""
         ...
 
     def describe(self) -> Host:

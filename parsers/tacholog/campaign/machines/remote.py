@@ -19,10 +19,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tacholog.campaign.machines.machine import GRACE_S, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
+from tacholog.campaign.machines.machine import GRACE_S, SOCKET_FILES, HostEntry, Job, ProcessEnd, Program, ReadyCondition, Resources, StartError
 from tacholog.campaign.machines.remote_facts import FACTS, HostFacts, facts_from
 from tacholog.campaign.machines.ssh import Connection, ConnectionLost, whole_number
 from tacholog.errors import TachologError
@@ -44,7 +44,6 @@ _LAST_SIGNAL = 64
 _ASK_TIMEOUT_S = 20.0
 _DIGEST_TIMEOUT_S = 600.0  # a log may have gigabytes
 _LARGEST_ANSWER_BYTES = 2**23
-_SOCKETS = tuple(f"/proc/net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
 _FIND = """
 case $1 in
   */*) test -f "$1" && test -x "$1" && printf '%s\\n' "$1" ;;
@@ -198,7 +197,7 @@ class RemoteProcess:
         if self._stopped_at is not None and not self.wait(GRACE_S):
             self._kill()
         if not self.wait(_END_TIMEOUT_S) or self._ended is None:
-            raise TachologError(f"it does not end, not even by SIGKILL, on host {self._machine.name}")
+            raise TachologError(f"it did not end on host {self._machine.name}, even after SIGKILL")
         if self._ended.by == "lost":
             raise ConnectionLost(self._connection.reason)
         return self._ended
@@ -229,10 +228,9 @@ class RemoteProcess:
         total = self._size(name, _LARGEST_LOG_BYTES)
         digest = hashlib.sha256()
         with target.open("wb") as file:
-            for block in range(-(-total // _BLOCK_BYTES)):
-                part = self._connection.chunk(name, block, _BLOCK_BYTES, min(_BLOCK_BYTES, total - block * _BLOCK_BYTES))
-                digest.update(part)
-                file.write(part)
+            for block in self._blocks(name, total):
+                digest.update(block)
+                file.write(block)
         remote_digest = self._machine.digest(name) if total else None
         if remote_digest is not None and remote_digest != digest.hexdigest():
             raise TachologError(f"{target.name} was changed on host {self._machine.name} while it was copied: its SHA-256 differs")
@@ -244,9 +242,11 @@ class RemoteProcess:
             TachologError: it has more than ``limit_bytes``.
         """
         name = f"{self.number}.{kind}"
-        total = self._size(name, limit_bytes)
-        blocks = range(-(-total // _BLOCK_BYTES))
-        return b"".join(self._connection.chunk(name, block, _BLOCK_BYTES, min(_BLOCK_BYTES, total - block * _BLOCK_BYTES)) for block in blocks)
+        return b"".join(self._blocks(name, self._size(name, limit_bytes)))
+
+    def _blocks(self, name: str, total_bytes: int) -> Iterator[bytes]:
+        for number in range(-(-total_bytes // _BLOCK_BYTES)):
+            yield self._connection.chunk(name, number, _BLOCK_BYTES, min(_BLOCK_BYTES, total_bytes - number * _BLOCK_BYTES))
 
     def _size(self, name: str, limit_bytes: int) -> int:
         answer = self._connection.request("size", name)
@@ -261,12 +261,9 @@ class RemoteProcess:
 
     def _check_room(self) -> None:
         """Refuse a log that may be cut off because the disk was full. Many programs do not notice it."""
-        check = self._machine.check(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
-        check.done.wait()
+        code = self._machine.exit_code(["dd", "if=/dev/zero", "of=room", "bs=65536", "count=1"])
         self._connection.send("rm", "-f", "room")
-        if check.code is None:
-            raise ConnectionLost(self._connection.reason)
-        if check.code != 0:
+        if code != 0:
             raise TachologError(f"host {self._machine.name}: the disk of its temporary folder is full, so the log may be cut off")
 
     def release(self) -> None:
@@ -342,7 +339,7 @@ class RemoteMachine:
         return match[0].decode() if match and code == 0 else None
 
     def ask(self, argv: Sequence[str]) -> str | None:
-        """Run a short command there, and return what it prints."""
+        """Run a short command there, and return its output."""
         code, text = self._run([*self._prefix, *argv], _ASK_TIMEOUT_S)
         return text.decode("utf-8", "replace") if code == 0 else None
 
@@ -351,7 +348,7 @@ class RemoteMachine:
         return self._read_facts("all").describe()
 
     def environment(self) -> Mapping[str, str]:
-        """Return what may change between two runs."""
+        """Return the properties that may change between two runs."""
         return self._read_facts("all").environment()
 
     def moment(self) -> Moment:
@@ -363,16 +360,12 @@ class RemoteMachine:
 
     def is_listening(self, port: int) -> bool:
         """Whether any process there listens on this port, in the network namespace where the prefix leads."""
-        check = self.check(self.listening(port))
-        check.done.wait()
-        if check.code is None:
-            raise ConnectionLost(self._connection.reason)
-        return check.code == 0
+        return self.exit_code(self.listening(port)) == 0
 
     def listening(self, port: int) -> list[str]:
         """Return a command that succeeds if a TCP socket listens on the port (0A), or if an unconnected UDP socket has it (07)."""
         line = f"^ *[0-9]+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ (0A|07) "
-        return [*self._prefix, "grep", "-s", "-q", "-E", line, *_SOCKETS]
+        return [*self._prefix, "grep", "-s", "-q", "-E", line, *SOCKET_FILES]
 
     def check(self, argv: Sequence[str]) -> RemoteCheck:
         """Start a command there that ends at once. The result gets its exit code later."""
@@ -382,6 +375,18 @@ class RemoteMachine:
         if self._is_lost:
             check.done.set()
         return check
+
+    def exit_code(self, argv: Sequence[str]) -> int:
+        """Run a command there that ends at once, and return its exit code.
+
+        Raises:
+            ConnectionLost: the connection broke.
+        """
+        check = self.check(argv)
+        check.done.wait()
+        if check.code is None:
+            raise ConnectionLost(self._connection.reason)
+        return check.code
 
     def start(self, job: Job) -> RemoteProcess:
         """Start a process.

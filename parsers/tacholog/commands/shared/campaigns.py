@@ -85,7 +85,7 @@ def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iter
         if gap.is_certain:
             by_condition.setdefault(gap.condition, []).append(gap)
     for condition, alike in by_condition.items():
-        reason = "without it, results of several sizes stand in one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
+        reason = "without it, results of several sizes make one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
         where = "at the top of the campaign" if condition == VERSION else f"for {_some(_variants(alike))}"
         yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
 
