@@ -289,7 +289,7 @@ def read_campaign(path: Path) -> Campaign:
     for block in campaign.runs:
         for process in block.processes:
             _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
-    with named(path):
+    with path_in_errors(path):
         return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
 
 
@@ -304,7 +304,7 @@ def _complete(block: RunBlock, campaign: Campaign) -> RunBlock:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def path_in_errors(path: Path) -> Iterator[None]:
     """Add the path of the campaign file to errors of its blocks.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import tomli_w
 
-from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, named, read_campaign
+from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, path_in_errors, read_campaign
 from tacholog.campaign.execution import last_line
 from tacholog.campaign.floor import with_floor
 from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
@@ -44,7 +44,7 @@ def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | No
     campaign = with_floor(read_campaign(path), tools)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
     # The plan is made before the folder, so that a wrong plan leaves no empty folder.
-    with named(path):
+    with path_in_errors(path):
         runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
     plan = make_plan(campaign, path.stem, runs, tools, release)
     folder, identity = make_campaign_folder(output, path.stem, plan.hosts, tools)
@@ -151,7 +151,7 @@ def only_one_harness(folder: Path) -> Iterator[None]:
 def newest_unfinished(output: Path, name: str) -> Path | None:
     """Return the newest folder under ``output`` of a campaign of that name that still has runs to do; None if there is none."""
     for folder in sorted(output.glob(f"{name}-*"), reverse=True):
-        if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
+        if (folder / PLAN_FILE).is_file() and pending_runs(folder, read_plan(folder / PLAN_FILE)):
             return folder
     return None
 
@@ -168,13 +168,13 @@ def _labelled(folder: Path) -> bool:
     return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
 
 
-def pending(folder: Path, plan: Plan) -> list[PlannedRun]:
+def pending_runs(folder: Path, plan: Plan) -> list[PlannedRun]:
     """Return the runs of a campaign that are still to be done, in their order. Runs that were disturbed too much are done again."""
-    again = disturbed(folder, plan)
+    again = disturbed_runs(folder, plan)
     return [run for run in plan.runs if run.folder in again or not (folder / run.folder / RUN_FILE).is_file()]
 
 
-def disturbed(folder: Path, plan: Plan) -> dict[str, list[str]]:
+def disturbed_runs(folder: Path, plan: Plan) -> dict[str, list[str]]:
     """Return the runs of a campaign that were above its limits for the load of other programs, each with the limits that were exceeded."""
     if plan.limits is None:
         return {}

@@ -41,7 +41,7 @@ def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkou
 
 
 @contextmanager
-def opened(
+def open_machines(
     names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
 ) -> Iterator[Mapping[str, Machine]]:
     """Open machines, and close them at the end. Closing ends all processes that were started on them.
@@ -103,7 +103,7 @@ def find_campaign_programs(
     versions: dict[str, str] = {}
     # For each host and program, one process is enough: the others differ in their arguments.
     distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
-    with opened((name for name, _, _ in distinct), hosts, tools) as machines:
+    with open_machines((name for name, _, _ in distinct), hosts, tools) as machines:
         for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
             machine, key = machines[name], program_key(process, measured, hosts)
             machine.find(first)
@@ -140,7 +140,7 @@ def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: 
     described: dict[str, Host] = {}
     ids: dict[str, str] = {}
     id_by_boot: dict[str | None, str] = {}
-    with opened((HERE, *names), hosts, tools) as machines:
+    with open_machines((HERE, *names), hosts, tools) as machines:
         for name, machine in machines.items():
             host_id = id_by_boot.get(machine.boot_id) if machine.boot_id else None
             if host_id is None:

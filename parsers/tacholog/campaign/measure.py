@@ -15,7 +15,7 @@ import msgspec
 from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_process
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
 from tacholog.campaign.floor import is_floor
-from tacholog.campaign.hosts import machine_name, opened, program_key
+from tacholog.campaign.hosts import machine_name, open_machines, program_key
 from tacholog.campaign.machines.machine import Machine, ProcessEnd, Resources
 from tacholog.campaign.machines.state import (
     ClockReports,
@@ -122,7 +122,7 @@ def _host_id(plan: Plan, process: Process) -> str:
 
 def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _MeasuredRun:
     names = [machine_name(process) for process in (main_process(processes), *processes)]
-    with opened(names, plan.hosts, tools, checkout) as machines:
+    with open_machines(names, plan.hosts, tools, checkout) as machines:
         environment = read_environment(machines)
         link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
         clocks = ClockReports(machines)

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, apply_template
-from tacholog.campaign.campaign_file import Campaign, Process, named, read_campaign
+from tacholog.campaign.campaign_file import Campaign, Process, path_in_errors, read_campaign
 from tacholog.campaign.campaign_folder import (
     copy_hosts_to_data,
     copy_to_data,
@@ -27,7 +27,7 @@ from tacholog.campaign.campaign_folder import (
     listed_names,
     make_campaign_folder,
     make_plan,
-    pending,
+    pending_runs,
     resume,
     write_plan,
 )
@@ -72,7 +72,7 @@ class Pairs(NamedTuple):
         tasks = [
             Task(folder, plan, run, build.tools, f"{folder.name} {run.folder}")
             for folder, plan, build in zip(self.sides, self.plans, self.builds, strict=True)
-            for run in pending(folder, plan)
+            for run in pending_runs(folder, plan)
         ]
         return sorted(tasks, key=lambda task: task.run.order_index)
 
@@ -126,7 +126,7 @@ def start_pairs(
     campaign = read_campaign(path)
     _check_reach(campaign, builds)
     seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
-    with named(path):
+    with path_in_errors(path):
         plans = _plans(path.stem, campaign, seed, builds, pairs, releases or (None, None), asks=asks)
     tools = {**builds[0].tools, **builds[1].tools}
     folder, identity = make_campaign_folder(output, f"ab-{path.stem}", campaign.hosts, tools)

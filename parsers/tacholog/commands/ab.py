@@ -22,7 +22,7 @@ from pathlib import Path
 
 import click
 
-from tacholog.campaign import disturbed, failure_reason, find_programs, read_campaign
+from tacholog.campaign import disturbed_runs, failure_reason, find_programs, read_campaign
 from tacholog.campaign.builds import Build, find_build
 from tacholog.campaign.floor import floor_tools
 from tacholog.campaign.gaps import Gap, expected_gaps
@@ -295,7 +295,9 @@ def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
 def _limits_were_held(begun: Pairs) -> bool:
     """Whether all runs of both sides held the limits of the campaign. Print the runs that did not, and the command that measures them again."""
     reasons = {
-        f"{side.name} {run}": why for side, of_side in zip(begun.sides, begun.plans, strict=True) for run, why in disturbed(side, of_side).items()
+        f"{side.name} {run}": why
+        for side, of_side in zip(begun.sides, begun.plans, strict=True)
+        for run, why in disturbed_runs(side, of_side).items()
     }
     for line in limits_held(begun.plans[0].limits, begun.record.runs, reasons, "the same command with --resume, which takes both runs of a pair"):
         click.echo(line, err=True)

@@ -24,7 +24,7 @@ import click
 
 from tacholog import campaign
 from tacholog.campaign import Plan
-from tacholog.campaign.campaign_file import named
+from tacholog.campaign.campaign_file import path_in_errors
 from tacholog.campaign.floor import floor_tools, with_floor
 from tacholog.campaign.gaps import expected_gaps
 from tacholog.campaign.pairs import Task
@@ -82,15 +82,15 @@ def bench(
             click.echo(line, err=True)
         try:
             with campaign.only_one_harness(folder):
-                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending(folder, plan)], len(plan.runs), gaps)
+                measure_all([Task(folder, plan, run, tools, run.folder) for run in campaign.pending_runs(folder, plan)], len(plan.runs), gaps)
         except KeyboardInterrupt:
-            left = len(campaign.pending(folder, plan))
+            left = len(campaign.pending_runs(folder, plan))
             click.echo(f"\ninterrupted: {left} of {len(plan.runs)} runs are still to do; continue with: tacholog bench --resume {folder}", err=True)
             raise SystemExit(130) from None
         bad = sum(campaign.failure_reason(folder, run) is not None for run in plan.runs)
         failures += bad
         click.echo(f"{len(plan.runs) - bad} of {len(plan.runs)} runs are good: {folder}")
-        failures += len(too_disturbed := campaign.disturbed(folder, plan))
+        failures += len(too_disturbed := campaign.disturbed_runs(folder, plan))
         for line in limits_held(plan.limits, len(plan.runs), too_disturbed, f"tacholog bench --resume {folder}"):
             click.echo(line)
         if plan.release and too_disturbed:
@@ -142,7 +142,7 @@ def _print_plans(paths: Sequence[Path], tools: Mapping[str, Path]) -> None:
     missing: dict[str, None] = {}
     for path in paths:
         planned = with_floor(campaign.read_campaign(path), tools)
-        with named(path):
+        with path_in_errors(path):
             plan = preview(planned, path.stem, tools)
         click.echo("\n".join(preview_words(plan)))
         missing |= dict.fromkeys(program.name for program in plan.programs if program.host is None and program.path is None)
