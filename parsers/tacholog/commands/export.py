@@ -27,7 +27,7 @@ from tacholog import terminal
 from tacholog.commands.report import default_roots
 from tacholog.commands.shared.arguments import reading_options, work_of
 from tacholog.commands.shared.messages import Progress, mention_order, print_complaints
-from tacholog.commands.shared.output import text_output, whole_file, write_output
+from tacholog.commands.shared.output import whole_file, write_output
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def _export_results(read: Callable[[], tuple[Store, Complaints]], kind: FileKind
             store.results.write(kind, Path(f"/dev/fd/{stream.fileno()}"))
         return print_complaints([problems])
     store, problems = read()
-    with tempfile.NamedTemporaryFile() as file, text_output() as output:
+    with tempfile.NamedTemporaryFile() as file:
         store.results.write(kind, Path(file.name))
         decoder = codecs.getincrementaldecoder("utf-8")()
         while piece := file.read(_PIECE_BYTES):
-            output.write(decoder.decode(piece).encode())
+            terminal.data(decoder.decode(piece))
     return print_complaints([problems])
 
 

@@ -209,11 +209,6 @@ class Connection:
         """Why the connection is lost, for a message."""
         return f"host {self._name}: {self._reason or 'the connection is closed'}"
 
-    @property
-    def is_lost(self) -> bool:
-        """Whether the connection is lost or closed."""
-        return self._reason is not None or self._is_closing
-
     def close(self) -> None:
         """Close the connection. The host then ends its processes, removes its folder, and ends the connection."""
         if not self._is_closing:

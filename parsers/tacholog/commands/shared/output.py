@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from tacholog import terminal
 from tacholog.errors import TachologError
 from tacholog.folders import locked_file
 
@@ -32,18 +31,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             part.replace(path)
     except OSError as error:
         raise TachologError(f"{path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def text_output() -> Iterator[BinaryIO]:
-    """Return standard output as a file for text data."""
-    yield cast("BinaryIO", _TextOutput())
-
-
-class _TextOutput:
-    def write(self, content: bytes) -> int:
-        terminal.data(content.decode())
-        return len(content)
 
 
 def write_output(path: Path, content: bytes) -> None:
