@@ -4,7 +4,7 @@ OLD and NEW are each one of: a release label, a folder of runs (with run.toml fi
 or a dataset that tacholog report saved: build/dataset, or FOLDER/.NAME-build/dataset after report --output FOLDER/NAME. Copy it to keep it.
 
 A row is better or worse only if repeated runs show it. A single published number never shows it. Two folders that were measured one after the
-other get no verdict, however many runs they have: use tacholog ab, or at least six sessions a side that take turns.
+other get no verdict, however many runs they have: use tacholog ab, or at least six sessions on each side that take turns.
 
 \b
 Exit codes (the highest that applies):
