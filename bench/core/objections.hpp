@@ -1,4 +1,4 @@
-// Reasons to refuse a command line whose options are valid one by one: a transport or a dialect cannot do what they ask
+// Reasons to refuse a command line whose options are valid one by one: a transport cannot do what they ask
 // for together.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tacholog {
 
-/// The transport or dialect of that name; nullptr if this build has none.
+/// The transport of that name; nullptr if this build has none.
 template <typename Kind>
 const Kind* find(std::span<const Kind* const> kinds, std::string_view name) {
     for (const Kind* kind : kinds) {

@@ -3,7 +3,6 @@
 
 #include "core/events.hpp"
 #include "core/options.hpp"
-#include "reporters/reporter.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {
