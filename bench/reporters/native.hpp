@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/events.hpp"
+#include "reporters/events.hpp"
 
 namespace tacholog::reporters {
 

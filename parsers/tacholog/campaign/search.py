@@ -1,6 +1,6 @@
 """The search for the highest rate that keeps a goal: the procedure of ``perftest --test sustain``, for tools that only have an option for a rate.
 
-It is MLRsearch (RFC 9971) with one goal. ``bench/core/sustain.hpp`` explains the procedure and its error; both searches ask for the same
+It is MLRsearch (RFC 9971) with one goal. ``bench/rig/sustain.hpp`` explains the procedure and its error; both searches ask for the same
 trials (this one in whole messages per second), and their tests hold them to the same lists.
 """
 
