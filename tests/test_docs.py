@@ -21,11 +21,9 @@ from tacholog.runs.importing import fields
 from tacholog.runs.importing.rules import RuleFile
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
-from tacholog.schema.json_schema import results_schema
 from tacholog.schema.marks import FORMAT_MARKS, MARKS
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.reference import with_tables
-from tacholog.schema.statistics import STATISTICS
+from tacholog.schema.metrics import METRICS, STATISTICS
+from tacholog.schema.reference import results_schema, with_tables
 from tacholog.schema.tables import RESULTS, TABLES
 
 ROOT = Path(__file__).parent.parent
@@ -170,15 +168,18 @@ def test_the_json_schema_of_the_results_is_up_to_date() -> None:
 
 
 def test_the_code_of_the_page_about_notebooks_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    plot, others = blocks(ROOT / "docs/notebook.md", "python")
+    plot, question, others = blocks(ROOT / "docs/notebook.md", "python")
     for folder in ("data", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
 
     names: dict[str, Any] = {}
     exec(compile(plot, "docs/notebook.md", "exec"), names)  # noqa: S102 - our own page
+    exec(compile(question, "docs/notebook.md", "exec"), names)  # noqa: S102
+    answered = capsys.readouterr().out
     exec(compile(others, "docs/notebook.md", "exec"), names)  # noqa: S102
 
+    assert answered.startswith("Of 7 cases, the lowest median latency is that of inter-thread in 5, shm in 1 and shm-zero-copy in 1.")
     lines = {trace.name: dict(zip(trace.x, trace.y, strict=True)) for trace in names["plot"].data}
     assert len(plot.splitlines()) <= 10
     assert set(lines) == {"inter-thread", "shm", "shm-zero-copy", "tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "uds"}
@@ -207,6 +208,15 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_each_page_says_at_its_top_for_whom_it_is_and_what_they_have_afterwards(page: Path) -> None:
+    title, empty, whom = page.read_text(encoding="utf-8").splitlines()[:3]
+
+    assert title.startswith("# ")
+    assert empty == ""
+    assert re.match(r"\*For .*\b[Aa]fter\b", whom)
 
 
 def test_the_guide_for_contributors_names_every_room() -> None:

@@ -16,7 +16,7 @@ PACKAGE = "somebodys 1.5"
 MODULE = '''
 """Somebody's format. Source: made up."""
 import sys
-from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Number, Record
+from tacholog.formats.kit import Broken, Conditions, Detected, Dialect, Facts, Finding, Histogram, Line, Number, Record
 
 SYSTEM, TOOL, DIALECTS = "Somebody's", "sometool", (Dialect("1", "1", "none"),)
 DEFINITIONS = {"some": "Something."}
@@ -49,34 +49,34 @@ def failing(error):
 
 
 WAYS = {
-    "an unforeseen statistic": lambda line: Found(line, record(number(statistic="peak"))),
-    "a percentile beyond 100": lambda line: Found(line, record(number(statistic="p101"))),
-    "an unforeseen metric": lambda line: Found(line, record(number(metric="happiness"))),
-    "an unforeseen bound": lambda line: Found(line, record(number(bound="?"))),
-    "a value that is a text": lambda line: Found(line, record(number(value="1"))),
-    "a size that is a text": lambda line: Found(line, record(number(), payload_bytes="64")),
-    "a size below zero": lambda line: Found(line, record(number(), payload_bytes=-64)),
-    "a size beyond 64 bits": lambda line: Found(line, record(number(), payload_bytes=2**70)),
-    "samples below zero": lambda line: Found(line, record(number(), samples=-1)),
-    "an unforeseen test": lambda line: Found(line, record(number(), test="taste")),
-    "an unforeseen mark": lambda line: Found(line, record(number(marks=("nice",)))),
-    "marks that are a text": lambda line: Found(line, record(number(marks="derived"))),
-    "a resolution of nothing": lambda line: Found(line, record(number(resolution=0.0))),
-    "half of a character": lambda line: Found(line, record(number(), participant="\\ud800")),
-    "numbers in a list": lambda line: Found(line, msgspec_replace(record(number()), numbers=[number()])),
-    "no numbers but texts": lambda line: Found(line, record("latency")),
-    "conditions of texts": lambda line: Found(line, record(number(), conditions={"basis": "rtt"})),
-    "conditions of wrong types": lambda line: Found(line, record(number(), conditions=Conditions(transport=5))),
-    "conditions that are no number": lambda line: Found(line, Facts(conditions=Conditions(offered_rate_per_s=float("nan")))),
-    "facts of wrong types": lambda line: Found(line, Facts(environment={"a": 1})),
-    "a histogram of texts": lambda line: Found(line, Histogram(payload_bytes=64, basis="rtt", bins=(("1", 2, 3),))),
-    "a line that is not there": lambda line: Found(Line(10**6, "?"), record(number())),
-    "a line before the first": lambda line: Found(Line(0, "?"), record(number())),
-    "a number for a line": lambda line: Found(2, record(number())),
-    "other lines that are not there": lambda line: Found(line, record(number()), (Line(77, "?"),)),
+    "an unforeseen statistic": lambda line: Finding(line, record(number(statistic="peak"))),
+    "a percentile beyond 100": lambda line: Finding(line, record(number(statistic="p101"))),
+    "an unforeseen metric": lambda line: Finding(line, record(number(metric="happiness"))),
+    "an unforeseen bound": lambda line: Finding(line, record(number(bound="?"))),
+    "a value that is a text": lambda line: Finding(line, record(number(value="1"))),
+    "a size that is a text": lambda line: Finding(line, record(number(), payload_bytes="64")),
+    "a size below zero": lambda line: Finding(line, record(number(), payload_bytes=-64)),
+    "a size beyond 64 bits": lambda line: Finding(line, record(number(), payload_bytes=2**70)),
+    "samples below zero": lambda line: Finding(line, record(number(), samples=-1)),
+    "an unforeseen test": lambda line: Finding(line, record(number(), test="taste")),
+    "an unforeseen mark": lambda line: Finding(line, record(number(marks=("nice",)))),
+    "marks that are a text": lambda line: Finding(line, record(number(marks="derived"))),
+    "a resolution of nothing": lambda line: Finding(line, record(number(resolution=0.0))),
+    "half of a character": lambda line: Finding(line, record(number(), participant="\\ud800")),
+    "numbers in a list": lambda line: Finding(line, msgspec_replace(record(number()), numbers=[number()])),
+    "no numbers but texts": lambda line: Finding(line, record("latency")),
+    "conditions of texts": lambda line: Finding(line, record(number(), conditions={"basis": "rtt"})),
+    "conditions of wrong types": lambda line: Finding(line, record(number(), conditions=Conditions(transport=5))),
+    "conditions that are no number": lambda line: Finding(line, Facts(conditions=Conditions(offered_rate_per_s=float("nan")))),
+    "facts of wrong types": lambda line: Finding(line, Facts(environment={"a": 1})),
+    "a histogram of texts": lambda line: Finding(line, Histogram(payload_bytes=64, basis="rtt", bins=(("1", 2, 3),))),
+    "a line that is not there": lambda line: Finding(Line(10**6, "?"), record(number())),
+    "a line before the first": lambda line: Finding(Line(0, "?"), record(number())),
+    "a number for a line": lambda line: Finding(2, record(number())),
+    "other lines that are not there": lambda line: Finding(line, record(number()), (Line(77, "?"),)),
     "no finding": lambda line: None,
     "a text": lambda line: "found",
-    "something else that was found": lambda line: Found(line, {"latency": 1}),
+    "something else that was found": lambda line: Finding(line, {"latency": 1}),
     "an error": lambda line: failing(ValueError("nothing\\x1b[31m but trouble")),
     "an error that cannot be said": lambda line: failing(Unspeakable()),
     "an endless recursion": lambda line: deep(),
@@ -97,9 +97,9 @@ def parse(lines):
     for line in lines:
         if line.number == 1:
             way = line.text.removeprefix("hostile ")
-            yield Found(line, None)
+            yield Finding(line, None)
         elif way in VALUES:
-            yield Found(line, record(number(value=VALUES[way])))
+            yield Finding(line, record(number(value=VALUES[way])))
         elif way == "nothing":
             return
         else:

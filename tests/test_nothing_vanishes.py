@@ -239,7 +239,7 @@ def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
 
 
 def test_data_and_build_are_in_the_current_folder_unless_it_is_in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacholog.commands.shared.paths import home
+    from tacholog.commands.shared.arguments import home
 
     root = Path(__file__).parent.parent
     for here, expected in ((tmp_path, tmp_path), (root, root), (root / "docs", root)):
@@ -293,7 +293,7 @@ def test_the_same_text_in_two_logs_of_a_run_is_wrong(two: Path) -> None:
 
 PLUGIN = '''
 """A format that does what it should not."""
-from tacholog.formats.kit import Conditions, Detected, Found, Number, Record
+from tacholog.formats.kit import Conditions, Detected, Finding, Number, Record
 
 SYSTEM = TOOL = "Odd"
 DIALECTS = ()
@@ -307,10 +307,11 @@ def detect(head):
 def parse(lines):
     for line in lines:
         if line.text == "odd":
-            yield Found(line, None)
+            yield Finding(line, None)
             continue
         number = Number(metric="{metric}", statistic="p50", value={value})
-        yield Found(line, Record(test="latency", payload_bytes=64, numbers=(number,), conditions=Conditions(basis="rtt", definition="{definition}")))
+        conditions = Conditions(basis="rtt", definition="{definition}")
+        yield Finding(line, Record(test="latency", payload_bytes=64, numbers=(number,), conditions=conditions))
         {then}
 '''
 

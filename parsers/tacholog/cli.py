@@ -12,8 +12,8 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
-from tacholog.garbage import collect_rarely, end_at_once, keep_freed
-from tacholog.interruption import ending_in_order
+from tacholog.memory import collect_rarely, exit_without_search, keep_freed_memory
+from tacholog.terminal import ending_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ COMMANDS = {
     "sustain": "Search the highest rate that a tool sustains, by running it again and again.",
     "report": "Build the site: pages with tables, plots, scripts and raw logs.",
     "publish": "Publish a built site, and keep its older versions.",
+    "table": "Answer a question: compare one thing over another, as a table of medians.",
     "diff": "Compare two releases, and say how certain each change is.",
     "require": 'Check that runs meet requirements, such as "p99 latency at 1 KiB stays under 5 us".',
     "ab": "Run two builds in interleaved pairs within one session, then compare them as tacholog diff does.",
@@ -111,8 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     After Ctrl-C, the exit code is 130, after SIGTERM 143, and after its terminal was closed 129.
     """
-    keep_freed()
-    end_at_once()
+    keep_freed_memory()
+    exit_without_search()
     collect_rarely()
     with terminal.guarded(), ending_in_order():
         _run(arguments)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from tacholog.formats.kit import Broken, Facts, Found, JsonObject, JsonResult, JsonScalar, Line, Record, json_findings, parse_json
+from tacholog.formats.kit import Broken, Facts, Finding, JsonObject, JsonResult, JsonScalar, Line, Record, json_findings, parse_json
 
 DOCUMENT = """{
   "tool" : "some 1.2",
@@ -41,7 +41,7 @@ def facts(place: str, value: JsonScalar) -> Facts | None:
     return Facts(tool_version=str(value)) if place == "tool" else None
 
 
-def found(text: str, *, whole: bool = True) -> list[Found]:
+def found(text: str, *, whole: bool = True) -> list[Finding]:
     return list(json_findings(lines_of(text, whole=whole), {"jobs/[]": job}, facts))
 
 
@@ -74,7 +74,7 @@ def test_every_line_is_claimed_once() -> None:
 
 
 def test_a_member_outside_of_results_is_a_fact_at_once() -> None:
-    assert found(DOCUMENT)[1] == Found(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
+    assert found(DOCUMENT)[1] == Finding(Line(2, '  "tool" : "some 1.2",'), Facts(tool_version="some 1.2"))
 
 
 def test_a_document_on_one_line_holds_the_same_records() -> None:

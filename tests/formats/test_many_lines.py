@@ -13,10 +13,11 @@ import pytest
 from tacholog.formats.kit import (
     Bins,
     Bulk,
+    BulkFinding,
+    BulkStep,
     Conditions,
     Distribution,
-    Found,
-    FoundMany,
+    Finding,
     Histogram,
     Line,
     Lines,
@@ -24,7 +25,6 @@ from tacholog.formats.kit import (
     Record,
     RecordColumns,
     Records,
-    Taken,
     counted_column,
     lines_in,
     printed_column,
@@ -71,36 +71,36 @@ def test_letters_stand_for_digits() -> None:
 def test_what_a_format_finds_on_many_lines_is_valid() -> None:
     lines = five_lines()
 
-    assert defect_of(FoundMany(lines, None), 5) is None
-    assert defect_of(FoundMany(lines, Records(LIKE, columns())), 5) is None
-    assert defect_of(FoundMany(lines, Records(LIKE, columns(2), np.array([1, 4]))), 5) is None
-    assert defect_of(Found(lines.line(0), LIKE, (lines.part(1),)), 5) is None
+    assert defect_of(BulkFinding(lines, None), 5) is None
+    assert defect_of(BulkFinding(lines, Records(LIKE, columns())), 5) is None
+    assert defect_of(BulkFinding(lines, Records(LIKE, columns(2), np.array([1, 4]))), 5) is None
+    assert defect_of(Finding(lines.line(0), LIKE, (lines.part(1),)), 5) is None
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda lines: FoundMany(lines.line(0), None),
-        lambda lines: FoundMany(lines, NOT_MANY),
-        lambda lines: FoundMany(Lines(lines.number + 1, b"1 1\n" * 5, PAIRS), None),
-        lambda lines: FoundMany(lines.part(2, 2), None),
-        lambda lines: Found(lines, None),
-        lambda lines: Found(lines.line(0), LIKE, (five_lines(3),)),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(4))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns()._replace(payload_bytes=FLOATS))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(value=-1.0))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(value=np.nan))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(value=np.inf))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(size=0))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns()._replace(valid=np.zeros(5, dtype=np.bool_)))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns()._replace(numbers=(counted_column("happiness", np.ones(5)),)))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([4, 1]))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([1, 5]))),
-        lambda lines: FoundMany(lines, Records(LIKE, columns(2), np.array([-1, 1]))),
-        lambda lines: FoundMany(lines, Records(Record(test=TASTE, payload_bytes=64, numbers=()), columns())),
+        lambda lines: BulkFinding(lines.line(0), None),
+        lambda lines: BulkFinding(lines, NOT_MANY),
+        lambda lines: BulkFinding(Lines(lines.number + 1, b"1 1\n" * 5, PAIRS), None),
+        lambda lines: BulkFinding(lines.part(2, 2), None),
+        lambda lines: Finding(lines, None),
+        lambda lines: Finding(lines.line(0), LIKE, (five_lines(3),)),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(4))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns()._replace(payload_bytes=FLOATS))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(value=-1.0))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(value=np.nan))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(value=np.inf))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(size=0))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns()._replace(valid=np.zeros(5, dtype=np.bool_)))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns()._replace(numbers=(counted_column("happiness", np.ones(5)),)))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(2), np.array([4, 1]))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(2), np.array([1, 5]))),
+        lambda lines: BulkFinding(lines, Records(LIKE, columns(2), np.array([-1, 1]))),
+        lambda lines: BulkFinding(lines, Records(Record(test=TASTE, payload_bytes=64, numbers=()), columns())),
     ],
 )
-def test_what_cannot_be_found_on_many_lines_is_refused(wrong: Callable[[Lines], FoundMany]) -> None:
+def test_what_cannot_be_found_on_many_lines_is_refused(wrong: Callable[[Lines], BulkFinding]) -> None:
     assert defect_of(wrong(five_lines()), 5) is not None
 
 
@@ -135,14 +135,14 @@ def test_records_stand_only_on_lines_that_nothing_has_claimed() -> None:
 def test_the_line_behind_those_that_were_taken_is_read_by_itself_and_then_many_again() -> None:
     read: list[str] = []
 
-    def one(line: Line) -> list[Found]:
+    def one(line: Line) -> list[Finding]:
         read.append(f"one {line.number}")
         return []
 
-    def many(lines: Lines) -> Taken:
+    def many(lines: Lines) -> BulkStep:
         count = 2 if lines.number == 1 else lines.count
         read.append(f"{count} from {lines.number}")
-        return Taken(count)
+        return BulkStep(count)
 
     assert list(read_in_bulk([five_lines(), Line(6, "six")], one, many)) == []
     assert read == ["2 from 1", "one 3", "2 from 4", "one 6"]
@@ -170,7 +170,7 @@ def test_bins_are_those_of_a_tuple() -> None:
     assert (tuple(bins), len(bins), bins[1], bins[-1], bins[:1]) == (same, 2, (20, 29, 5), (20, 29, 5), ((10, 19, 3),))
     assert Histogram(payload_bytes=64, basis="rtt", bins=bins) == Histogram(payload_bytes=64, basis="rtt", bins=same)
     assert np.asarray(bins, dtype=np.int64).tolist() == [list(edges) for edges in same]
-    assert defect_of(Found(Line(1, ""), Histogram(payload_bytes=64, basis="rtt", bins=bins)), 1) is None
+    assert defect_of(Finding(Line(1, ""), Histogram(payload_bytes=64, basis="rtt", bins=bins)), 1) is None
     with pytest.raises(OverflowError):
         Bins([1, 2, 2**63])
     with pytest.raises(ValueError, match="lacks a number"):

@@ -74,7 +74,7 @@ def test_its_tests_fail_while_a_control_character_crashes_the_format_and_say_wit
     module = path / f"tacholog_{NAME}/__init__.py"
     sound = module.read_text()
     crashing = sound.replace(
-        "            yield Found(line, _RESULT", '            int(line.text.split(" B:")[0])\n            yield Found(line, _RESULT'
+        "            yield Finding(line, _RESULT", '            int(line.text.split(" B:")[0])\n            yield Finding(line, _RESULT'
     )
     assert crashing != sound
     module.write_text(crashing)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tacholog.formats.kit.bulk import Lines, NumberColumn, RecordColumns
-from tacholog.formats.kit.found import Records
+from tacholog.formats.kit.findings import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.kit.bulk import Bulk, Lines, first_false
-from tacholog.formats.kit.found import Records
+from tacholog.formats.kit.findings import Records
 
 if TYPE_CHECKING:
     from tacholog.schema.records import Record

@@ -39,7 +39,7 @@ from tacholog.formats.kit import (
     Detected,
     Dialect,
     Facts,
-    Found,
+    Finding,
     Line,
     LineStart,
     Number,
@@ -133,7 +133,7 @@ def detect(head: str) -> Detected:
     return Detected(_HEAD.is_in(head), wants="a line '[PID] SECONDS  size N total ...', '... mean Nus min', 'rss:', or '[PID] participant'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield an interval record a result line, and behind the last line of a process what its intervals come to."""
     processes: dict[str, _Process] = {}
     reasons: list[str] = []
@@ -142,18 +142,18 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield from _reported(line, stamp, processes)
         elif event := _PARTICIPANT.fullmatch(line.text):
             yield from _event(event, processes)
-            yield Found(line, None)
+            yield Finding(line, None)
         elif trouble := _TROUBLE.fullmatch(line.text):
             if len(reasons) < _REASONS:
                 reasons.append(next(reason for reason in trouble.groups() if reason))
-            yield Found(line, Facts(status="failed", reason="; ".join(reasons)))
+            yield Finding(line, Facts(status="failed", reason="; ".join(reasons)))
         elif _REMARK.fullmatch(line.text) or not line.text.strip():
-            yield Found(line, None)
+            yield Finding(line, None)
     for process in processes.values():
         yield from process.summaries()
 
 
-def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Found]:
+def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
     """A participant came or went: the interval around it is not whole; a new process of that number starts from nothing."""
     pid = event["pid"]
     if event["event"] == "new (self)" and pid in processes:
@@ -162,10 +162,10 @@ def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Fou
         processes[pid].disturbed()
 
 
-def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Found]:
+def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
     rest = stamp["rest"]
     if _CHATTER.fullmatch(rest):
-        yield Found(line, None)
+        yield Finding(line, None)
         return
     result = _result(line, rest)
     if result is None:
@@ -174,13 +174,13 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     if isinstance(result, Broken) and pid in processes:
         processes[pid].damaged()
     if not isinstance(result, Record):
-        yield Found(line, result if isinstance(result, Broken) else None)
+        yield Finding(line, result if isinstance(result, Broken) else None)
         return
     if pid not in processes and len(processes) >= _PROCESSES:
         yield from processes.pop(next(iter(processes))).summaries()
     process = processes.setdefault(pid, _Process())
     record = replace(result, participant=process.role(result.participant))
-    yield Found(line, record)
+    yield Finding(line, record)
     yield from process.add(line, float(stamp["time"]), record, _totals(rest))
 
 
@@ -301,7 +301,7 @@ class _Process:
         self.partial = True
         self._undisturbed.clear()
 
-    def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Found]:
+    def add(self, line: Line, time: float, record: Record, totals: tuple[Number, ...]) -> Iterator[Finding]:
         """Count an interval in; one of a time gone by was there before, or stands where it does not belong."""
         if time < self._time:
             return
@@ -338,7 +338,7 @@ class _Process:
         lasted = 1.0 if shortest <= 1 <= longest else min(received / rate, since)
         return lasted, since - lasted
 
-    def summaries(self) -> Iterator[Found]:
+    def summaries(self) -> Iterator[Finding]:
         """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
         own = self._series.pop(("ddsperf-process", None, "None"), None)
         used = own.numbers() if own else ()

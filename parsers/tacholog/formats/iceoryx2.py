@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Found, Line, LineStart, Number, Record, States, printed
+from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Finding, Line, LineStart, Number, Record, States, printed
 
 SYSTEM = "iceoryx2"
 TOOL = "iceoryx2 benchmarks"
@@ -66,13 +66,13 @@ def detect(head: str) -> Detected:
     return Detected(_HEAD.is_in(head), wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record a line; the rest is what its logger or cargo prints."""
     for line in lines:
         if " ::: " in line.text:
-            yield Found(line, _result(line))
+            yield Finding(line, _result(line))
         elif _CHATTER.fullmatch(line.text):
-            yield Found(line, None)
+            yield Finding(line, None)
 
 
 def _result(line: Line) -> Record | Broken:

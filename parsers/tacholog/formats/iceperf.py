@@ -28,7 +28,7 @@ from enum import IntEnum
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Facts, Found, Line, LineStart, Number, Record, States, printed
+from tacholog.formats.kit import Broken, Cell, Conditions, Detected, Dialect, Facts, Finding, Line, LineStart, Number, Record, States, printed
 
 SYSTEM = "iceoryx"
 TOOL = "iceperf"
@@ -102,21 +102,21 @@ def detect(head: str) -> Detected:
     return Detected(_HEAD.is_in(head), wants="'****** ICEORYX ********' (or another section), or '| Payload Size [kB] | Average Latency [us] |'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record a row, and what the log says of how it ended."""
     section = _Section()
     for line in lines:
         if line.text.lstrip(" ").startswith("|") and not (_HEADER.fullmatch(line.text) or _RULE.fullmatch(line.text)):
-            yield Found(line, _row(line, section))
+            yield Finding(line, _row(line, section))
         elif begun := _SECTION.fullmatch(line.text):
             if unfinished := _unfinished(section):
-                yield Found(line, unfinished)
+                yield Finding(line, unfinished)
             section = _Section(begun["name"], _Stage.SECTION)
-            yield Found(line, None)
+            yield Finding(line, None)
         elif _known(line.text, section):
-            yield Found(line, None)
+            yield Finding(line, None)
     if unfinished := _unfinished(section):
-        yield Found(None, unfinished)
+        yield Finding(None, unfinished)
 
 
 def _unfinished(section: _Section) -> Facts | None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
 _TAB = 8  # Columns.
 
 
-def placed(record: Record, found: Found, lines: Sequence[Line]) -> Record:
+def placed(record: Record, found: Finding, lines: Sequence[Line]) -> Record:
     """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
     if all(number.value_start is None for number in record.numbers):
         return record

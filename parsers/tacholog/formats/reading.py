@@ -18,7 +18,7 @@ from tacholog.formats.account import Account, LineClass
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.bulk import RUN_LINES, RunCutter, rows_of
 from tacholog.formats.kit.bulk import Lines
-from tacholog.formats.kit.found import Found, FoundMany, Records
+from tacholog.formats.kit.findings import BulkFinding, Finding, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
 from tacholog.formats.places import placed
 from tacholog.formats.registry import (
@@ -96,7 +96,7 @@ class Scan:
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
-        self._latest: Found | None = None
+        self._latest: Finding | None = None
         self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
 
     @cached_property
@@ -155,7 +155,7 @@ class Scan:
                 yield from self._blocks()
             if self._waiting.late or self._waiting.stretch:
                 yield from self._expired()
-            yield self._claimed(found) if type(found) is Found else self._claimed_many(found)
+            yield self._claimed(found) if type(found) is Finding else self._claimed_many(found)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
             yield from self._expired()
         yield from self._blocks()
@@ -251,7 +251,7 @@ class Scan:
             self.account.learn(found.what)
         return self._event((line,), _kind(found), found.what, (line.number,))
 
-    def _claimed(self, found: Found) -> Event:
+    def _claimed(self, found: Finding) -> Event:
         if fault := out_of_range(found.what):
             found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
         if self._expands and isinstance(found.what, Broken) and found.line and _has_tabs_for_blanks(self._waiting.text(found.line)):
@@ -278,7 +278,7 @@ class Scan:
             return event._replace(line=at.number, text=at.shown)  # Not the first line of a broken result, but the one that is damaged.
         return event
 
-    def _of_prefixed(self, found: Found, given: Sequence[Line]) -> Found:
+    def _of_prefixed(self, found: Finding, given: Sequence[Line]) -> Finding:
         """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
         self.account.first_time = self.account.first_time or next((time for line in given if (time := line.time)), None)
         prefix = self._text.prefix
@@ -286,7 +286,7 @@ class Scan:
             self._latest = found = found._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
         return found
 
-    def _claimed_many(self, found: FoundMany) -> Event | RecordBlock:
+    def _claimed_many(self, found: BulkFinding) -> Event | RecordBlock:
         """Claim lines that were given at once."""
         lines, what = found
         if what is not None:
@@ -307,7 +307,7 @@ class Scan:
         self.account.records += len(block)
         return block
 
-    def _claimed_pieces(self, found: Found) -> Event:
+    def _claimed_pieces(self, found: Finding) -> Event:
         """Claim the lines of one finding, of which some were given at once."""
         pieces = sorted((piece for piece in (found.line, *found.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
@@ -353,7 +353,7 @@ def _detected(text: LogText) -> str:
         raise UnreadableInput(f"{text.trouble}{left}") from None
 
 
-def _kind(found: Found) -> LineClass:
+def _kind(found: Finding) -> LineClass:
     return _CLASSES.get(type(found.what), "chatter")
 
 

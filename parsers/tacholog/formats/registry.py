@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.kit.bulk import Lines
-from tacholog.formats.kit.found import Found, FoundMany
+from tacholog.formats.kit.findings import BulkFinding, Finding
 from tacholog.formats.kit.lines import Broken, Detected, Dialect, Line, States
 
 GROUP = "tacholog.formats"
@@ -55,7 +55,7 @@ class Format(Protocol):
         """Say whether the start of a log (up to 1 MiB of text) is of this format."""
         ...
 
-    def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+    def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
         """Yield what is found, in order. Only a format with a ``BULK`` is given `Lines`."""
         ...
 
@@ -140,7 +140,7 @@ def formats() -> Mapping[str, Format]:
 
 
 @functools.cache
-def readers_of_any_log() -> Sequence[Callable[[Line], Found | None]]:
+def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
     """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
@@ -204,7 +204,7 @@ def _claimed_by(module: Format, lines: Sequence[str]) -> int:
     claimed: set[int] = set()
     try:
         for found in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
-            if isinstance(found, Found) and not isinstance(found.what, Broken):
+            if isinstance(found, Finding) and not isinstance(found.what, Broken):
                 claimed.update(line.number for line in (found.line, *found.also) if isinstance(line, Line) and line.text.strip())
     except KeyboardInterrupt:
         raise

@@ -14,7 +14,7 @@ Where ``cpu_resolution_ns`` stands, the process ran on a host behind ssh, and a 
 
 Conditions are those of the run that the log stands beside: no line here states any.
 
-Source: campaign/resources_log.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
+Source: campaign/measure.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,23 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
-from tacholog.formats.kit import Bound, Broken, Cell, Conditions, Detected, Dialect, Facts, Found, Line, Number, Record, Side, Test, is_size, printed
+from tacholog.formats.kit import (
+    Bound,
+    Broken,
+    Cell,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Finding,
+    Line,
+    Number,
+    Record,
+    Side,
+    Test,
+    is_size,
+    printed,
+)
 
 SYSTEM = "Processes of a campaign"
 TOOL = "tacholog bench"
@@ -61,20 +77,20 @@ def detect(head: str) -> Detected:
     return Detected(found := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=found)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield one record for each process."""
     ended = False
     for line in lines:
         kind = line.text.partition(" ")[0]
         if line.text == _HEAD or not line.text.strip():
-            yield Found(line, None)
+            yield Finding(line, None)
         elif kind == "used":
-            yield Found(line, _record(line))
+            yield Finding(line, _record(line))
         elif kind == "end" and line.whole and re.fullmatch(r"end processes=[0-9]{1,6}", line.text):
             ended = True
-            yield Found(line, None)
+            yield Finding(line, None)
     if not ended:
-        yield Found(None, Facts(status="truncated", reason="the log has no end line"))
+        yield Finding(None, Facts(status="truncated", reason="the log has no end line"))
 
 
 def _record(line: Line) -> Record | Broken | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from tacholog.formats.kit.bulk import Lines
-from tacholog.formats.kit.found import Found, FoundMany, Records
+from tacholog.formats.kit.findings import BulkFinding, Finding, Records
 from tacholog.formats.kit.lines import Broken, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT
 from tacholog.schema.conditions import Basis, Conditions
@@ -83,12 +83,12 @@ def _clocks_apart(record: Record, number: Number) -> bool:
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
-def defect_of(found: Found | FoundMany, reached: int) -> str | None:
+def defect_of(found: Finding | BulkFinding, reached: int) -> str | None:
     """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
-    if type(found) is FoundMany:
+    if type(found) is BulkFinding:
         return _defect_of_many(found, reached)
-    if type(found) is not Found:
-        return f"yields {type(found).__name__}, not Found"
+    if type(found) is not Finding:
+        return f"yields {type(found).__name__}, not Finding"
     line, what, also = found
     if type(also) is not tuple:
         return f"names other lines as {type(also).__name__}, not as a tuple"
@@ -110,7 +110,7 @@ def _defect_of_lines(lines: Line | Lines, reached: int) -> str | None:
     return None if given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
 
 
-def _defect_of_many(found: FoundMany, reached: int) -> str | None:
+def _defect_of_many(found: BulkFinding, reached: int) -> str | None:
     lines, what = found
     if type(lines) is not Lines or (defect := _defect_of_lines(lines, reached)):
         return defect if type(lines) is Lines else f"finds many records on {type(lines).__name__}, not on Lines"

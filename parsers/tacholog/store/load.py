@@ -32,7 +32,7 @@ from tacholog.runs.manifest import (
     manifest_of,
     read_host,
 )
-from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
+from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, folder_without_manifest, problem, special_files, unlisted_files, utf8
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
@@ -126,7 +126,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
             if folder.name == HOSTS_FOLDER:
                 _load_hosts(folder, files, hosts, problems)
             if RUN_FILE not in files:
-                problems.extend((*no_files(folder), *forgotten(root, folder, files)))
+                problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
             if run in seen:  # The problem belongs to no run: that of this name is the other one.
@@ -312,16 +312,20 @@ def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = 
     return _load_folder_of_logs(path, work)
 
 
-def open_paths(paths: Sequence[Path]) -> Dataset:
+def open_paths(paths: Sequence[Path], *, work: Work | None = None) -> Dataset:
     """Read several folders or logs into one dataset. Folders of runs are read together, so that their runs are compared with each other.
+
+    Args:
+        paths: folders of runs, logs, folders of logs, or folders in which `Dataset.save` wrote.
+        work: who reads the logs; ``None``: this process.
 
     Raises:
         UnreadableInput: one of them cannot be read, or is given twice.
     """
     roots = [path for path in paths if path.is_dir() and not is_saved(path) and next(run_folders(path), None) is not None]
-    parts = [open_path(path) for path in paths if path not in roots]
+    parts = [open_path(path, work=work) for path in paths if path not in roots]
     if roots:
-        runs = load(roots)
+        runs = load(roots, work=work)
         for root in roots:
             runs = with_hosts_above(runs, root)
         parts.insert(0, runs)
@@ -331,7 +335,7 @@ def open_paths(paths: Sequence[Path]) -> Dataset:
 def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
     folders = list(folders_below(path))
     logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
-    left_out = [row for folder, _ in folders for row in no_files(folder)]
+    left_out = [row for folder, _ in folders for row in special_files(folder)]
     if not logs:
         raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
     return load_logs(logs, left_out, skip_unreadable=True, work=work)

@@ -37,19 +37,19 @@ from tacholog.formats.kit import (
     MICROSECOND,
     Broken,
     Bulk,
+    BulkFinding,
+    BulkStep,
     Conditions,
     Detected,
     Dialect,
     Distribution,
     Facts,
-    Found,
-    FoundMany,
+    Finding,
     Line,
     Lines,
     LineStart,
     Record,
     States,
-    Taken,
     lines_in,
     printed,
     read_in_bulk,
@@ -125,7 +125,7 @@ def detect(head: str) -> Detected:
     return Detected(fits, wants)
 
 
-def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
@@ -150,7 +150,7 @@ class _EcalOutput:
         self._tables = DocumentedTables()
         self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
 
-    def read(self, lines: Iterable[Line]) -> Iterator[Found]:
+    def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
         """Yield what is found."""
         for line in lines:
             is_ruler = _RULER.fullmatch(line.text) is not None
@@ -161,9 +161,9 @@ class _EcalOutput:
         for blocks in (self._sent, self._others):
             yield from blocks.close("the log ends within this block")
         for facts in self._senders.common():
-            yield Found(None, facts)
+            yield Finding(None, facts)
 
-    def _line(self, line: Line) -> Iterator[Found]:
+    def _line(self, line: Line) -> Iterator[Finding]:
         text = line.text
         if not text.strip():
             self._tables.end()
@@ -175,14 +175,14 @@ class _EcalOutput:
             yield found
         elif _RULER.fullmatch(text):
             yield from self._others.ruler()
-            yield Found(line, None)
+            yield Finding(line, None)
         elif _TITLE.fullmatch(text) or not text.strip():
             yield from self._others.close("another block starts within this one") if text.strip() else self._others.space()
-            yield Found(line, None)
+            yield Finding(line, None)
         elif facts := _facts(line):
-            yield Found(line, facts)
+            yield Finding(line, facts)
         elif _CHATTER.match(text):
-            yield Found(line, None)
+            yield Finding(line, None)
         else:
             yield from self._tables.take(line)
 
@@ -203,28 +203,28 @@ class _Samples:
         self._damaged = False
         self._last: Line | None = None
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Count a latency."""
         if line.whole and _SAMPLE.fullmatch(line.text):
             if self._last:
-                yield Found(self._last, None)
+                yield Finding(self._last, None)
             self._seen.add(int(line.text))
             self._last = line
         elif line.text.strip():
             self._damaged = True
-            yield Found(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
+            yield Finding(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Count many of them."""
-        before: list[Found | FoundMany] = [Found(self._last, None)] if self._last else []
+        before: list[Finding | BulkFinding] = [Finding(self._last, None)] if self._last else []
         self._seen.add_many(lines.cells[:, 0].astype("int64"))
         self._last = lines.line(-1)
-        return Taken(lines.count, [*before, FoundMany(lines.part(0, -1), None)])
+        return BulkStep(lines.count, [*before, BulkFinding(lines.part(0, -1), None)])
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The file has ended."""
         if self._last:
-            yield Found(self._last, None if self._damaged else _distribution(self._seen))
+            yield Finding(self._last, None if self._damaged else _distribution(self._seen))
 
 
 def _distribution(seen: Distribution) -> Record:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import Broken, Cell, Found, Line, Number, Record, counted, found_on, printed
+from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
 ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
@@ -93,7 +93,7 @@ class BlockReader:
             return False
         return self._open is not None or any(label in row.labels and row.value.fullmatch(value) for block in self._blocks for row in block.rows)
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use a line that `knows` has said yes to."""
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
@@ -102,7 +102,7 @@ class BlockReader:
             yield from self.close("a row of this block is missing or out of place")
             at = self._place(label)
         if self._open is None or at is None:
-            yield Found(line, Broken("a row outside of its block"))
+            yield Finding(line, Broken("a row outside of its block"))
             return
         self._lines.append(line)
         row = self._open.rows[at]
@@ -128,7 +128,7 @@ class BlockReader:
                 return at
         return None
 
-    def ruler(self) -> Iterator[Found]:
+    def ruler(self) -> Iterator[Finding]:
         """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
         if self._open and self._open.short and self._at == self._open.ruled:
             yield self._done(self._open.short)
@@ -136,19 +136,19 @@ class BlockReader:
             yield from self.close("the block ends before its last row")
         self._is_ruled = self._open is not None
 
-    def space(self) -> Iterator[Found]:
+    def space(self) -> Iterator[Finding]:
         """An empty line breaks a block in which none belongs."""
         if self._open and self._at != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
-    def close(self, reason: str) -> Iterator[Found]:
+    def close(self, reason: str) -> Iterator[Finding]:
         """Leave the block; what there is of it is broken."""
         if self._lines:
-            yield found_on(self._lines, Broken(reason))
+            yield finding_on(self._lines, Broken(reason))
         self._reset()
 
-    def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Found:
-        found = found_on(self._lines, read(self._cells))
+    def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Finding:
+        found = finding_on(self._lines, read(self._cells))
         self._reset()
         return found
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tacholog.formats.ecal.latency import KILOBYTE
-from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, DataPath, Facts, Found, Line, Record, printed
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, DataPath, Facts, Finding, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")
 _HEAD_END = re.compile(r"\+(?:=+\+)+")
@@ -50,7 +50,7 @@ class DocumentedTables:
         self._unit_in_prose = False
         self._samples: tuple[int, int | None, int] | None = None  # Up to a size, that size, and above it; without a size of all.
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use a line if it belongs to a table, or says something about those that follow."""
         text = line.text.rstrip()
         if not text.startswith(("|", "+")):
@@ -61,7 +61,7 @@ class DocumentedTables:
             yield from self._head(line, text)
         elif _HEADER.fullmatch(text):
             self._borders, self._heads, self._columns = [], [[cell] for cell in _cells(text)], []
-            yield Found(line, None)
+            yield Finding(line, None)
 
     def end(self) -> None:
         """Leave the table: a blank line ends it."""
@@ -69,16 +69,16 @@ class DocumentedTables:
             self._unit_in_prose, self._samples = False, None
         self._heads, self._columns, self._grid_head = [], [], []
 
-    def _prose(self, line: Line) -> Iterator[Found]:
+    def _prose(self, line: Line) -> Iterator[Finding]:
         runs, samples, unit = (pattern.search(line.text) for pattern in (_RUNS, _SAMPLES, _IN_MICROSECONDS))
         if samples:
             self._samples = _samples(samples)
         if unit:
             self._unit_in_prose = True
         if runs or samples or unit:
-            yield Found(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
+            yield Finding(line, Facts(environment={"ecal_runs": runs[1], "ecal_buffers": runs[2]} if runs else {}))
 
-    def _head(self, line: Line, text: str) -> Iterator[Found]:
+    def _head(self, line: Line, text: str) -> Iterator[Finding]:
         """Collect the lines above a grid's double rule: only with "Payload Size" in its corner is it ours."""
         held = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
@@ -86,7 +86,7 @@ class DocumentedTables:
         elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(held[0].text):
             self._grid_head = []
             if self._opened([row.text for row in held[1:-1]], _crossings(text)):
-                yield Found(held[0], None, tuple(held[1:]))
+                yield Finding(held[0], None, tuple(held[1:]))
         else:
             self._grid_head = held if text.startswith("|") and len(held) < _HEAD_LINES else []
 
@@ -98,16 +98,16 @@ class DocumentedTables:
         self._heads = [[words for words in column if words] for column in zip(*rows, strict=True)]
         return True
 
-    def _row(self, line: Line, text: str) -> Iterator[Found]:
+    def _row(self, line: Line, text: str) -> Iterator[Finding]:
         cells = _cells(text, self._borders)
         if self._is_rule(text, cells):
-            yield Found(line, None)
+            yield Finding(line, None)
         elif len(cells) != len(self._heads):
-            yield Found(line, Broken("a row that does not fit the table's columns"))
+            yield Finding(line, Broken("a row that does not fit the table's columns"))
         elif not self._columns and not self._borders and cells[0] in {"", "Layer"}:
             for head, cell in zip(self._heads, cells, strict=True):
                 head.append(cell)
-            yield Found(line, None)
+            yield Finding(line, None)
         else:
             yield from self._results(line, cells)
 
@@ -116,16 +116,16 @@ class DocumentedTables:
             return _BORDER.fullmatch(text) is not None and _crossings(text) == self._borders
         return _RULE.fullmatch(text) is not None and len(cells) == len(self._heads)
 
-    def _results(self, line: Line, cells: Sequence[Cell]) -> Iterator[Found]:
+    def _results(self, line: Line, cells: Sequence[Cell]) -> Iterator[Finding]:
         if not self._columns:
             self._columns = _columns(self._heads[1:])
             self._trouble = self._unsaid()
         payload_bytes = _size_bytes(cells[0], in_kilobytes="(kB)" in self._heads[0][0])
         if self._trouble or not payload_bytes or not all(_VALUE.fullmatch(cell) for cell in cells[1:]):
-            yield Found(line, Broken(self._trouble or "a row with a cell that is cut short or garbled"))
+            yield Finding(line, Broken(self._trouble or "a row with a cell that is cut short or garbled"))
             return
         for column, cell in zip(self._columns, cells[1:], strict=True):
-            yield Found(line, self._record(payload_bytes, column, cell))
+            yield Finding(line, self._record(payload_bytes, column, cell))
 
     def _unsaid(self) -> str | None:
         if len({column[:3] for column in self._columns}) < len(self._columns):

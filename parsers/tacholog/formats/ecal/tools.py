@@ -20,7 +20,7 @@ from tacholog.formats.kit import (
     Check,
     Conditions,
     Field,
-    Found,
+    Finding,
     Line,
     LineRule,
     Number,
@@ -226,13 +226,13 @@ _TOPICS = LineRule(
 )
 
 
-def one_liner(line: Line) -> Found | None:
+def one_liner(line: Line) -> Finding | None:
     """The record of a line that stands for itself, if it is one."""
     topic = _TOPICS.match(line.text)
     if topic is None and not _PERFTOOL.match(line.text):
         return None
     if not line.whole:
-        return Found(line, Broken("the log ends within this line"))
+        return Finding(line, Broken("the log ends within this line"))
     what = _TOPICS.read(line.text) if topic else _SECONDS.read(line.text)
     if isinstance(what, Record):
         what = msgspec.structs.replace(
@@ -240,4 +240,4 @@ def one_liner(line: Line) -> Found | None:
             side="publisher" if what.number("offered_rate", "mean") else "subscriber",
             participant=" ".join(line.text.partition(":")[0].split()) if topic else None,
         )
-    return Found(line, what or Broken("a line of perftool that is cut short or garbled"))
+    return Finding(line, what or Broken("a line of perftool that is cut short or garbled"))

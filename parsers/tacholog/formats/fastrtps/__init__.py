@@ -27,22 +27,22 @@ from tacholog.formats.fastrtps.rows import Table
 from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
 from tacholog.formats.kit import (
     Broken,
+    BulkFinding,
+    BulkStep,
     Cell,
     Conditions,
     Detected,
     Dialect,
     Facts,
-    Found,
-    FoundMany,
+    Finding,
     Line,
     Lines,
     LineStart,
     Reach,
     Record,
     States,
-    Taken,
     counted,
-    found_on,
+    finding_on,
     impossible,
     is_size,
     printed,
@@ -147,7 +147,7 @@ def _is_of_fast_dds(head: str) -> bool:
     return _SIGNS.is_in(head) or _HEADER_OF_BOTH.search(head) is not None
 
 
-def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     """Yield what is found."""
     output = _FastRtpsOutput()
     yield from read_in_bulk(lines, output.line, output.lines)
@@ -164,32 +164,32 @@ class _FastRtpsOutput:
         self._stopped_fine = False  # The latest run in the log.
         self._subscriber = _Subscriber()
 
-    def line(self, line: Line) -> Iterator[Found]:
+    def line(self, line: Line) -> Iterator[Finding]:
         """Yield what is found on a line."""
         squeezed = "".join(line.text.split())
         if opened := self._opened(line.text, squeezed):
             yield from self._leave()
             self._table = opened
-            yield Found(line, None)
+            yield Finding(line, None)
         elif self._table and self._table.knows(squeezed):
             yield from self._table.take(line)
         elif _SUBSCRIBERS_WORDS.match(line.text):
             yield from self._subscriber.take(line)
         elif _ORPHAN.fullmatch(squeezed):
-            yield Found(line, Broken("a row without the header of its table"))
+            yield Finding(line, Broken("a row without the header of its table"))
         else:
             yield from self._words(line, squeezed)
 
-    def lines(self, lines: Lines) -> Taken:
+    def lines(self, lines: Lines) -> BulkStep:
         """Use rows of a table of demands, or of a file of samples."""
-        return self._table.take_many(lines) if self._table else Taken()
+        return self._table.take_many(lines) if self._table else BulkStep()
 
-    def end(self) -> Iterator[Found]:
+    def end(self) -> Iterator[Finding]:
         """Yield what was still open when the log ended."""
         yield from self._leave()
         yield from self._subscriber.close("the log ends within these lines")
         if self._stopped_fine:
-            yield Found(None, Facts(status="ok"))
+            yield Finding(None, Facts(status="ok"))
 
     def _opened(self, text: str, squeezed: str) -> Table | None:
         """Return the table that a header opens, with what was said above it."""
@@ -207,38 +207,38 @@ class _FastRtpsOutput:
             return RawFile()
         return latency.QuotedFile(text) if latency.QuotedFile.is_heading(text) else None
 
-    def _leave(self) -> Iterator[Found]:
+    def _leave(self) -> Iterator[Finding]:
         if self._table:
             yield from self._table.close()
         self._table = None
 
-    def _words(self, line: Line, squeezed: str) -> Iterator[Found]:
+    def _words(self, line: Line, squeezed: str) -> Iterator[Finding]:
         """Lines that are no results: facts, and what the tools are known to print."""
         if banner := _BANNER.fullmatch(line.text):
             yield from self._leave()
             self._recovery_ms, self._stopped_fine = int(banner[1]), False
-            yield Found(line, None)
+            yield Finding(line, None)
         elif _STARTS.match(line.text):
             yield from self._leave()
             self._stopped_fine = False
-            yield Found(line, None)
+            yield Finding(line, None)
         elif samples := _SAMPLES.fullmatch(line.text.strip()):
             self._samples = int(samples[1])
-            yield Found(line, None)
+            yield Finding(line, None)
         elif asked := _ASKED.fullmatch(line.text.strip()):
             yield from self._leave()
             self._stopped_fine = False
             reach: Reach | None = "process" if asked["reach"] == "intraprocess " else None  # Between processes may be over a network.
-            yield Found(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
+            yield Finding(line, Facts(conditions=Conditions(subscribers=int(asked["subscribers"]), reach=reach)))
         elif overhead := _OVERHEAD.fullmatch(line.text.strip()):  # In microseconds, whatever it says: 1.1 to 2.10 print "ns" behind them.
-            yield Found(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
+            yield Finding(line, Facts(environment={"clock_overhead_ns": f"{float(overhead[1]) * 1000:.6g}"}))
         elif _FAILED.match(line.text):
-            yield Found(line, Facts(status="failed", reason=line.text.strip()))
+            yield Finding(line, Facts(status="failed", reason=line.text.strip()))
         elif line.text.startswith(_STOPPED):
             self._stopped_fine = True
-            yield Found(line, None)
+            yield Finding(line, None)
         elif _CHATTER.match(line.text) or _RULE.fullmatch(squeezed) or _TITLE.fullmatch(squeezed):
-            yield Found(line, None)
+            yield Finding(line, None)
 
 
 _LINES = (
@@ -259,7 +259,7 @@ class _Subscriber:
         self._lines: list[Line] = []
         self._cells: dict[str, Cell] = {}
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use one of these lines."""
         key, match = next(((key, match) for key, pattern in _LINES if (match := pattern.fullmatch(line.text.rstrip()))), ("", None))
         if key == "last":
@@ -271,13 +271,13 @@ class _Subscriber:
             return
         self._cells[key] = Cell(match[1], match.start(1), line.number)
         if key == "test":
-            yield found_on(self._lines, self._record())
+            yield finding_on(self._lines, self._record())
             self._lines, self._cells = [], {}
 
-    def close(self, reason: str) -> Iterator[Found]:
+    def close(self, reason: str) -> Iterator[Finding]:
         """Give up what there is of these lines."""
         if self._lines:
-            yield found_on(self._lines, Broken(reason))
+            yield finding_on(self._lines, Broken(reason))
         self._lines, self._cells = [], {}
 
     def _record(self) -> Record | Broken:

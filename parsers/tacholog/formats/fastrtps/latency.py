@@ -21,7 +21,7 @@ from tacholog.formats.kit import (
     Check,
     Conditions,
     Field,
-    Found,
+    Finding,
     Line,
     LineRule,
     Record,
@@ -153,32 +153,32 @@ class QuotedFile(Table):
         """Whether a line is one of quoted values."""
         return squeezed.startswith(('"', ","))
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """The records of the line of values: a closing quote says that it is whole."""
         if self._read:
-            yield Found(line, Broken("a second line of values below one heading"))
+            yield Finding(line, Broken("a second line of values below one heading"))
             return
         self._read = True
         if one := _OF_ONE_SIZE.fullmatch(self._heading):
-            yield Found(line, _minimum_and_average(one, line.text))
+            yield Finding(line, _minimum_and_average(one, line.text))
         elif _OF_ALL_SIZES.fullmatch(self._heading):
-            yield Found(line, Broken("only the file's name says whether these are minima or averages: read the files of the single sizes instead"))
+            yield Finding(line, Broken("only the file's name says whether these are minima or averages: read the files of the single sizes instead"))
         else:
             yield from self._goodputs(line)
 
-    def _goodputs(self, line: Line) -> Iterator[Found]:
+    def _goodputs(self, line: Line) -> Iterator[Finding]:
         values = [Cell(value[1], value.start(1)) for value in re.finditer(r'"([^"]*)"', line.text)]
         demands = _DEMAND.findall(self._heading)
         if not _VALUES.fullmatch(line.text) or len(values) != len(demands):
-            yield Found(line, Broken("there are not as many values as headings, or one is garbled"))
+            yield Finding(line, Broken("there are not as many values as headings, or one is garbled"))
             return
         if not all(is_size(int(size)) and is_size(int(demand)) for size, demand, _ in demands):
-            yield Found(line, Broken("a heading with a message size or a demand that cannot be"))
+            yield Finding(line, Broken("a heading with a message size or a demand that cannot be"))
             return
         for (size, demand, words), value in zip(demands, values, strict=True):
             conditions = Conditions(demand=int(demand), reliability=_RELIABILITY.get(words), definition="fastrtps-demand-csv")
             goodput = printed("goodput", "mean", round(float(value) * 1e6, 3), unit_of_last_place(float(value)) * 1e6, cell=value)
-            yield Found(line, Record(test="demand", payload_bytes=int(size), numbers=(goodput,), side="subscriber", conditions=conditions))
+            yield Finding(line, Record(test="demand", payload_bytes=int(size), numbers=(goodput,), side="subscriber", conditions=conditions))
 
 
 def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:

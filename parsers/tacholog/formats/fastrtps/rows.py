@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
-from tacholog.formats.kit import Basis, Broken, Cell, Cells, Found, Line, Lines, Record, Taken, ascending
+from tacholog.formats.kit import Basis, Broken, BulkStep, Cell, Cells, Finding, Line, Lines, Record, ascending
 
 STATISTICS = ("std", "mean", "min", "p50", "p90", "p99", "p99_99", "max")
 """The statistics in the order in which they stand there. A group of a pattern is called so too: it has no dots."""
@@ -72,14 +72,14 @@ class Table(ABC):
         return _ROW.match(squeezed) is not None
 
     @abstractmethod
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Yield what is found on a row."""
 
-    def take_many(self, _: Lines) -> Taken:
+    def take_many(self, _: Lines) -> BulkStep:
         """Read many rows at once, as far as they can be."""
-        return Taken()
+        return BulkStep()
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """Yield what is known at the end of the table."""
         yield from ()
 
@@ -87,9 +87,9 @@ class Table(ABC):
 class TableOfRecords(Table):
     """A table in which each row is a record."""
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Yield what is found on a row."""
-        yield Found(line, self.row(line))
+        yield Finding(line, self.row(line))
 
     @abstractmethod
     def row(self, line: Line) -> Record | Broken:

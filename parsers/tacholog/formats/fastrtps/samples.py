@@ -12,14 +12,14 @@ from tacholog.formats.fastrtps.rows import Table
 from tacholog.formats.kit import (
     Broken,
     Bulk,
+    BulkFinding,
+    BulkStep,
     Conditions,
     Distribution,
-    Found,
-    FoundMany,
+    Finding,
     Line,
     Lines,
     Record,
-    Taken,
     first_false,
     printed,
     unit_of_last_place,
@@ -48,48 +48,48 @@ class RawFile(Table):
         """Whether a line begins like a sample."""
         return squeezed[:1].isdigit()
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Count a sample; where the payload changes, that before it is complete. A missing or garbled sample costs its payload's record."""
         found = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
         if found is None or int(found[2]) == 0:
             self._damaged = True
-            yield Found(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
+            yield Finding(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
             return
         number, payload_bytes = int(found[1]), int(found[2])
         if payload_bytes != self._payload_bytes:
             yield from self.close()
         elif self._last:
-            yield Found(self._last, None)
+            yield Finding(self._last, None)
         if number != self._number + 1:
             self._damaged = True
         self._number, self._payload_bytes, self._last = number, payload_bytes, line
         self._seen.add(round(float(found[3]) * _UNITS_PER_MICROSECOND))
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Count samples of the present payload, as far as none is missing."""
         import numpy as np
 
         if lines.bulk is not SAMPLES:
-            return Taken()
+            return BulkStep()
         number, payload_bytes, latency = lines.cells.T
         valid = (number == np.arange(self._number + 1, self._number + 1 + lines.count)) & (payload_bytes == self._payload_bytes)
         count = first_false(valid)
         if count == 0 or self._last is None:
-            return Taken()
-        found: list[Found | FoundMany] = [Found(self._last, None)]
+            return BulkStep()
+        found: list[Finding | BulkFinding] = [Finding(self._last, None)]
         if count > 1:
-            found.append(FoundMany(lines.part(0, count - 1), None))
+            found.append(BulkFinding(lines.part(0, count - 1), None))
         self._number += count
         self._last = lines.line(count - 1)
         self._seen.add_many(np.rint(latency[:count] * _UNITS_PER_MICROSECOND).astype("int64"))
-        return Taken(count, found)
+        return BulkStep(count, found)
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The record of the payload that ends here; it stands on its last line."""
         if self._last and self._damaged:
-            yield Found(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
+            yield Finding(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
         elif self._last:
-            yield Found(self._last, self._record())
+            yield Finding(self._last, self._record())
         self._seen, self._last, self._damaged = Distribution(), None, False
 
     def _record(self) -> Record:

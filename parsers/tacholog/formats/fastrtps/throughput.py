@@ -15,18 +15,18 @@ from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
     Broken,
+    BulkFinding,
+    BulkStep,
     Cells,
     Check,
     Conditions,
     Field,
-    FoundMany,
     Line,
     LineRule,
     Lines,
     Order,
     Record,
     Records,
-    Taken,
     at_least,
     every,
     first_false,
@@ -112,29 +112,29 @@ class DemandTable(TableOfRecords):
         self._last = cells
         return self._completed(record, cells)
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Read rows as far as they are in order. Each demand and recovery time has its own conditions."""
         import numpy as np
 
         cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
         if cells is None or cells.keys() != {*self.form.columns}:
-            return Taken()
+            return BulkStep()
         count = first_false(DEMANDS.valid(cells, self._last))
         cells, part = cells.part(slice(count)), lines.part(0, count)
         kind = _kinds([cells["demand"], cells.get("recovery", cells["demand"]), self._leaves_out_waits(cells)])
         if count == 0 or kind.max() >= _MOST_KINDS:
-            return Taken()
+            return BulkStep()
         records = [DEMANDS.read(part.line(int(place)).text) for place in np.unique(kind, return_index=True)[1]]
         columns = DEMANDS.columns_of(cells, records[0]) if isinstance(records[0], Record) else None
         found = []
         for number, record in enumerate(records):
             places = np.flatnonzero(kind == number)
             if columns is None or not isinstance(record, Record):
-                return Taken()
+                return BulkStep()
             like = self._completed(record, cells.part(int(places[0])))
-            found.append(FoundMany(part, Records(like, columns.rows(places), places)))
+            found.append(BulkFinding(part, Records(like, columns.rows(places), places)))
         self._last = cells.part(-1)
-        return Taken(count, found)
+        return BulkStep(count, found)
 
     def _completed(self, record: Record, cells: Cells) -> Record:
         """The record with what its table says."""

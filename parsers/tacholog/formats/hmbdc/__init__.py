@@ -33,7 +33,7 @@ from tacholog.formats.kit import (
     Detected,
     Dialect,
     Facts,
-    Found,
+    Finding,
     Line,
     LineStart,
     Number,
@@ -101,7 +101,7 @@ def detect(head: str) -> Detected:
     return Detected(fits, wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield what is found; a log in which no ping was answered is one of a run that failed."""
     page, pings = SamplePage(), _Pings()
     for line in lines:
@@ -110,7 +110,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     yield from page.close()
     yield from pings.close()
     if pings.unanswered and not pings.answered:
-        yield Found(None, Facts(status="failed", reason="no ping was answered"))
+        yield Finding(None, Facts(status="failed", reason="no ping was answered"))
 
 
 class _Pings:
@@ -122,12 +122,12 @@ class _Pings:
 
     def __init__(self) -> None:
         self._first: Line | None = None
-        self._record: Found | None = None
+        self._record: Finding | None = None
         self._logged = 0
         self._doubted = False
         self.answered = self.unanswered = False
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use one line."""
         text = line.text
         if "round trip time (sec)" in text or text.startswith(("mean=", "NA sampleSize=")):
@@ -138,14 +138,14 @@ class _Pings:
             self._first, self._doubted = line, doubted
         elif _LOGGED.fullmatch(text) and self._logged < _LOGGED_BETWEEN:
             self._logged += 1
-            yield Found(line, None)
+            yield Finding(line, None)
         else:
             known = list(_about_the_run(line))
             if known or self._first is None:  # A line of others does not part a first line from its second.
                 yield from self.close()
             yield from known
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """Let the record go, and give up a first line that is not followed by its second."""
         if self._record:
             what = self._record.what
@@ -153,28 +153,28 @@ class _Pings:
             self.unanswered |= isinstance(what, Record) and not what.samples
             yield self._record
         if self._first:
-            yield Found(self._first, Broken("a line without the result that belongs to it"))
+            yield Finding(self._first, Broken("a line without the result that belongs to it"))
         self._record, self._first, self._logged, self._doubted = None, None, 0, False
 
-    def _result(self, line: Line) -> Iterator[Found]:
+    def _result(self, line: Line) -> Iterator[Finding]:
         first, self._first = self._first, None
         if first is None:
             if self._record:
                 self._record = self._record._replace(what=Broken("two results for one line that says what they are of"))
             yield from self.close()
-            yield Found(line, Broken("a result without the line before it that says what it is of"))
+            yield Finding(line, Broken("a result without the line before it that says what it is of"))
             return
         what = _one_way(first, line) if first.text.startswith(_ONE_WAY[:24]) else _round_trip(first, line)
         doubtful = Broken("a result behind two lines that each wait for one")
-        self._record = Found(first, doubtful if self._doubted else what, (line,))
+        self._record = Finding(first, doubtful if self._doubted else what, (line,))
 
 
-def _about_the_run(line: Line) -> Iterator[Found]:
+def _about_the_run(line: Line) -> Iterator[Finding]:
     text = line.text
     if not text.strip() or text == _NOTHING or _PROGRESS.fullmatch(text) or _STARTED.fullmatch(text) or _LOGGED.fullmatch(text):
-        yield Found(line, None)
+        yield Finding(line, None)
     elif _CRASH.fullmatch(text):
-        yield Found(line, Facts(status="failed", reason=text.strip()))
+        yield Finding(line, Facts(status="failed", reason=text.strip()))
 
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:

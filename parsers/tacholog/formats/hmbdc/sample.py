@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from tacholog.formats.hmbdc.commands import read_command
-from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Facts, Found, Line, Number, Record
+from tacholog.formats.kit import Bound, Broken, Conditions, DataPath, Facts, Finding, Line, Number, Record
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
 
@@ -80,12 +80,12 @@ class SamplePage:
         self._commands: dict[str, list[str]] = {}
         self._says_one_way = False
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Read a line of the sample; ``None`` if it is not one."""
         if title := _TITLE.fullmatch(line.text):
             found = self.close()
             self._part = "title"
-            return [*found, Found(line, Facts(system_version=title["release"]))]
+            return [*found, Finding(line, Facts(system_version=title["release"]))]
         match self._part:
             case "title" | "columns":
                 return self._header(line)
@@ -96,24 +96,24 @@ class SamplePage:
             case _:
                 return None
 
-    def close(self) -> list[Found]:
+    def close(self) -> list[Finding]:
         """Leave the table. A block that did not end may lack part of its name, so its results are broken."""
-        found = [Found(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
+        found = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
         self._block, self._part, self._row, self._commands = [], "", "", {}
         return found
 
-    def _header(self, line: Line) -> list[Found] | None:
+    def _header(self, line: Line) -> list[Finding] | None:
         if columns := _COLUMNS.fullmatch(line.text):
             self._part, self._says_one_way = "columns", columns["system"] is None
-            return [Found(line, Facts(environment={"machine of all": columns["system"]}) if columns["system"] else None)]
+            return [Finding(line, Facts(environment={"machine of all": columns["system"]}) if columns["system"] else None)]
         if not line.text.strip():
             self._part = "table" if self._part == "columns" else self._part
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if machine := _MACHINE.fullmatch(line.text):
-            return [Found(line, Facts(environment={f"machine {machine['letter']}": machine["what"]}))]
+            return [Finding(line, Facts(environment={f"machine {machine['letter']}": machine["what"]}))]
         return None
 
-    def _table(self, line: Line) -> list[Found] | None:
+    def _table(self, line: Line) -> list[Finding] | None:
         if line.text and not _RULER.fullmatch(line.text):
             self._block.append(line)
             return self.close() if len(self._block) > _BLOCK_LINES else []
@@ -121,22 +121,22 @@ class SamplePage:
         self._block = []
         if line.text:
             self._part = "commands"
-        return [*found, Found(line, None)]
+        return [*found, Finding(line, None)]
 
-    def _command(self, line: Line) -> list[Found] | None:
+    def _command(self, line: Line) -> list[Finding] | None:
         if section := _SECTION.fullmatch(line.text):
             self._row, self._commands = section["row"], {}
         elif self._row and (command := _COMMAND.fullmatch(line.text)):
             said = self._commands.setdefault(command["letter"], [])
             if len(said) < _COMMANDS_A_ROW:
                 said.append(command["command"].rstrip())
-                return [Found(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(said)}", said[-1])))]
-            return [Found(line, None)]
+                return [Finding(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(said)}", said[-1])))]
+            return [Finding(line, None)]
         elif note := _FOOTNOTE.fullmatch(line.text):
-            return [Found(line, Facts(environment={"note *": note["note"]}))]
+            return [Finding(line, Facts(environment={"note *": note["note"]}))]
         elif line.text.strip() and line.text != _COMMANDS_TITLE:
             return None
-        return [Found(line, None)]
+        return [Finding(line, None)]
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
@@ -161,21 +161,21 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
     return " ".join(text for line in block if (text := line.text[start:end].strip()))
 
 
-def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Found]:
+def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
     """What a whole block says. A line whose columns have slipped spoils all of it: half a name is another name."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
         spoiled = Broken("a result beside a name that is no transport's, or out of its column")
-        return [Found(line, spoiled) for line in block if _has_result(line)]
+        return [Finding(line, spoiled) for line in block if _has_result(line)]
     reference = transport.block == 0
     own = Conditions(basis="one-way", definition="hmbdc-sample") if says_one_way else Conditions(definition="hmbdc-sample-12-41")
     stated = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None).over(
         Conditions(basis="rtt/2", definition="hmbdc-sample-reference") if reference else own
     )
-    found = [Found(line, _result(line.text, transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)]
+    found = [Finding(line, _result(line.text, transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)]
     if notes and found[-1].what is None:
-        found[-1] = Found(block[-1], Facts(environment={f"notes {name}": notes}))
+        found[-1] = Finding(block[-1], Facts(environment={f"notes {name}": notes}))
     return found
 
 

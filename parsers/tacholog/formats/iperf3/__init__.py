@@ -29,7 +29,7 @@ from tacholog.formats.iperf3 import rules
 from tacholog.formats.iperf3.json import IperfDocument
 from tacholog.formats.iperf3.stream import SIGN, EventStream
 from tacholog.formats.iperf3.text import TextReport
-from tacholog.formats.kit import Detected, Dialect, Facts, Found, Line, LineStart, States
+from tacholog.formats.kit import Detected, Dialect, Facts, Finding, Line, LineStart, States
 
 SYSTEM = "Sockets"
 TOOL = "iperf3"
@@ -75,7 +75,7 @@ def detect(head: str) -> Detected:
     return Detected(_HEAD.is_in(head) or (head[:1] in ("{", "[") and _ON_ONE_LINE.search(head) is not None), wants)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record a row or result; a client's text that ends before its last line is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
@@ -89,4 +89,4 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
     yield from events.close()
     yield from text.close()
     if text.client_is_running:
-        yield Found(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))
+        yield Finding(None, Facts(status="truncated", reason="the log ends before 'iperf Done.'"))

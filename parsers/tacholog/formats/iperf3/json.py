@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Cell, Facts, Found, JsonLine, JsonObject, JsonReader, JsonScalar, Line, of_seconds
+from tacholog.formats.kit import Broken, Cell, Facts, Finding, JsonLine, JsonObject, JsonReader, JsonScalar, Line, of_seconds
 
 _TEST = "start/test_start"
 _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
@@ -31,7 +31,7 @@ class _Held(NamedTuple):
     members: Mapping[str, JsonScalar]
     item: JsonObject
 
-    def found(self, results: Results, *, ended_well: bool = False) -> Found:
+    def found(self, results: Results, *, ended_well: bool = False) -> Finding:
         """Return what the object says."""
         printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
         return self.item.found(results.record(self.place, self.members, printed, ended_well=ended_well))
@@ -58,7 +58,7 @@ class IperfDocument:
         """Whether this is within a document."""
         return self._reader.is_open
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use one line, the first of which is an opening brace or bracket."""
         if not self._reader.is_open:
             self._begin()
@@ -79,19 +79,19 @@ class IperfDocument:
             return
         yield from closed
         yield from self._claim(line)
-        yield from (Found(line, fact) for fact in facts)
+        yield from (Finding(line, fact) for fact in facts)
         is_of_result = any(self._is_result(place) for place in self._reader.holders(line)) or any(line in held.item.lines for held in self._held)
         if not (facts or is_of_result or any(line in {found.line, *found.also} for found in closed)):
-            yield Found(line, None)
+            yield Finding(line, None)
         if not self.is_open and not self._tests and self._is_report:
-            yield Found(None, self._ending())
+            yield Finding(None, self._ending())
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The log has ended."""
         if self.is_open:
             yield from self._given_up(self._reader.abandon(), "the JSON ends within this result")
             yield from self._never_described()
-            yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     @property
     def _is_report(self) -> bool:
@@ -126,24 +126,24 @@ class IperfDocument:
         within = self._within(place)
         return within is not None and is_result(within)
 
-    def _damaged(self, line: Line, read: JsonLine) -> Iterator[Found]:
+    def _damaged(self, line: Line, read: JsonLine) -> Iterator[Finding]:
         """Say what a damaged line costs: the line itself, the result that it is of, or all that follows."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
-            yield Found(line, Broken(read.damage or ""))
+            yield Finding(line, Broken(read.damage or ""))
         if not self.is_open:
             yield from self._never_described()
             self._begin()
-            yield Found(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
 
-    def _given_up(self, lost: Iterable[JsonObject], reason: str) -> Iterator[Found]:
+    def _given_up(self, lost: Iterable[JsonObject], reason: str) -> Iterator[Finding]:
         yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.place))
 
-    def _never_described(self) -> Iterator[Found]:
+    def _never_described(self) -> Iterator[Finding]:
         held, self._held = self._held, []
         yield from (one.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for one in held)
 
-    def _closed(self, item: JsonObject) -> Iterator[Found]:
+    def _closed(self, item: JsonObject) -> Iterator[Finding]:
         """Read an object that has ended; yield the finding if it is a result, and those that waited for it."""
         if item.place == self._root:
             yield from self._end_of_test()
@@ -158,7 +158,7 @@ class IperfDocument:
             self._results.describe({} if item.is_damaged else members)
         self._results.met(place)
 
-    def _result(self, one: _Held) -> Iterator[Found]:
+    def _result(self, one: _Held) -> Iterator[Finding]:
         if one.item.is_damaged:
             yield one.item.found(Broken("a member of this result is damaged or missing"))
         elif self._has("start") and not self._results.waits_for_its_pair(one.place) and not self._results.shows_no_datagrams(one.place, one.members):
@@ -168,18 +168,18 @@ class IperfDocument:
         else:
             yield one.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
-    def _claim(self, line: Line) -> Iterator[Found]:
+    def _claim(self, line: Line) -> Iterator[Finding]:
         """Claim the lines of those that have waited for long. They stay the lines of their results."""
         while self._claimed < len(self._held) and self._held[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._held[self._claimed].item.found(None)
             self._claimed += 1
 
-    def _end_of_test(self) -> Iterator[Found]:
+    def _end_of_test(self) -> Iterator[Finding]:
         """The object of the document is closed: what waited is read in the order in which iperf3 prints it."""
         held = sorted(self._held, key=lambda one: (one.place.startswith("end/"), "received" in one.place))
         for one in held:
             yield one.found(self._results, ended_well=self._has("end") and not self._has_failed)
-        yield Found(None, self._ending())
+        yield Finding(None, self._ending())
         self._tests += 1
         self._begin()
 

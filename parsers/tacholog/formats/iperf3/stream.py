@@ -11,7 +11,7 @@ from typing import Any
 
 from tacholog.formats.iperf3 import times
 from tacholog.formats.iperf3.objects import Results, ending, is_result
-from tacholog.formats.kit import Broken, Facts, Found, JsonScalar, Line, Record, of_seconds, parse_json
+from tacholog.formats.kit import Broken, Facts, Finding, JsonScalar, Line, Record, of_seconds, parse_json
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
 _NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would stand behind a backslash.
@@ -27,36 +27,36 @@ class EventStream:
         self._results = Results()
         self._is_running = self._has_failed = False
 
-    def take(self, line: Line) -> Iterator[Found] | None:
+    def take(self, line: Line) -> Iterator[Finding] | None:
         """What an event says; ``None`` for any other line."""
         sign = SIGN.match(line.text)
         return self._event(line, sign["event"]) if sign else None
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The log has ended."""
         if self._is_running:
-            yield Found(None, Facts(status="truncated", reason="the events stop before 'end'"))
+            yield Finding(None, Facts(status="truncated", reason="the events stop before 'end'"))
 
-    def _event(self, line: Line, name: str) -> Iterator[Found]:
+    def _event(self, line: Line, name: str) -> Iterator[Finding]:
         data = _data(line)
         if isinstance(data, Broken):
-            yield Found(line, data)
+            yield Finding(line, data)
         elif name == "start" and isinstance(data, dict):
-            yield Found(line, self._start(data))
+            yield Finding(line, self._start(data))
         elif name in {"interval", "end"} and isinstance(data, dict):
             place = _INTERVAL if name == "interval" else name
             records = self._records(data, place)
-            yield from (Found(line, found) for found in records)
+            yield from (Finding(line, found) for found in records)
             if name == "end":
                 self._is_running = False
-                yield Found(line, Facts(status="ok"))
+                yield Finding(line, Facts(status="ok"))
             elif not records:
-                yield Found(line, None)
+                yield Finding(line, None)
         elif name == "error" and isinstance(data, str):
             self._is_running, self._has_failed = False, True
-            yield Found(line, ending(data))
+            yield Finding(line, ending(data))
         else:
-            yield Found(line, None if name.startswith("server_output") else Broken("an event without its data"))
+            yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
     def _records(self, data: _Object, place: str) -> list[Record | Broken]:
         """The results in an object. What was received is read behind what was sent."""
@@ -69,7 +69,7 @@ class EventStream:
         found += [self._results.record(at, members, ended_well=not self._has_failed) for at, members in later]
         return [record for record in found if record]
 
-    def document(self, line: Line) -> Iterator[Found] | None:
+    def document(self, line: Line) -> Iterator[Finding] | None:
         """What a whole document, several in a list or in a row, or one within another say on one line; ``None`` for any other line."""
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
@@ -78,16 +78,16 @@ class EventStream:
         documents = list(_documents(value)) if value else []
         return (found for document in documents for found in self._document(line, document)) if documents else None
 
-    def _document(self, line: Line, document: _Object) -> Iterator[Found]:
-        yield Found(line, self._start(document["start"]))
+    def _document(self, line: Line, document: _Object) -> Iterator[Finding]:
+        yield Finding(line, self._start(document["start"]))
         if isinstance(error := document.get("error"), str):
             self._has_failed = True
-            yield Found(line, ending(error))
+            yield Finding(line, ending(error))
         for interval in document.get("intervals", []):
-            yield from (Found(line, found) for found in self._records(interval, _INTERVAL))
+            yield from (Finding(line, found) for found in self._records(interval, _INTERVAL))
         if isinstance(end := document.get("end"), dict):
-            yield from (Found(line, found) for found in self._records(end, "end"))
-        yield Found(line, Facts(status="ok") if "end" in document else Facts(status="truncated", reason="the JSON has no 'end'"))
+            yield from (Finding(line, found) for found in self._records(end, "end"))
+        yield Finding(line, Facts(status="ok") if "end" in document else Facts(status="truncated", reason="the JSON has no 'end'"))
         self._is_running = False
 
     def _start(self, data: _Object) -> Facts:

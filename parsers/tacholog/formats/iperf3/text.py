@@ -12,7 +12,7 @@ import msgspec
 
 from tacholog.formats.iperf3 import rules, times
 from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, all_lost, processors, result
-from tacholog.formats.kit import Broken, Cell, Cells, Facts, Found, Line, Record, printed
+from tacholog.formats.kit import Broken, Cell, Cells, Facts, Finding, Line, Record, printed
 
 _HEADER = re.compile(
     r"\[ ID\](?:\[Role\])? Interval {11}Transfer {5}(?P<rate>Bitrate|Bandwidth)"
@@ -94,7 +94,7 @@ class TextReport:
         self._all_lost: Record | None = None  # A result of which nothing arrived, and all such results that wait for the end of their test.
         self._unproven: list[tuple[Line, Record]] = []
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use one line."""
         for found in self._take(line):
             if found.what is self._all_lost and found.what is not None:
@@ -102,29 +102,30 @@ class TextReport:
             else:
                 yield found
         if line.text == _DONE:
-            yield from (Found(held, record) for held, record in self._unproven)
+            yield from (Finding(held, record) for held, record in self._unproven)
             self._unproven = []
         elif self._unproven and (_STARTS.match(line.text) or len(self._unproven) > _STREAMS):
             yield from self.close()
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The test, or the log, is over. If nothing says that it ended well, the figures of the other side may never have arrived."""
         unproven, self._unproven = self._unproven, []
         yield from (
-            Found(held, Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")) for held, _ in unproven
+            Finding(held, Broken("nothing received in a test that did not end: the receiver's figures may never have arrived"))
+            for held, _ in unproven
         )
 
-    def _take(self, line: Line) -> Iterator[Found]:
+    def _take(self, line: Line) -> Iterator[Finding]:
         text = line.text
         if _ROW_MARK.match(text):
-            yield Found(line, self._row(line))
+            yield Finding(line, self._row(line))
             self._was_dashes, self._has_begun = False, True
             return
         if header := _HEADER.fullmatch(text):
             self._use_header(header)
-            yield Found(line, None)
+            yield Finding(line, None)
         elif text.rstrip() == _DASHES.rstrip():
-            yield Found(line, None)
+            yield Finding(line, None)
             self._was_dashes, self._awaits_word = True, self._has_begun
             return
         else:
@@ -161,7 +162,7 @@ class TextReport:
         """What follows may be of another test, or a line that announced a stream may be lost."""
         self._test, self._columns, self._has_all_streams = IperfTest(), "none", False
 
-    def _about_the_test(self, line: Line) -> Iterator[Found]:
+    def _about_the_test(self, line: Line) -> Iterator[Finding]:
         text = line.text
         if _CLIENT.fullmatch(text) or _ACCEPTED.fullmatch(text):
             self._new_test()
@@ -171,7 +172,7 @@ class TextReport:
             self._are_mixed = self._is_server and self.client_is_running and not self._is_server_output
             self.client_is_running |= text.startswith("Connecting")
             if line.time and self._is_server and not self._is_server_output:  # A client's log begins with its test; a server may wait long before.
-                yield Found(line, Facts(start_time=line.time))
+                yield Finding(line, Facts(start_time=line.time))
                 return
         elif stream := _STREAM.fullmatch(text):
             if self._has_begun:
@@ -185,7 +186,7 @@ class TextReport:
             self._is_server_output = True
         elif text == _DONE:
             self._is_server_output = self.client_is_running = False
-            yield Found(line, Facts(status="ok"))
+            yield Finding(line, Facts(status="ok"))
             return
         elif not text.strip():
             if not self._has_begun:
@@ -195,24 +196,24 @@ class TextReport:
             return
         elif text.startswith("Reverse mode"):
             self._may_receive = self._is_reverse = True
-        yield Found(line, None)
+        yield Finding(line, None)
 
-    def _of_the_run(self, line: Line) -> Iterator[Found]:
+    def _of_the_run(self, line: Line) -> Iterator[Finding]:
         if moment := _TIME.fullmatch(line.text):
-            yield Found(line, Facts(start_time=times.of_date(moment["date"])))
+            yield Finding(line, Facts(start_time=times.of_date(moment["date"])))
         elif version := _VERSION.fullmatch(line.text):
             if self._has_begun:
                 self._new_test()
-            yield Found(line, Facts(tool_version=version["version"]))
+            yield Finding(line, Facts(tool_version=version["version"]))
         elif line.text.startswith("CPU Utilization: "):
-            yield Found(line, self._processors(line))
+            yield Finding(line, self._processors(line))
             self._forget()
         elif stopped := _STOPPED.fullmatch(line.text):
             self.client_is_running = False
-            yield Found(line, Facts(status="truncated", reason=stopped["reason"]))
+            yield Finding(line, Facts(status="truncated", reason=stopped["reason"]))
         elif failed := _FAILED.fullmatch(line.text):
             self.client_is_running = False
-            yield Found(line, Facts(status="failed", reason=failed["reason"]))
+            yield Finding(line, Facts(status="failed", reason=failed["reason"]))
         elif self._is_suspect(line.text):
             self._forget()
 

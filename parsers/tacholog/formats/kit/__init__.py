@@ -1,9 +1,9 @@
-"""All that the author of a log format imports: ``from tacholog.formats.kit import Found, Line, Record, printed``.
+"""All that the author of a log format imports: ``from tacholog.formats.kit import Finding, Line, Record, printed``.
 
-**Lines in, findings out.** `Line` is what ``parse`` gets. `Found` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
+**Lines in, findings out.** `Line` is what ``parse`` gets. `Finding` is what it yields: a `Record` with its `Number`s and `Conditions`, `Facts` about
 the run, part of a `Histogram` (its `Bins`, or a tuple of them), a `Broken` line, or ``None`` for a line without meaning. ``detect`` returns
 `Detected`, and `LineStart` finds how lines of the head start; the constant ``DIALECTS`` holds `Dialect`s. The optional constant ``STATES`` holds
-`States`: which conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `found_on` makes a
+`States`: which conditions the results of a test state; ``COMPUTED`` holds the formulas of numbers that the tool does not print. `finding_on` makes a
 finding on several lines; `closed_cells` splits a row whose last cell may be cut. What stands before each line of a
 log, such as a time or the name of a service, is taken off before ``parse`` gets it; `of_seconds` makes a time of the seconds that a tool prints.
 
@@ -26,7 +26,7 @@ that knows where on its line it stands.
 **Results in bulk (optional).** A format whose tool prints thousands of lines of one shape in a row may have a constant ``BULK`` of `Bulk`s: those of
 its rules, or others. A function of such a `Bulk` gives `RecordColumns` of `NumberColumn`s (`printed_column`, `counted_column`, `exact_column`), one
 array element for each record. Where lines do not stand by themselves, ``parse`` gets `Lines` (`lines_in` gives them one by one) and yields
-`FoundMany`, with `Records` or without; `read_in_bulk` gives them to a function that says what it has `Taken`, for which `first_false` is of use.
+`BulkFinding`, with `Records` or without; `read_in_bulk` gives them to a function that returns a `BulkStep`, for which `first_false` is of use.
 `rounded` rounds an array as ``round`` does a number.
 
 The contract:
@@ -52,7 +52,7 @@ from tacholog.formats.kit.bulk import (
     rounded,
 )
 from tacholog.formats.kit.distribution import Distribution
-from tacholog.formats.kit.found import Found, FoundMany, Records, Taken, found_on, read_in_bulk
+from tacholog.formats.kit.findings import BulkFinding, BulkStep, Finding, Records, finding_on, read_in_bulk
 from tacholog.formats.kit.intervals import DERIVED, PARTIAL, Tally
 from tacholog.formats.kit.json import JsonLine, JsonMember, JsonObject, JsonReader, JsonResult, JsonScalar, json_findings, parse_json, settings_text
 from tacholog.formats.kit.lines import Broken, Cell, Detected, Dialect, Line, LineStart, States, closed_cells
@@ -70,9 +70,14 @@ from tacholog.formats.kit.numbers import (
 from tacholog.formats.kit.rules import Cells, Check, Field, LineRule, Order, ascending, at_least, every
 from tacholog.formats.kit.times import of_seconds
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
-from tacholog.schema.statistics import STATISTICS
+
+# The names that packages for Tacholog 0.4.0 import.
+Found = Finding
+FoundMany = BulkFinding
+Taken = BulkStep
+found_on = finding_on
 
 __all__ = [
     "COUNT_LIMIT",
@@ -87,6 +92,8 @@ __all__ = [
     "Bound",
     "Broken",
     "Bulk",
+    "BulkFinding",
+    "BulkStep",
     "Cell",
     "Cells",
     "Check",
@@ -97,8 +104,7 @@ __all__ = [
     "Distribution",
     "Facts",
     "Field",
-    "Found",
-    "FoundMany",
+    "Finding",
     "Histogram",
     "JsonLine",
     "JsonMember",
@@ -123,7 +129,6 @@ __all__ = [
     "Side",
     "States",
     "Status",
-    "Taken",
     "Tally",
     "Test",
     "Touched",
@@ -134,8 +139,8 @@ __all__ = [
     "counted_column",
     "every",
     "exact_column",
+    "finding_on",
     "first_false",
-    "found_on",
     "impossible",
     "is_size",
     "json_findings",

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import msgspec
 
-from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
@@ -80,7 +80,7 @@ class Tally:
         self._sums[key] = self._sums.get(key, Fraction(0)) + Fraction(value) * weight
         self._weights[key] = self._weights.get(key, Fraction(0)) + weight
 
-    def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Found | None:
+    def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
         """The summary, standing on the first and the last line of the series; ``None`` where nothing can be said of the whole.
 
         ``more`` are numbers known otherwise, which go before sums. ``partial`` says that rows are missing from the series, and the summary then
@@ -97,7 +97,7 @@ class Tally:
             samples=self._samples or None,
             numbers=tuple(self._marked(number, partial=partial) for number in numbers.values()),
         )
-        return Found(self._first, summary, (self._last,) if self._last != self._first else ())
+        return Finding(self._first, summary, (self._last,) if self._last != self._first else ())
 
     def _marked(self, number: Number, *, partial: bool) -> Number:
         missing = partial or ((number.metric, number.statistic) in self._unknown and number.value is not None)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Broken, Cell, Line
 from tacholog.formats.kit.numbers import COUNT_LIMIT, VALUE_LIMIT, at_cell, impossible, unit_of_last_decimal
 from tacholog.schema.records import Facts, Number, Record
@@ -54,11 +54,11 @@ class JsonObject(NamedTuple):
     is_damaged: bool = False
     damaged_line: Line | None = None
 
-    def found(self, what: JsonResult) -> Found:
+    def found(self, what: JsonResult) -> Finding:
         """Make the finding that stands on the lines of this object. What is broken is shown at the line that is damaged."""
         if isinstance(what, Broken) and self.damaged_line in self.lines:
-            return Found(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
-        return Found(self.lines[0] if self.lines else None, what, self.lines[1:])
+            return Finding(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
+        return Finding(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
         """Return a whole number below 2^63; ``None`` if there is none of that name."""
@@ -315,7 +315,7 @@ def json_findings(
     lines: Iterable[Line],
     results: Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]],
     facts: Callable[[str, JsonScalar], Facts | None] = lambda _place, _value: None,
-) -> Iterator[Found]:
+) -> Iterator[Finding]:
     """Yield what a log of JSON documents holds: all that ``parse`` of a format for such a tool has to do.
 
     Args:
@@ -338,19 +338,19 @@ def json_findings(
             yield item.found(Broken("the JSON is damaged behind this result"))
         is_claimed = any(line in item.lines for item in done) or bool(reader.holders(line))
         if held.damage and not is_claimed:
-            yield Found(line, Broken(held.damage))
+            yield Finding(line, Broken(held.damage))
         stated = [fact for place, member in held.members if (fact := facts(place, member.value))]
-        yield from (Found(line, fact) for fact in stated)
+        yield from (Finding(line, fact) for fact in stated)
         if not (is_claimed or stated or held.damage):
-            yield Found(line, None)
+            yield Finding(line, None)
         if held.damage and not reader.is_open:
-            yield Found(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
     if reader.is_open:
         yield from (item.found(Broken("the JSON ends within this result")) for item in reader.abandon())
-        yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+        yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
 
-def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]]) -> Iterator[Found]:
+def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]]) -> Iterator[Finding]:
     if item.is_damaged:
         yield item.found(Broken("a member of this result is damaged or missing"))
         return

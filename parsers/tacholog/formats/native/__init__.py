@@ -20,7 +20,7 @@ from datetime import datetime
 
 import msgspec
 
-from tacholog.formats.kit import Bins, Broken, Conditions, Detected, Dialect, Facts, Found, Histogram, Line, Reach, Record, States, settings_text
+from tacholog.formats.kit import Bins, Broken, Conditions, Detected, Dialect, Facts, Finding, Histogram, Line, Reach, Record, States, settings_text
 from tacholog.formats.native.line import Fields, basis_of, count, decimal, pairs_of, payload_bytes, stated
 from tacholog.formats.native.results import BULK, RESULTS, RESULTS_OF_TOOLS, unknown_kind_of_result
 
@@ -104,7 +104,7 @@ def detect(head: str) -> Detected:
     return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=found)
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
     run = _Run()
     ended = of_tool = False
@@ -115,17 +115,17 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
         read = result.record if result else (_KINDS_OF_TOOLS if of_tool else _KINDS).get(kind)
         if read is None:
             if not line.text.strip():
-                yield Found(line, None)
+                yield Finding(line, None)
             continue
         run.met(kind)
         fields = pairs_of(line.text, len(kind))
         if fields is None or not line.whole or (result and result.lacks(fields)):
-            yield Found(line, Broken(f"{kind} line is cut short or garbled"))
+            yield Finding(line, Broken(f"{kind} line is cut short or garbled"))
             continue
         ended = ended or kind == "end"
-        yield Found(line, run.said_of(_read(read, fields, kind), fields, kind))
+        yield Finding(line, run.said_of(_read(read, fields, kind), fields, kind))
     if not ended:
-        yield Found(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
+        yield Finding(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
 
 
 class _Run:
@@ -189,12 +189,12 @@ class _Run:
         return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=self._outcome))
 
 
-def read_in_any_log(line: Line) -> Found | None:
+def read_in_any_log(line: Line) -> Finding | None:
     """Read a message that perftest printed beside a log in another tool's words: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
-    return Found(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
+    return Finding(line, None if message["note"] else Facts(status="failed", reason=message["text"]))
 
 
 def _read(read: _Reader, fields: Fields, kind: str) -> _What:

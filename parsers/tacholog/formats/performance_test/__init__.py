@@ -39,7 +39,7 @@ from tacholog.formats.kit import (
     Detected,
     Dialect,
     Facts,
-    Found,
+    Finding,
     Line,
     LineStart,
     LoadMode,
@@ -124,12 +124,12 @@ def detect(head: str) -> Detected:
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield two interval records a row, and their summaries when an experiment is over."""
     experiment = _Experiment()
     for line in lines:
         if _HEADER.match(line.text):
-            yield Found(line, experiment.begin(line))
+            yield Finding(line, experiment.begin(line))
         elif _ROW.match(line.text):
             yield from experiment.row(line)
         elif looks_like_document(line.text):
@@ -138,17 +138,17 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield from experiment.document(line)
         elif line.text.strip() == _START:
             experiment.columns = ()
-            yield Found(line, experiment.settled())
+            yield Finding(line, experiment.settled())
         elif is_of_screen(line.text):
             yield from experiment.box(line)
         elif (text := line.text.strip()) in _ENDINGS or not text:
-            yield Found(line, _ENDINGS.get(text))
+            yield Finding(line, _ENDINGS.get(text))
         elif found := _KEY.fullmatch(line.text):
             if found["key"] == _OPENING:
                 yield from experiment.summaries()
                 experiment = _Experiment()
             if facts := experiment.stated(found["key"], found["value"].strip()):
-                yield Found(line, facts)
+                yield Finding(line, facts)
         yield from experiment.beside(line)
     yield from experiment.summaries()
 
@@ -193,24 +193,24 @@ class _Experiment:
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._stated else None
 
-    def document(self, line: Line) -> Iterator[Found]:
+    def document(self, line: Line) -> Iterator[Finding]:
         """All of an experiment: facts first, for what they say holds of its records."""
         document = read_document(line.text)
         if isinstance(document, Broken):
-            yield Found(line, document)
+            yield Finding(line, document)
             return
-        yield Found(None, self._learned(document.stated))
+        yield Finding(None, self._learned(document.stated))
         accumulates = accumulated(document.stated.get(_VERSION), document.rows)
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)
         self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], ExperimentRow)
         if not document.rows:
-            yield Found(line, None)
+            yield Finding(line, None)
         if document.ends_early:
             self._partial = True
-            yield Found(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
+            yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
-    def box(self, line: Line) -> Iterator[Found]:
+    def box(self, line: Line) -> Iterator[Finding]:
         """Use a line of a screen. What is run was said above the first one."""
         self.columns = self.columns or _ON_SCREEN
         for found in self._screens.take(line):
@@ -219,12 +219,12 @@ class _Experiment:
             else:
                 yield found
 
-    def beside(self, line: Line) -> Iterator[Found]:
+    def beside(self, line: Line) -> Iterator[Finding]:
         """Go on to a line."""
         for screen in self._screens.pass_by(line):
             yield from self._of_screen(screen)
 
-    def _of_screen(self, screen: Screen) -> Iterator[Found]:
+    def _of_screen(self, screen: Screen) -> Iterator[Finding]:
         for found in self._of_row(screen.lines[0], screen.row, accumulates=self._stated.get(_VERSION) in ACCUMULATING):
             yield found_of(screen, found)
 
@@ -233,21 +233,21 @@ class _Experiment:
         self.columns = columns_of(line.text) if line.whole else ()
         return None if self.columns else Broken("a header that is garbled or cut short")
 
-    def row(self, line: Line) -> Iterator[Found]:
+    def row(self, line: Line) -> Iterator[Finding]:
         """The two records of a row; only rows in their order count for the summaries."""
         yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
 
-    def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Found]:
+    def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Finding]:
         if isinstance(row, Broken):
             self._partial = True
-            yield Found(line, row)
+            yield Finding(line, row)
             return
         row = row._replace(flowing=self._flowing)
         self._flowing |= row.active
         own = self._own(line, row) if accumulates else row
         records = own.records(self._conditions, self._meaning)
         for record in records:
-            yield Found(line, record)
+            yield Finding(line, record)
         if row.time > self._time and (self._tallies or not row.idle):
             whole, self._time = self._time >= 0, row.time
             self._count(line, row, records if not accumulates else records[-1:], whole=whole)
@@ -272,7 +272,7 @@ class _Experiment:
         for record in records:
             self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole, lasted=row.lasted)
 
-    def summaries(self) -> Iterator[Found]:
+    def summaries(self) -> Iterator[Finding]:
         """What the rows come to."""
         for screen in self._screens.close():
             yield from self._of_screen(screen)
@@ -285,7 +285,7 @@ class _Experiment:
         self._before_silence = None
         self._so_far = None
 
-    def _whole_run(self, line: Line, row: ExperimentRow) -> Found | None:
+    def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
         """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
@@ -293,7 +293,7 @@ class _Experiment:
         marks = () if self._is_over else (DERIVED, PARTIAL)
         numbers = tuple(msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, *marks}))) for number in record.numbers)
         samples = record.samples if "latencies" in row.cells else None
-        return Found(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
+        return Finding(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
 
 
 def _conditions(stated: Mapping[str, str]) -> Conditions:

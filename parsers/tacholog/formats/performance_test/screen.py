@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import MICROSECOND, Broken, Cell, Found, Line, Record, found_on
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Finding, Line, Record, finding_on
 from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
 
 SIGN = r"[ \t]*\| T_experiment +\| "
@@ -77,7 +77,7 @@ class Screens:
         self._head: tuple[Cell, ...] = ()
         self._tangled = False  # Whose samples the next ones are cannot be told.
 
-    def take(self, line: Line) -> Iterator[Found | Screen]:
+    def take(self, line: Line) -> Iterator[Finding | Screen]:
         """Use a line that `is_of_screen`."""
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
@@ -90,11 +90,11 @@ class Screens:
         if cells in _HEADS:
             self._tangled = self._tangled or bool(self._head)
             self._head = cells
-            yield Found(line, None)
+            yield Finding(line, None)
         elif cells:
             yield from self._valued(line, cells)
         else:
-            yield Found(line, None)
+            yield Finding(line, None)
 
     def close(self) -> Iterator[Screen]:
         """The screen is over: another begins, or the log ends."""
@@ -108,23 +108,23 @@ class Screens:
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
 
-    def _begun(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Found | Screen]:
+    def _begun(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
         self._tangled = self._begin is not None
         yield from self.close()
         good = line.whole and len(cells) == 4 and cells[2] == "T_loop" and all(_SECONDS.fullmatch(cell) for cell in cells[1::2])  # noqa: PLR2004
         if not good:
-            yield Found(line, _GARBLED)
+            yield Finding(line, _GARBLED)
             return
         self._begin, self._since, self._times = line, 0, cells[1::2]
 
-    def _valued(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Found | Screen]:
+    def _valued(self, line: Line, cells: tuple[Cell, ...]) -> Iterator[Finding | Screen]:
         head, self._head = self._head, ()
         good = line.whole and len(cells) == len(head) and all(_VALUE.fullmatch(cell) for cell in cells)
         if not good:
             yield from self.close()  # It may be that of the samples: the screens after it are whole.
-            yield Found(line, _GARBLED)
+            yield Finding(line, _GARBLED)
         elif head != _SAMPLES:
-            yield Found(line, None)
+            yield Finding(line, None)
         elif self._begin is None or self._tangled:
             yield Screen((line,), _NO_TIME)
         else:
@@ -140,11 +140,11 @@ def _row(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
     return checked(ExperimentRow(float(times[0]), shown, place_ns=MICROSECOND))
 
 
-def found_of(screen: Screen, found: Found) -> Found:
+def found_of(screen: Screen, found: Finding) -> Finding:
     """Let a finding stand on the lines of its screen, and each number on its own: a row's time is on the first, all else on the last."""
     record = found.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number
         numbers = tuple(msgspec.structs.replace(n, line=first if n.metric == "duration" else last) for n in record.numbers)
         record = msgspec.structs.replace(record, numbers=numbers)
-    return found_on(screen.lines, record)
+    return finding_on(screen.lines, record)

@@ -33,7 +33,7 @@ from tacholog.formats.kit import (
     Detected,
     Dialect,
     Facts,
-    Found,
+    Finding,
     Line,
     LoadMode,
     Number,
@@ -100,7 +100,7 @@ def detect(head: str) -> Detected:
     return Detected(named, wants="a line that is the name of a test and a colon, as in 'tcp_lat:'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record a test; the machines of ``conf`` are facts about the run, and a test without rows failed."""
     block = _FigureBlock()
     for line in lines:
@@ -111,9 +111,9 @@ def parse(lines: Iterable[Line]) -> Iterator[Found]:
             yield from block.take(line)
         elif _ERROR.fullmatch(line.text):
             yield from block.close()
-            yield Found(line, Facts(status="failed", reason=line.text.removeprefix("server:").strip() or None))
+            yield Finding(line, Facts(status="failed", reason=line.text.removeprefix("server:").strip() or None))
         elif not line.text.strip():
-            yield Found(line, None)
+            yield Finding(line, None)
         elif _LIKE_TEST.fullmatch(line.text):
             yield from block.close()
     yield from block.close()
@@ -132,10 +132,10 @@ class _FigureBlock:
         """Start a block."""
         self._header, self._rows, self._lines, self._garbled = line, [], [], False
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Add a row."""
         if self._header is None:
-            yield Found(line, Broken("a row without its test"))
+            yield Finding(line, Broken("a row without its test"))
             return
         self._lines.append(line)
         if row := read_row(line):
@@ -146,23 +146,23 @@ class _FigureBlock:
             self._garbled = True
             yield from self.close()
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """Say what the block says, now that it has ended."""
         header, self._header = self._header, None
         if header is None:
             return
         test = header.text.strip(" \t:")
         if not self._lines:
-            yield Found(header, None if test == "quit" else Facts(status="failed", reason=f"{test} gave no figures"))
+            yield Finding(header, None if test == "quit" else Facts(status="failed", reason=f"{test} gave no figures"))
         elif self._garbled or not is_whole(self._rows):
-            yield Found(header, Broken("rows of this test are missing, garbled, or another's"), tuple(self._lines))
+            yield Finding(header, Broken("rows of this test are missing, garbled, or another's"), tuple(self._lines))
         elif test == "conf":
-            yield Found(header, None)
+            yield Finding(header, None)
             for row in self._rows:
-                yield Found(row.line, _machine(row))
+                yield Finding(row.line, _machine(row))
         else:
             known = [row for row in self._rows if row.name in KNOWN]
-            yield Found(header, _record(test, known), tuple(row.line for row in known))
+            yield Finding(header, _record(test, known), tuple(row.line for row in known))
 
 
 def _machine(row: FigureRow) -> Facts:

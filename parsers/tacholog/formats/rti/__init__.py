@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit import Detected, Dialect, Found, FoundMany, Line, Lines, LineStart, Record, States, Taken, read_in_bulk
+from tacholog.formats.kit import BulkFinding, BulkStep, Detected, Dialect, Finding, Line, Lines, LineStart, Record, States, read_in_bulk
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner, begins_run, without_skew_notices
 from tacholog.formats.rti.csv import CsvTable, is_row
@@ -113,18 +113,18 @@ def _first_row(head: str) -> bool:
     return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
 
 
-def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
     run = _Run()
 
-    def one(line: Line) -> Iterator[Found]:
+    def one(line: Line) -> Iterator[Finding]:
         nonlocal run
         if begins_run(line.text):
             yield from run.close("another run begins within this")
             run = _Run()
         yield from run.take(line)
 
-    def many(rows: Lines) -> Taken:
+    def many(rows: Lines) -> BulkStep:
         return run.take_many(rows)
 
     yield from read_in_bulk(lines, one, many)
@@ -144,11 +144,11 @@ class _Run:
         self._samples = LatencyFile()
         self._readers = (self._samples, self._json, self._legacy, self._lite, CsvTable(), self._page)
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Give the line to the first reader that knows it."""
         cut, skewed = without_skew_notices(line)
         if skewed and not cut.text.strip():
-            yield Found(line, None)
+            yield Finding(line, None)
             return
         for reader in self._readers:
             found = reader.take(cut)
@@ -160,19 +160,19 @@ class _Run:
             yield around
         yield from self._json.noise(line)
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Use rows of a file of samples, of which other readers know nothing once it has begun."""
         taken = self._samples.take_many(lines)
-        return taken._replace(found=[self._completed(found) if isinstance(found, Found) else found for found in taken.found])
+        return taken._replace(found=[self._completed(found) if isinstance(found, Finding) else found for found in taken.found])
 
-    def close(self, reason: str | None = None) -> Iterator[Found]:
+    def close(self, reason: str | None = None) -> Iterator[Finding]:
         """Give up what the readers hold, and say how the run ended if its progress lines do."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
-    def _completed(self, found: Found) -> Found:
+    def _completed(self, found: Finding) -> Finding:
         """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
         record = found.what
         if not isinstance(record, Record):

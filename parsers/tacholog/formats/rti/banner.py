@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from tacholog.formats.kit import Conditions, Facts, Found, Line, settings_text
+from tacholog.formats.kit import Conditions, Facts, Finding, Line, settings_text
 
 # Where a site does not show the commit, another word stands in its place: what else the banner states is read all the same.
 _VERSION = re.compile(
@@ -83,36 +83,36 @@ class Banner:
         self._discovering: str | None = None
         self._running = self._failed = self._crashed = self._ended = False
 
-    def take(self, line: Line) -> Found | None:
+    def take(self, line: Line) -> Finding | None:
         """What a line around the results means; ``None`` for a line that the tool is not known to print."""
         text = line.text
         if version := _VERSION.match(text):
             self._inside = True
             commit = {"rti_perftest_commit": version["commit"]} if version["commit"] else {}
-            return Found(line, Facts(tool_version=version["version"], system_version=version["system"], environment=commit))
+            return Finding(line, Facts(tool_version=version["version"], system_version=version["system"], environment=commit))
         if mark := _notice(text):
             self.marks.add(mark)
-            return Found(line, None)
+            return Finding(line, None)
         if _FAILURE.match(text):
             first, self._failed = not self._failed or self._crashed, True
             self._crashed = text.startswith("Backtrace")  # The line behind it says more of why.
-            return Found(line, Facts(status="failed", reason=text.strip()) if first else None)
+            return Finding(line, Facts(status="failed", reason=text.strip()) if first else None)
         if _NO_LATENCY.match(text):
-            return Found(line, Facts(reason=text.strip()))
-        return self._progress(line) or self._configuration(line) or (Found(line, None) if _CHATTER.match(text) else None)
+            return Finding(line, Facts(reason=text.strip()))
+        return self._progress(line) or self._configuration(line) or (Finding(line, None) if _CHATTER.match(text) else None)
 
-    def close(self, *, results: bool) -> Iterator[Found]:
+    def close(self, *, results: bool) -> Iterator[Finding]:
         """How the run ended, as far as its progress lines say, and whether it had results."""
         if self._failed:
             return
         if self._discovering:
-            yield Found(None, Facts(status="failed", reason=f"the log stops at {self._discovering!r}"))
+            yield Finding(None, Facts(status="failed", reason=f"the log stops at {self._discovering!r}"))
         elif self._running:
-            yield Found(None, Facts(status="truncated", reason="the log stops before 'Test ended.'"))
+            yield Finding(None, Facts(status="truncated", reason="the log stops before 'Test ended.'"))
         elif self._ended and results:
-            yield Found(None, Facts(status="ok"))
+            yield Finding(None, Facts(status="ok"))
 
-    def _progress(self, line: Line) -> Found | None:
+    def _progress(self, line: Line) -> Finding | None:
         """How far the run got."""
         if discovery := _DISCOVERY.match(line.text):
             self._inside, self._discovering = False, line.text.strip()
@@ -124,9 +124,9 @@ class Banner:
             self._discovering, self._running, self._ended = None, False, True
         else:
             return None
-        return Found(line, None)
+        return Finding(line, None)
 
-    def _configuration(self, line: Line) -> Found | None:
+    def _configuration(self, line: Line) -> Finding | None:
         """How the run was configured."""
         if mode := _MODE.match(line.text):
             self._inside, self._throughput_test = True, mode["mode"] == "THROUGHPUT"
@@ -136,16 +136,16 @@ class Banner:
             return self._learn(line, Conditions(type=custom["type"]))
         if _SECTION.match(line.text):
             self._inside = True
-            return Found(line, None)
+            return Finding(line, None)
         if self._inside and (key := _KEY.fullmatch(line.text)):
             return self._keyed(line, key["key"], (key["value"] or "").strip())
-        return Found(line, None) if self._inside and line.text.startswith("\t") else None
+        return Finding(line, None) if self._inside and line.text.startswith("\t") else None
 
-    def _learn(self, line: Line, conditions: Conditions, environment: dict[str, str] | None = None) -> Found:
+    def _learn(self, line: Line, conditions: Conditions, environment: dict[str, str] | None = None) -> Finding:
         self.conditions = conditions.over(self.conditions)
-        return Found(line, Facts(conditions=conditions, environment=environment or {}))
+        return Finding(line, Facts(conditions=conditions, environment=environment or {}))
 
-    def _keyed(self, line: Line, key: str, value: str) -> Found:
+    def _keyed(self, line: Line, key: str, value: str) -> Finding:
         environment = {"rti_" + re.sub(r"\W+", "_", key.lower()): value} if key in _ENVIRONMENT and value else {}
         if key == "Latency count" and (every := _LATENCY_COUNT.fullmatch(value)):
             environment["messages_per_latency_sample"] = every[1]
@@ -156,7 +156,7 @@ class Banner:
             return self._learn(line, Conditions(type=f"{self._custom_type}, dynamic" if self._custom_type else "dynamic"))
         if read := _CONDITIONS.get(key):
             return self._learn(line, self._allowed(read(value)), environment)
-        return Found(line, Facts(environment=environment) if environment else None)
+        return Finding(line, Facts(environment=environment) if environment else None)
 
     def _allowed(self, conditions: Conditions) -> Conditions:
         """A ping-pong stays one, whatever rate was asked for; where the mode is not stated, a rate does not tell."""

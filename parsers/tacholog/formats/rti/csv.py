@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tacholog.formats.kit import Broken, Cell, Found, Line, Record, closed_cells
+from tacholog.formats.kit import Broken, Cell, Finding, Line, Record, closed_cells
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import COSTS, CSV_ROWS, CUT, OUT_OF_PLACE, UNIT, CsvRow, unit_ns
 
@@ -104,21 +104,21 @@ class CsvTable:
         self._unit: str | None = None
         self._trouble: str | None = None
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use a title, a head or a row; ``None`` for anything else."""
         bare = line.text.rstrip(", \t")  # A spreadsheet fills short rows up with empty cells.
         text = " ".join(bare.split()) if "\t" in bare else bare.strip()  # A row has commas: tabs between them are blanks.
         if not text:
-            return [Found(line, None)] if "," in line.text else None
+            return [Finding(line, None)] if "," in line.text else None
         if _TITLE.fullmatch(text):
             self._head, self._trouble = None, "the title's head is missing"
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if _BARE_CPU_HEAD.fullmatch(text):
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if _HEAD_START.match(text):
-            return [Found(line, self._headed(text) if line.whole else CUT)]
+            return [Finding(line, self._headed(text) if line.whole else CUT)]
         if _ROW.match(text) and (text if line.whole else line.text).count(",") >= 5:  # noqa: PLR2004
-            return [Found(line, self._row(line, text))]
+            return [Finding(line, self._row(line, text))]
         return None
 
     def _headed(self, text: str) -> Broken | None:

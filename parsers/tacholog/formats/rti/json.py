@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from tacholog.formats.kit import Broken, Cell, Found, Line, LineRule, Record, found_on
+from tacholog.formats.kit import Broken, Cell, Finding, Line, LineRule, Record, finding_on
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.banner import Banner
 from tacholog.formats.rti.rules import COSTS, LATENCIES, LATENCY, RATES, RUNNING, RUNNING_LATENCY, RUNNING_RATES, RUNNING_THROUGHPUT, SUMMARY, unit_ns
@@ -52,7 +52,7 @@ class JsonOutput:
         self._values: dict[str, Cell] = {}
         self._ended = False  # Whether the last value was one without a comma behind it.
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use a line of the document; ``None`` for noise between its lines."""
         text = line.text
         if begin := _LENGTH.fullmatch(text) or _DOCUMENT.fullmatch(text):
@@ -62,20 +62,20 @@ class JsonOutput:
         if field := _FIELD.fullmatch(text):
             return self._valued(line, field)
         if not self._inside:
-            return [Found(line, None)] if text in {",", "\t\t{"} else None
+            return [Finding(line, None)] if text in {",", "\t\t{"} else None
         structure = _STRUCTURE.fullmatch(text)
         if structure is None or not self._knows(line, structure["rest"]):
             return None
         return self._structured(line, structure["signs"])
 
-    def close(self, reason: str) -> Iterator[Found]:
+    def close(self, reason: str) -> Iterator[Finding]:
         """Give up the object that is open."""
         if self._lines:
-            yield found_on(self._lines, Broken(reason))
+            yield finding_on(self._lines, Broken(reason))
             self._size = None  # What follows may belong to another size, whose beginning is lost.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
 
-    def noise(self, line: Line) -> list[Found]:
+    def noise(self, line: Line) -> list[Finding]:
         """A line that is not the document's: an object is not held open for ever."""
         held = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
         return list(self.close("the object does not end")) if held else []
@@ -84,35 +84,35 @@ class JsonOutput:
         """Whether what stands behind the braces is what the tool prints: it ends no line after them."""
         return not rest or self._lines != [] or self._banner.take(line._replace(text=rest)) is not None
 
-    def _begun(self, line: Line, size: str | None) -> list[Found]:
+    def _begun(self, line: Line, size: str | None) -> list[Finding]:
         done = list(self.close("another size begins within this object"))
         self._inside, self._intervals, self._extremes, self._test, self._ended = True, False, None, None, False
         self._sizes = self._sizes + 1 if size else 0
         self._size = size if self._sizes == 1 else None
-        return [*done, Found(line, None)]
+        return [*done, Finding(line, None)]
 
-    def _opened(self, line: Line, what: str) -> list[Found]:
+    def _opened(self, line: Line, what: str) -> list[Finding]:
         done = list(self.close("another object begins within this one"))
         if self._size is None or (what == "intervals" and self._extremes is not None):
-            return [*done, Found(line, Broken("no length stands before this object"))]
+            return [*done, Finding(line, Broken("no length stands before this object"))]
         self._intervals = what == "intervals"
         if self._intervals:
             self._extremes = (inf, -inf)
-            return [*done, Found(line, None)]
+            return [*done, Finding(line, None)]
         self._object, self._lines = what, [line]
         return done
 
-    def _valued(self, line: Line, field: re.Match[str]) -> list[Found]:
+    def _valued(self, line: Line, field: re.Match[str]) -> list[Finding]:
         if self._object is None or field["key"] in self._values or self._ended:
             done = list(self.close("values of this object are missing, or stand there twice"))
-            return [*done, Found(line, Broken("a value outside of an object"))]
+            return [*done, Finding(line, Broken("a value outside of an object"))]
         self._lines.append(line)
         self._values[field["key"]] = Cell(field["value"], field.start("value"), line.number)
         self._ended = not field["comma"]
         return []
 
-    def _structured(self, line: Line, signs: str) -> list[Found]:
-        done: list[Found] = []
+    def _structured(self, line: Line, signs: str) -> list[Finding]:
+        done: list[Finding] = []
         mine = False
         for sign in signs:
             if sign == "{" and self._intervals:
@@ -123,16 +123,16 @@ class JsonOutput:
                 mine = True
             elif sign == "]":
                 self._intervals = False
-        return done if mine else [*done, Found(line, None)]
+        return done if mine else [*done, Finding(line, None)]
 
-    def _closed(self, line: Line) -> Found:
+    def _closed(self, line: Line) -> Finding:
         lines = (*self._lines, line)
         summary = self._object == "summary"
         what = self._continued(_record(self._size or "0", self._values, summary=summary)) if self._ended else MISSING
         if summary:
             self._size, self._sizes = None, max(self._sizes - 1, 0)  # The next object without a length before it would be of another size.
         self._object, self._lines, self._values, self._ended = None, [], {}, False
-        return found_on(lines, what)
+        return finding_on(lines, what)
 
     def _continued(self, record: Record | Broken) -> Record | Broken:
         """Minimum and maximum can only grow apart while a size lasts, and its summary repeats the last of them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tacholog.formats.kit import Broken, Cell, Cells, Found, Line, LineRule, Record
+from tacholog.formats.kit import Broken, Cell, Cells, Finding, Line, LineRule, Record
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, LATENCIES, UNIT, unit_ns
 
@@ -70,23 +70,23 @@ class Legacy:
         self._summary: str | None = None
         self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use a line of the legacy text; ``None`` if it is not one."""
         text = line.text.lstrip()
         if text.startswith("**********"):
             return self._head(line)
         if not text.startswith(_STARTS):
             return None
-        return [Found(line, self._result(line, text))]
+        return [Finding(line, self._result(line, text))]
 
-    def _head(self, line: Line) -> list[Found] | None:
+    def _head(self, line: Line) -> list[Finding] | None:
         head = _HEAD.fullmatch(line.text)
         if head is None:
             return None
         size = head["size"] if line.whole and rules.too_large(size=head["size"]) is None else None
         self._tangled = self._open is not None and self._open != size
         self._open, self._last, self._shape = size, None, None
-        return [Found(line, None if size else Broken("a message size that cannot be"))]
+        return [Finding(line, None if size else Broken("a message size that cannot be"))]
 
     def _result(self, line: Line, text: str) -> Record | Broken:
         if text.startswith("Length:"):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Facts, Field, Found, Line, LineRule, Record, ascending
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Facts, Field, Finding, Line, LineRule, Record, ascending
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import CUT, OUT_OF_PLACE, publisher, subscriber, too_large
 
@@ -120,33 +120,33 @@ class Lite:
         self._rate: Conditions | None = None
         self._size: str | None = None
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use a line of Perftest Lite; ``None`` for anything else."""
         text = line.text.strip()
         if _TITLE.fullmatch(text):
             self._head, self._configuring = None, "Configuration" in text
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if head := _HEADS.get(re.sub(" +", " ", text)):
             self._head, self._configuring = head, False
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if self._configuring and (key := _KEY.fullmatch(line.text)):
-            return [Found(line, self._configured(key["key"].strip(), key["value"].strip()))]
+            return [Finding(line, self._configured(key["key"].strip(), key["value"].strip()))]
         if text.startswith(("[LAT]", "[pub] ", "[sub] ", "---", "===")):
             return self._progress(line, text)
         if self._head and text[:1].isdigit():
-            return [Found(line, self._row(*self._head, line, text))]
+            return [Finding(line, self._row(*self._head, line, text))]
         return None
 
-    def _progress(self, line: Line, text: str) -> list[Found] | None:
+    def _progress(self, line: Line, text: str) -> list[Finding] | None:
         if start := _START.fullmatch(text):
             self._size = start["size"] if too_large(size=start["size"]) is None else None
-            return [Found(line, Facts(conditions=Conditions(planned_duration_s=float(start["seconds"]) or None)))]
+            return [Finding(line, Facts(conditions=Conditions(planned_duration_s=float(start["seconds"]) or None)))]
         if _DONE.match(text):
             self._size = None
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if text.startswith("[LAT]") and text != "[LAT] elapsed_us,latency_us":
-            return [Found(line, self._sample(line, text))]
-        return [Found(line, None)] if _CHATTER.match(text) or text.startswith("[LAT]") else None
+            return [Finding(line, self._sample(line, text))]
+        return [Finding(line, None)] if _CHATTER.match(text) or text.startswith("[LAT]") else None
 
     def _sample(self, line: Line, text: str) -> Record | Broken:
         found = _LATENCY.fullmatch(text)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from tacholog.formats.kit import Broken, Cell, Conditions, Found, Line, Record, found_on
+from tacholog.formats.kit import Broken, Cell, Conditions, Finding, Line, Record, finding_on
 from tacholog.formats.rti.rules import OUT_OF_PLACE
 from tacholog.formats.rti.tables import CPU_COLUMNS, HEADING, HEADS_BEGIN, PERCENT_CELL, LineTable, TableForm, bare, tables
 
@@ -40,13 +40,13 @@ class WebPage:
     def __init__(self) -> None:
         self._columns: list[str] = []  # Of the head seen so far; none outside of a table.
         self._row: list[Line] = []
-        self._held: Found | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
+        self._held: Finding | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
         self._bullets: set[str] = set()  # Since the title: one that comes again stands under another, which is garbled.
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
         text = line.text
         if text.endswith("|"):
@@ -54,40 +54,40 @@ class WebPage:
         if not text.strip():
             return self._empty_cell(line) if line.text.strip() else None
         if self._title != Conditions() and _UNDERLINE.fullmatch(text.strip()):
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (found := self._line_of_cells(line)) is not None:
             return found
         heading = HEADING.fullmatch(text) is not None
         if heading and not self._row and tables([*self._columns, text]):
             self._columns.append(text)
-            return [Found(line, None)]
+            return [Finding(line, None)]
         if heading and tables([text]):
             done = list(self._leave(_SLIPPED))
             self._columns = [text]
-            return [*done, Found(line, None)]
+            return [*done, Finding(line, None)]
         if self._columns and _CELL.fullmatch(text):
             return self._cell(line)
         is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._held is None
-        done = [Found(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._stated(line)]
+        done = [Finding(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._stated(line)]
         return done or None
 
-    def close(self, reason: str = _ENDS) -> Iterator[Found]:
+    def close(self, reason: str = _ENDS) -> Iterator[Finding]:
         """Leave the table at once; a row that may lack a cell is broken."""
         if self._held:
             yield self._held
         if self._row:
-            yield found_on(self._row, Broken(reason))
+            yield finding_on(self._row, Broken(reason))
         if self._columns:
             self._use_up_title()
         self._row, self._columns, self._held = [], [], None
 
-    def _empty_cell(self, line: Line) -> list[Found] | None:
+    def _empty_cell(self, line: Line) -> list[Finding] | None:
         """A bar alone: no processor time."""
         if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
             return None
-        return [Found(line, None), *self._complete()]
+        return [Finding(line, None), *self._complete()]
 
-    def _leave(self, reason: str) -> Iterator[Found]:
+    def _leave(self, reason: str) -> Iterator[Finding]:
         """Leave the table for text behind it, before which its last row is complete even without its processor time."""
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
@@ -96,7 +96,7 @@ class WebPage:
             self._held = None
         yield from self.close(reason)
 
-    def _stated(self, line: Line) -> Iterator[Found]:
+    def _stated(self, line: Line) -> Iterator[Finding]:
         words = line.text.strip(" \u2022")
         title = next((found for pattern in _TITLES if (found := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
         if title:
@@ -113,10 +113,10 @@ class WebPage:
         else:
             self._use_up_title()  # It stands right above its table, whose head may be garbled.
             return
-        yield Found(line, None)
+        yield Finding(line, None)
 
-    def _cell(self, line: Line) -> list[Found]:
-        done: list[Found] = []
+    def _cell(self, line: Line) -> list[Finding]:
+        done: list[Finding] = []
         optional = self._columns[-1] in CPU_COLUMNS
         if optional and len(self._row) == len(self._columns) - 1 and not PERCENT_CELL.fullmatch(bare(line.text)):
             done += self._complete()
@@ -130,7 +130,7 @@ class WebPage:
             done += self._checked(table)
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
-    def _checked(self, table: TableForm) -> Iterator[Found]:
+    def _checked(self, table: TableForm) -> Iterator[Finding]:
         """The row before this one, which is good if this one has its first decimal where it should be."""
         if self._held is None:
             return
@@ -138,12 +138,12 @@ class WebPage:
         yield self._held._replace(what=OUT_OF_PLACE) if slipped else self._held
         self._held = None
 
-    def _complete(self) -> Iterator[Found]:
+    def _complete(self) -> Iterator[Finding]:
         """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
         if self._held:
             yield self._held
         what = self._record()
-        self._held = found_on(self._row, what)
+        self._held = finding_on(self._row, what)
         self._row = []
         if isinstance(what, Broken):
             yield from self.close()
@@ -156,7 +156,7 @@ class WebPage:
         found = table.record([Cell(bare(cell.text), 0, cell.number) for cell in self._row])
         return found if isinstance(found, Broken) else self._conditioned(found)
 
-    def _line_of_cells(self, line: Line) -> list[Found] | None:
+    def _line_of_cells(self, line: Line) -> list[Finding] | None:
         """Use a line of a table that has a row a line."""
         was_open = self._lines.is_open
         found = self._lines.take(line)

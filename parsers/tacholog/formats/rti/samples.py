@@ -14,16 +14,16 @@ from tacholog.formats.kit import (
     MICROSECOND,
     Broken,
     Bulk,
+    BulkStep,
     Conditions,
     Distribution,
-    Found,
+    Finding,
     Line,
     Lines,
     Record,
     Scope,
-    Taken,
+    finding_on,
     first_false,
-    found_on,
     printed,
 )
 from tacholog.formats.rti.rules import CUT
@@ -53,7 +53,7 @@ class Samples:
         self._interval, self._run = Distribution(), Distribution()
         self._complete = True
 
-    def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Found]:
+    def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Finding]:
         """Take many samples."""
         self._run.add_many(microseconds)
         at = 0
@@ -63,35 +63,35 @@ class Samples:
             yield from self._hold(lines.part(at, end), end - at)
             at = end
 
-    def add(self, line: Line, microseconds: int) -> Iterator[Found]:
+    def add(self, line: Line, microseconds: int) -> Iterator[Finding]:
         """Take a sample; a thousand of them are an interval."""
         self._run.add(microseconds)
         self._interval.add(microseconds)
         yield from self._hold(line, 1)
 
-    def _hold(self, lines: Line | Lines, count: int) -> Iterator[Found]:
+    def _hold(self, lines: Line | Lines, count: int) -> Iterator[Finding]:
         self._lines.append(lines)
         self._count += count
         if self._count == BATCH:
             yield from self.flush()
 
-    def hold(self, line: Line) -> Iterator[Found]:
+    def hold(self, line: Line) -> Iterator[Finding]:
         """Take a sample of an interval that others are missing from."""
         self._lines.append(line)
         self._count += 1
         if self._count == BATCH:
             yield from self.drop(_MISSING)
 
-    def flush(self) -> Iterator[Found]:
+    def flush(self) -> Iterator[Finding]:
         """The interval of the samples so far."""
         if self._lines:
-            yield found_on(self._lines, self._record(self._interval, "interval"))
+            yield finding_on(self._lines, self._record(self._interval, "interval"))
         self._lines, self._count, self._interval = [], 0, Distribution()
 
-    def drop(self, reason: str) -> Iterator[Found]:
+    def drop(self, reason: str) -> Iterator[Finding]:
         """Samples that are not all of their interval; the run's summary would lack them too."""
         if self._lines:
-            yield found_on(self._lines, Broken(reason))
+            yield finding_on(self._lines, Broken(reason))
         self._lines, self._count, self._interval, self._complete = [], 0, Distribution(), False
 
     def summary(self) -> Record | None:
@@ -122,12 +122,12 @@ class LatencyFile:
         self._spoiled = False  # Samples are missing from the interval: the next one begins at a whole thousand.
         self._begin = 0
 
-    def take(self, line: Line) -> list[Found] | None:
+    def take(self, line: Line) -> list[Finding] | None:
         """Use a head, a sample, or the blank line behind a run; ``None`` for anything else."""
         if _HEAD.fullmatch(line.text):
             done = list(self.close("another run begins before this one has ended"))
             self._samples = Samples(Conditions(basis="rtt/2", definition="rti-sample"), ("unit_assumed",))
-            return [*done, Found(line, None)]
+            return [*done, Finding(line, None)]
         if self._samples is None:
             return None
         if row := _ROW.fullmatch(line.text):
@@ -135,38 +135,38 @@ class LatencyFile:
         if not line.text.strip() and self._next is not None:
             done = list(self._samples.drop(_MISSING) if self._spoiled else self._samples.flush())
             self._next, self._spoiled = None, False
-            return [*done, Found(line, self._samples.summary())]
+            return [*done, Finding(line, self._samples.summary())]
         return None
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Use samples as far as they are the next ones of a run that has begun."""
         import numpy as np
 
         if self._samples is None or self._next is None or self._spoiled:
-            return Taken()
+            return BulkStep()
         numbers, values = lines.cells.T
         count = first_false(numbers == np.arange(self._next, self._next + lines.count))
         if count == 0:
-            return Taken()
+            return BulkStep()
         self._next += count
-        return Taken(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
+        return BulkStep(count, list(self._samples.add_many(lines.part(0, count), values[:count].astype("int64"))))
 
-    def close(self, reason: str) -> Iterator[Found]:
+    def close(self, reason: str) -> Iterator[Finding]:
         """Give up the samples that are not a whole interval."""
         if self._samples:
             yield from self._samples.drop(reason)
         self._samples = self._next = None
 
-    def _sample(self, samples: Samples, line: Line, number: int, value: int) -> list[Found]:
+    def _sample(self, samples: Samples, line: Line, number: int, value: int) -> list[Finding]:
         expected, self._next = self._next, number + 1
         if expected is None:
             self._begin, expected = min(number, 1), min(number, 1)
-        done: list[Found] = []
+        done: list[Finding] = []
         if not line.whole or number != expected:
             done, self._spoiled = list(samples.drop(_MISSING)), True
         if (number - self._begin) % BATCH == 0:
             done += samples.drop(_MISSING) if self._spoiled else ()
             self._spoiled = False
         if not line.whole:
-            return [*done, Found(line, CUT)]
+            return [*done, Finding(line, CUT)]
         return [*done, *(samples.hold(line) if self._spoiled else samples.add(line, value))]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Field, Found, Line, LineRule, Record, ascending
+from tacholog.formats.kit import MICROSECOND, Broken, Cell, Cells, Check, Conditions, Field, Finding, Line, LineRule, Record, ascending
 from tacholog.formats.rti import rules
 from tacholog.formats.rti.rules import LATENCIES, LATENCY, OUT_OF_PLACE, RATES, SUMMARY, subscriber
 
@@ -146,22 +146,22 @@ class LineTable:
         self._has_bars = False
         self.has_begun = False  # With the latest line.
 
-    def take(self, line: Line) -> Found | None:
+    def take(self, line: Line) -> Finding | None:
         """Use a head, a rule, or a row; any other line ends the table."""
         text = line.text.strip()
         self.has_begun = False
         if GRID_RULE.fullmatch(text):
-            return Found(line, None)
+            return Finding(line, None)
         if head := _head(text):
             self.has_begun = True
             self._table, self.is_open, self._has_bars = head, True, "|" in text
-            return Found(line, None)
+            return Finding(line, None)
         if self._table is None or not _ROW.fullmatch(text):
             self._table, self.is_open = None, False
             return None
         if not text.strip("-|: "):
-            return Found(line, None)
-        return Found(line, self._record(line, text, self._table))
+            return Finding(line, None)
+        return Finding(line, self._record(line, text, self._table))
 
     def _record(self, line: Line, text: str, table: TableForm) -> Record | Broken:
         inner = text.strip("|")

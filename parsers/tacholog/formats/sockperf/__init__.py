@@ -30,7 +30,20 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.kit import Conditions, Detected, Dialect, Facts, Found, FoundMany, Line, Lines, LineStart, States, read_in_bulk, settings_text
+from tacholog.formats.kit import (
+    BulkFinding,
+    Conditions,
+    Detected,
+    Dialect,
+    Facts,
+    Finding,
+    Line,
+    Lines,
+    LineStart,
+    States,
+    read_in_bulk,
+    settings_text,
+)
 from tacholog.formats.sockperf.blocks import BlockReader, TestParameters
 from tacholog.formats.sockperf.packets import PACKETS, Packets
 
@@ -92,7 +105,7 @@ def detect(head: str) -> Detected:
     return Detected(_HEAD.is_in(head), wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
 
 
-def parse(lines: Iterable[Line | Lines]) -> Iterator[Found | FoundMany]:
+def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     """Yield a record a server or throughput test, and the distribution of a full log."""
     client = _Client()
     yield from read_in_bulk(lines, client.take, client.packets.take_many)
@@ -122,50 +135,50 @@ class _Client:
         self._block = BlockReader()
         self.packets = Packets()
 
-    def take(self, line: Line) -> Iterator[Found]:
+    def take(self, line: Line) -> Iterator[Finding]:
         """Use one line."""
         text = line.text.removeprefix("sockperf: ")
         if (row := self.packets.take(line, text)) is not None:
             yield from (*self._block.close(), row)
         elif _INTERRUPTED.fullmatch(text):
-            yield Found(line, None)
+            yield Finding(line, None)
         elif (found := self._block.take(line, text, self._context)) is not None:
             yield from self.packets.close()
             self.packets.behind(found)
             yield from found
         elif not text and self._block.is_open:
-            yield Found(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
+            yield Finding(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
         else:
             about = list(self._other(line, text))
             if about or line.text.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
                 yield from self._block.close()
             yield from about
 
-    def close(self) -> Iterator[Found]:
+    def close(self) -> Iterator[Finding]:
         """The log has ended."""
         yield from (*self._block.close(), *self.packets.close())
 
-    def _other(self, line: Line, text: str) -> Iterator[Found]:
+    def _other(self, line: Line, text: str) -> Iterator[Finding]:
         if text == _RULER:
-            yield from self.packets.close(line) or [Found(line, None)]
+            yield from self.packets.close(line) or [Finding(line, None)]
         elif text or not self.packets.is_open:
             known = list(self._about_the_run(line, text))
             if known:
                 yield from self.packets.close()
             yield from known
 
-    def _about_the_run(self, line: Line, text: str) -> Iterator[Found]:
+    def _about_the_run(self, line: Line, text: str) -> Iterator[Finding]:
         if version := _VERSION.fullmatch(text):
             self._context = TestParameters()
-            yield Found(line, Facts(tool_version=version["version"] or None))
+            yield Finding(line, Facts(tool_version=version["version"] or None))
         elif socket := _SOCKET.fullmatch(text):
             known = self._context.conditions.transport
             self._context = TestParameters(conditions=Conditions(transport=socket["transport"] if known in {None, socket["transport"]} else None))
-            yield Found(line, None)
+            yield Finding(line, None)
         elif parameters := _PARAMETERS.fullmatch(text):
             self._context = _context_of(parameters["all"])
-            yield Found(line, Facts(environment={"sockperf_parameters": parameters["all"]}))
+            yield Finding(line, Facts(environment={"sockperf_parameters": parameters["all"]}))
         elif _FAILED.fullmatch(text):
-            yield Found(line, Facts(status="failed", reason=text))
+            yield Finding(line, Facts(status="failed", reason=text))
         elif _CHATTER.fullmatch(text):
-            yield Found(line, None)
+            yield Finding(line, None)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tacholog.formats.kit import MICROSECOND, Basis, Broken, Cell, Conditions, Found, Line, LoadMode, Number, Record, counted, found_on, printed
+from tacholog.formats.kit import MICROSECOND, Basis, Broken, Cell, Conditions, Finding, Line, LoadMode, Number, Record, counted, finding_on, printed
 
 _MIB = 1 << 20
 _SECOND, _MILLISECOND = 1e9, 1e6
@@ -61,7 +61,7 @@ class BlockReader:
         """Whether a block has begun."""
         return self._block is not None
 
-    def take(self, line: Line, text: str, context: TestParameters) -> list[Found] | None:
+    def take(self, line: Line, text: str, context: TestParameters) -> list[Finding] | None:
         """Use a line whose prefix is taken off; ``None`` if it is of no block."""
         steps = [(block, name) for block in _BLOCKS for name, step in block.steps.items() if step.starts.match(text)]
         if not steps:
@@ -74,7 +74,7 @@ class BlockReader:
         if not expected or match is None or not line.whole:
             is_alone = match is not None and line.whole and not self._block
             why = "whose first lines are missing" if is_alone else "that is cut, garbled or out of its place"
-            return [*found, *self.close(), Found(line, Broken(f"a line of a result {why}"))]
+            return [*found, *self.close(), Finding(line, Broken(f"a line of a result {why}"))]
         self._block, self._at = block, name
         self._lines.append(line)
         shift = len(line.text) - len(text)
@@ -82,13 +82,13 @@ class BlockReader:
             {name: Cell(match[name], shift + match.start(name), line.number) for name in match.re.groupindex if match[name]}
         )
         if name == last:
-            found.append(found_on(self._lines, block.read(self._said, context)))
+            found.append(finding_on(self._lines, block.read(self._said, context)))
             self._reset()
         return found
 
-    def close(self) -> list[Found]:
+    def close(self) -> list[Finding]:
         """Give up what was begun."""
-        found = [found_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
+        found = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return found
 

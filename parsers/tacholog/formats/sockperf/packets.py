@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tacholog.formats.kit import Broken, Bulk, Facts, Found, FoundMany, Histogram, Line, Lines, Record, Taken, first_false
+from tacholog.formats.kit import Broken, Bulk, BulkFinding, BulkStep, Facts, Finding, Histogram, Line, Lines, Record, first_false
 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?P<latency>latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"[0-9]{1,18}, ")
@@ -37,40 +37,40 @@ class Packets:
         self._counts: Counter[int] = Counter()
         self._rows = self._largest_ns = 0
 
-    def behind(self, found: Iterable[Found]) -> None:
+    def behind(self, found: Iterable[Finding]) -> None:
         """Remember the record that a table may stand behind."""
         self._record = next((one.what for one in found if isinstance(one.what, Record)), self._record)
 
-    def take(self, line: Line, text: str) -> Found | None:
+    def take(self, line: Line, text: str) -> Finding | None:
         """Use the header or a row, given without its prefix; ``None`` if the line is neither."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
             self._begin()
-            return Found(line, None)
+            return Finding(line, None)
         if not _ROW_MARK.match(text):
             return None
         row = _ROW.fullmatch(text)
         packet, sent_ns, received_ns, latency_ns = (int(cell.replace(".", "")) for cell in row.groups()) if row else (0, 0, 0, 0)
         if row is None or not self._record or not self.is_open or not self._is_next(packet, sent_ns, received_ns, latency_ns, self._rows):
-            return Found(line, _GARBLED)
+            return Finding(line, _GARBLED)
         self._count([(latency_ns, 1)])
-        return Found(line, None)
+        return Finding(line, None)
 
-    def take_many(self, lines: Lines) -> Taken:
+    def take_many(self, lines: Lines) -> BulkStep:
         """Use rows as far as they are the next ones of the table."""
         import numpy as np
 
         if not self.is_open:
-            return Taken()
+            return BulkStep()
         packet, sent, received, latency = lines.cells.T
         latency_ns = np.rint(latency * 1e3)
         places = np.arange(self._rows, self._rows + lines.count)
         count = first_false(self._is_next(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, places))
         if count == 0:
-            return Taken()
+            return BulkStep()
         values, counts = np.unique(latency_ns[:count].astype("int64"), return_counts=True)
         self._count(zip(values.tolist(), counts.tolist(), strict=True))
-        return Taken(count, [FoundMany(lines.part(0, count), None)])
+        return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
     def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, place: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
         """Whether a row is the next one, and its latency is the time between its two times."""
@@ -86,18 +86,18 @@ class Packets:
             self._rows += times
             self._largest_ns = max(self._largest_ns, latency_ns)
 
-    def close(self, line: Line | None = None) -> list[Found]:
+    def close(self, line: Line | None = None) -> list[Finding]:
         """End the table, if one is open: its distribution, if it holds all packets of the summary; else the log is not whole."""
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:
             return []
         if self._rows != record.samples or not self._is_of(record):
-            return [Found(line, Facts(status="truncated", reason=f"the full log has {self._rows} of {record.samples} packets"))]
+            return [Finding(line, Facts(status="truncated", reason=f"the full log has {self._rows} of {record.samples} packets"))]
         if record.conditions.basis is None or line is None:
-            return [Found(line, None)] if line else []
+            return [Finding(line, None)] if line else []
         bins = tuple((low, low + (1 << max(low.bit_length() - _KEPT_DIGITS, 0)) - 1, count) for low, count in sorted(self._counts.items()))
-        return [Found(line, Histogram(payload_bytes=record.payload_bytes, basis=record.conditions.basis, bins=bins))]
+        return [Finding(line, Histogram(payload_bytes=record.payload_bytes, basis=record.conditions.basis, bins=bins))]
 
     def _is_of(self, record: Record) -> bool:
         largest = record.number("latency", "max")

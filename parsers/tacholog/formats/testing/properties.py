@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tacholog.formats.expand import packing_of
-from tacholog.formats.kit.found import Found
+from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Line
 from tacholog.formats.reading import Event, Scan
 from tacholog.formats.registry import format_named
@@ -74,7 +74,7 @@ class FormatUnderTest:
         if numbers != list(range(1, scan.account.total + 1)):
             raise AssertionError("a line is in no class, or in two")
         line = Line(1, "")
-        _expect_none("is not valid", [defect for event in events if (defect := defect_of(Found(line, event.what), 1))])
+        _expect_none("is not valid", [defect for event in events if (defect := defect_of(Finding(line, event.what), 1))])
         return events
 
     @contextmanager

@@ -15,7 +15,7 @@ from tacholog.formats.kit import (
     Dialect,
     Facts,
     Field,
-    Found,
+    Finding,
     Line,
     LineRule,
     Record,
@@ -50,11 +50,11 @@ def detect(head: str) -> Detected:
     return Detected(_BANNER.match(head) is not None, wants="a first line 'pingbench VERSION over TRANSPORT'")
 
 
-def parse(lines: Iterable[Line]) -> Iterator[Found]:
+def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield a record a result line; the banner is a fact about the run."""
     for line in lines:
         if banner := _BANNER.fullmatch(line.text):
             conditions = Conditions(transport=banner["transport"], load_mode="closed")
-            yield Found(line, Facts(tool_version=banner["version"], conditions=conditions))
+            yield Finding(line, Facts(tool_version=banner["version"], conditions=conditions))
         elif " B: rtt " in line.text:
-            yield Found(line, _RESULT.read(line.text) or Broken("result line is cut short or garbled"))
+            yield Finding(line, _RESULT.read(line.text) or Broken("result line is cut short or garbled"))

@@ -1,0 +1,93 @@
+"""What a format yields: findings on a line, on several lines, or on many lines that were read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tacholog.formats.kit.bulk import Lines, RecordColumns
+from tacholog.formats.kit.lines import Broken, Line
+from tacholog.schema.records import Facts, Histogram, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LOOKS = 16  # After each line in doubt, the rest of its run is tried again at once; after so many tries it is read line by line.
+_LINES_A_LOOK = 500  # So many lines that were read earn another try: samples come in stretches.
+
+
+class Finding(NamedTuple):
+    """What a format found on a line: a record, facts about the run, part of a histogram, a broken result, or ``None`` for chatter of the tool.
+
+    ``also`` are the other lines of the same finding. ``line`` is ``None`` only for what is known at the end of the log. A row of a table may hold
+    several records, each a finding on the same line; the first one gives the line its class.
+    """
+
+    line: Line | None
+    what: Record | Facts | Histogram | Broken | None
+    also: tuple[Line | Lines, ...] = ()
+
+
+def finding_on(lines: Sequence[Line | Lines], what: Record | Facts | Histogram | Broken | None) -> Finding:
+    """Make a finding that stands on several lines, at least one."""
+    first, *others = lines
+    if isinstance(first, Line):
+        return Finding(first, what, tuple(others))
+    return Finding(first.line(0), what, (*((first.part(1),) if first.count > 1 else ()), *others))
+
+
+class Records(NamedTuple):
+    """One record for each of many lines.
+
+    ``like`` is one of these records: its scope, test, side, participant and conditions are those of all. ``places`` are the lines that they stand on,
+    ``None``: all.
+    """
+
+    like: Record
+    columns: RecordColumns
+    places: NDArray[np.int64] | None = None
+
+
+class BulkFinding(NamedTuple):
+    """What a format found on many lines: records, one a line, or ``None`` for lines without meaning, or of which the meaning is found later.
+
+    Records of several kinds, each on some of the lines, are several findings.
+    """
+
+    lines: Lines
+    what: Records | None
+
+
+class BulkStep(NamedTuple):
+    """One step of reading in bulk: how many of the `Lines` were read, from the first one on, and the findings on them."""
+
+    lines: int = 0
+    found: Sequence[Finding | BulkFinding] = ()
+
+
+def read_in_bulk(
+    lines: Iterable[Line | Lines], one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]
+) -> Iterator[Finding | BulkFinding]:
+    """Yield what is found: ``one`` reads a line, and ``many`` reads as many lines of a run as it can.
+
+    Where ``many`` stops, ``one`` reads the next line, and ``many`` is tried again behind it. ``many`` must leave the format in the state that it has
+    after reading the same lines one by one.
+    """
+    for piece in lines:
+        if isinstance(piece, Lines):
+            yield from _run_in_bulk(piece, one, many)
+        else:
+            yield from one(piece)
+
+
+def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]) -> Iterator[Finding | BulkFinding]:
+    place = looks = 0
+    while place < run.count:
+        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else BulkStep()
+        looks += 1
+        yield from taken.found
+        place += taken.lines
+        if place < run.count:
+            yield from one(run.line(place))
+            place += 1
