@@ -24,7 +24,7 @@ from tacholog.render.diff.summary import side_words
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
 from tacholog.view.history import lines
-from tacholog.view.row_names import row_name
+from tacholog.view.names import row_name
 
 Side = Callable[..., Dataset]
 VALUES = np.array([[1000.0] * 6])

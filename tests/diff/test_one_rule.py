@@ -24,8 +24,8 @@ from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.store.frames import Dataset
 from tacholog.view.comparison import comparison
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, compared, conditions_of, group_of
-from tacholog.view.unranked import unranked
+from tacholog.view.ranking_groups import SystemSeries, conditions_of, group_of, system_series
+from tacholog.view.rankings import unranked
 from tacholog.view.views import View, view_of
 
 Side = Callable[..., Dataset]
@@ -39,6 +39,10 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
     "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
+    "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
+    "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),
+    "network_jitter_ns": ({"network_jitter_ns": 1_000_000}, "network jitter: not stated -> 1000000"),
+    "network_bandwidth_bit_per_s": ({"network_bandwidth_bit_per_s": 54e6}, "network bandwidth: not stated -> 5.4e+07"),
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
 
@@ -54,7 +58,7 @@ def together(old: Dataset, new: Dataset) -> View:
 def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
     """What each way of comparing two sides puts out."""
     view = together(old, new)
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
     return {
         "diff": "; ".join(remark(row) for row in compare(old, new, Policy()).rows),
         "ranking": str(unranked(everything, everything, [])),
@@ -100,7 +104,7 @@ def view(side: Side) -> View:
 
 def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
     found = comparison(view, PageIndex())
-    stated = [conditions_of(one.compared.series, "latency") for one in found.series]
+    stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
     for base, other in product(range(len(stated)), repeat=2):
         pairs = [(verdicts.places[base], verdicts.places[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]
@@ -110,10 +114,10 @@ def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(vie
 
 
 def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: View) -> None:
-    def is_grouped(one: Compared, other: Compared) -> bool:
+    def is_grouped(one: SystemSeries, other: SystemSeries) -> bool:
         return group_of(one) is not None and group_of(one) == group_of(other)
 
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
 
     for one, other in product(everything, repeat=2):
         sides = [conditions_of(each.series, "latency") for each in (one, other)]

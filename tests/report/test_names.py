@@ -32,10 +32,9 @@ from tacholog.store.frames import Dataset
 from tacholog.store.load import load, load_logs
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
-from tacholog.view.names import row_names, words
+from tacholog.view.names import row_name, row_names, words
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import compared, groups
-from tacholog.view.row_names import row_name
+from tacholog.view.ranking_groups import groups, system_series
 from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of
 
@@ -123,7 +122,7 @@ def test_no_two_series_of_a_page_have_one_name(view: View) -> None:
 
 
 def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares(view: View) -> None:
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
     for group, members in groups(everything).items():
         labels = labels_among([(one.system, one.series) for one in members])
         assert twice((one.system, one.transport, label) for one, label in zip(members, labels, strict=True)) == [], group

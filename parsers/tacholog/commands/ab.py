@@ -24,15 +24,14 @@ import click
 
 from tacholog.campaign.builds import Build
 from tacholog.campaign.floor import floor_tools
-from tacholog.campaign.foresight import Gap
+from tacholog.campaign.gaps import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import unasked
 from tacholog.commands.diff import FAIL_ON, FORMATS
-from tacholog.commands.shared.listing import counted
-from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.percentage import Percentage
-from tacholog.commands.shared.planning import duration, gap_words, limits_held, list_words
+from tacholog.commands.shared.arguments import Folder, Percentage
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words
+from tacholog.commands.shared.messages import counted
 from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
 from tacholog.installation import checkout
@@ -268,14 +267,14 @@ def _statistics(run: PlannedRun) -> int:
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
     """What nothing will state although the comparison needs it. Both sides run the same variants, so one side shows it for both."""
-    from tacholog.campaign.foresight import foresee
+    from tacholog.campaign.gaps import foresee
 
     return [gap for gap in foresee(begun.plans[0]).gaps if gap.condition not in across]
 
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
     from tacholog.campaign.pairs import with_event
-    from tacholog.commands.shared.measuring import measure_all
+    from tacholog.commands.shared.campaigns import measure_all
 
     try:
         measure_all(begun.tasks(), begun.record.runs, gaps)

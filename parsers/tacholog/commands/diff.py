@@ -35,9 +35,9 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.complaints import UNREADABLE_EXIT, tell
-from tacholog.commands.shared.paths import write_output
-from tacholog.commands.shared.reading import reading_options, work_of
+from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.messages import UNREADABLE_EXIT, tell
+from tacholog.commands.shared.output import write_output
 from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
 
@@ -186,7 +186,7 @@ def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
 
 def _mention_import(path: Path, side: Dataset) -> None:
     """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
-    from tacholog.commands._import_suggestion import import_command
+    from tacholog.commands._import_listing import import_command
 
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
         return

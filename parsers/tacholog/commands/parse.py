@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands.shared.listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
+from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock

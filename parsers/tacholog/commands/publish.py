@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.paths import Folder, home
+from tacholog.commands.shared.arguments import Folder, home
 from tacholog.installation import require
 
 

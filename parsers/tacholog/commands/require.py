@@ -28,9 +28,9 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, known_roots, mention_releases
-from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.order import mention_order
-from tacholog.commands.shared.paths import Folder, write_output
+from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.messages import mention_order, tell
+from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
 from tacholog.errors import UnreadableInput
 
@@ -112,7 +112,7 @@ def _default_file(roots: Sequence[Path]) -> Path:
     Raises:
         UnreadableInput: there is none.
     """
-    from tacholog.commands.shared.paths import home
+    from tacholog.commands.shared.arguments import home
     from tacholog.compare.requirements.file import FILE
 
     places = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]

@@ -85,6 +85,7 @@ class Condition(NamedTuple):
 # A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
+NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # nothing was changed where none is stated
 SETTINGS = "settings"  # of the transport: a JSON object
 SETTING_PREFIX = "setting "  # before the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
@@ -130,6 +131,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "keyed": Condition("keyed", _DIFF),
         "publishers": Condition("publishers", _LOAD),
         "subscribers": Condition("subscribers", _LOAD),
+        **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # A document that prints a column for each operating system does not say that one machine ran them all.
         "operating_system": Condition("operating_system", _SERIES),
@@ -251,6 +253,8 @@ def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
     """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
+    if field in NETWORK:
+        return (old or None) != (new or None)
     known = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
     return known and old != new
 

@@ -25,10 +25,10 @@ from tacholog.render.tables.history import Find
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
+from tacholog.view.names import row_name
 from tacholog.view.numerals import quantity
 from tacholog.view.refusals import TITLES as CONDITION_TITLES
 from tacholog.view.requirements import JudgedRelease, sections
-from tacholog.view.row_names import row_name
 from tacholog.visible import drawn
 
 TITLES: Mapping[RequirementVerdict, str] = MappingProxyType(

@@ -2,6 +2,8 @@
 
 A value is that of the runs which the comparison uses (in pairs: of the paired runs). A release that was measured in two campaigns has a line for
 each of them, and no median over both: that would merge two builds or two days into one value.
+
+The order of releases and the list of the newest releases are made here, too.
 """
 
 from __future__ import annotations
@@ -19,16 +21,18 @@ from tacholog.compare.result import Comparison, ComparisonRow, Controls, Differe
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
+from tacholog.view.names import row_name
 from tacholog.view.numerals import by_version
-from tacholog.view.own_names import DIFFS, HISTORY
-from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import compared
+from tacholog.view.page_index import DIFFS, HISTORY, PageIndex
+from tacholog.view.ranking_groups import system_series
 from tacholog.view.results import RunRow
-from tacholog.view.row_names import row_name
 from tacholog.view.series import LOGICAL
 
 if TYPE_CHECKING:
     from tacholog.view.views import Selection, View
+from tacholog.runs.moments import last_day
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.views import View
 
 Compare = Callable[[str, str, str], Comparison]  # of a system, an older and a newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
@@ -173,7 +177,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
     """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for one in compared(view, PageIndex()):
+    for one in system_series(view, PageIndex()):
         run = one.series.results[0].run
         if (run.system, run.release) in pairs:
             found = by_system.setdefault(run.system, set())
@@ -270,7 +274,7 @@ def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Comp
     """What the page of a metric shows: the history of each system that has lines. The changes are judged over all systems together."""
     releases = releases_of(runs)
     reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
-    found = {system: lines(compared, metric, statistic) for system, compared in reports.items()}
+    found = {system: lines(members, metric, statistic) for system, members in reports.items()}
     changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
 
     def of_system(members: Sequence[HistoryLine]) -> tuple[HistoryChange, ...]:
@@ -366,3 +370,23 @@ def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
 
 def _name(key: RowKey) -> tuple[object, ...]:
     return row_name(msgspec.structs.replace(key, payload_bytes=None)), key.payload_bytes or 0
+
+
+_MOST = 5
+
+
+def news(view: View) -> list[dict[str, object]]:
+    """Return the newest groups of runs: of one system, version and kind, the last first. Runs without a date are left out."""
+    groups: dict[tuple[str, str, bool], list[RunRow]] = {}
+    for run in view.runs.values():
+        if run.start_time:
+            version = run.system_version or run.release or ""
+            groups.setdefault((run.system or NOT_STATED, version, run.published), []).append(run)
+    items = [_item(f"{system} {version}".strip(), published, runs) for (system, version, published), runs in groups.items()]
+    return sorted(items, key=lambda item: (str(item["day"]), str(item["words"])), reverse=True)[:_MOST]
+
+
+def _item(words: str, published: bool, runs: list[RunRow]) -> dict[str, object]:
+    hosts = ", ".join(sorted({run.host for run in runs if run.host}))
+    day = last_day(run.start_time for run in runs)
+    return {"day": day, "words": words, "kind": "published" if published else "own", "runs": len(runs), "hosts": hosts}

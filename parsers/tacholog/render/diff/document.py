@@ -28,8 +28,8 @@ from tacholog.render.diff.words import (
 )
 from tacholog.render.html import Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, head
+from tacholog.view.names import apart_words, row_name
 from tacholog.view.numerals import in_full
-from tacholog.view.row_names import apart_words, row_name
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 Which = Literal["old", "new"]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from tacholog.compare.result import Comparison, ComparisonRow, Verdict
 from tacholog.render.diff.words import interval, ratio
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.view.row_names import row_name
+from tacholog.view.names import row_name
 
 _SIZE = 14
 

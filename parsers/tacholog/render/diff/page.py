@@ -23,9 +23,8 @@ from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.runs.moments import instant
 from tacholog.slugs import slug
 from tacholog.view.page_index import PageIndex
-from tacholog.view.results import CONDITIONS, ResultRow, RunRow
+from tacholog.view.results import CONDITIONS, ResultRow, RunRow, is_of_control, of_these_runs
 from tacholog.view.views import View
-from tacholog.view.whose_value import is_of_control, of_these_runs
 
 Which = Literal["old", "new"]
 _OF_RUN = frozenset(RunRow.__struct_fields__)

@@ -18,10 +18,9 @@ from tacholog.render.diff.words import MEANINGS, REASONS, UNTESTED, has_one_valu
 from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
 from tacholog.view import names
-from tacholog.view.names import with_system
+from tacholog.view.names import row_name, with_system
 from tacholog.view.numerals import NOT_STATED, quantity, size
 from tacholog.view.refusals import condition_title, title_of
-from tacholog.view.row_names import row_name
 
 APART: tuple[Verdict, ...] = ("not_comparable", "removed", "added")
 _OF_MACHINE = frozenset({"host", *(CODES[name] for name in MACHINE)})

@@ -13,9 +13,9 @@ from tacholog.compare.result import OPEN, ComparisonRow, Difference, Loss, LossS
 from tacholog.compare.statistics import modes
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
+from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
 from tacholog.view.refusals import PUBLISHED_AGAIN, difference_words, not_stated
-from tacholog.view.row_names import row_name
 
 UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
 
