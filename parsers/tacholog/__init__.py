@@ -72,8 +72,8 @@ def load(*paths: str | PathLike[str]) -> LoadedRuns:
     Returns:
         The dataset. ``results`` has one row for each number; ``runs``, ``logs``, ``problems`` and ``histograms`` are further tables, joined by the
         column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What
-        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one
-        field over another.
+        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field
+        over another.
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
