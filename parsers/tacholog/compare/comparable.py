@@ -87,7 +87,7 @@ STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers"
 _NAMING = ("participant", *STATED)
 NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # nothing was changed where none is stated
 SETTINGS = "settings"  # of the transport: a JSON object
-SETTING = "setting "  # before the name of one of them, where it differs
+SETTING_PREFIX = "setting "  # before the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
 # A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
@@ -231,7 +231,7 @@ def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
         if olds[name] != news[name]:
-            yield Difference(f"{SETTING}{name.replace('_', '-')}", olds[name], news[name])
+            yield Difference(f"{SETTING_PREFIX}{name.replace('_', '-')}", olds[name], news[name])
 
 
 def settings_of(stated: str | None) -> Mapping[str, str]:
