@@ -70,9 +70,10 @@ def load(*paths: str | PathLike[str]) -> LoadedRuns:
         paths: folders of runs (``run.toml`` files below them), raw logs, folders of raw logs, or folders that ``Dataset.save`` wrote.
 
     Returns:
-        The dataset. ``results`` has one row a number, and ``runs``, ``logs``, ``problems`` and ``histograms`` stand beside it, joined by the column
-        ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What is not
-        stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field over another.
+        The dataset. ``results`` has one row for each number; ``runs``, ``logs``, ``problems`` and ``histograms`` are further tables, joined by the
+        column ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What
+        is not stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field
+        over another.
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
@@ -148,8 +149,8 @@ def list_formats() -> list[LogFormat]:
 
     from tacholog.formats.registry import installed
 
-    found = installed()
-    for name, reason in found.failures.items():
+    registry = installed()
+    for name, reason in registry.failures.items():
         warnings.warn(f"{name} {reason}", stacklevel=2)
     return [
         LogFormat(
@@ -159,7 +160,7 @@ def list_formats() -> list[LogFormat]:
             reads=(module.__doc__ or "").strip().partition("\n")[0],
             dialects=tuple(f"{dialect.name} ({dialect.versions})" for dialect in module.DIALECTS),
         )
-        for name, module in found.formats.items()
+        for name, module in registry.formats.items()
     ]
 
 
