@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
@@ -68,8 +69,6 @@ def sustain(
     keep: Path | None,
 ) -> None:
     """Check the options, and print the lines of the search as they come."""
-    from importlib.metadata import version
-
     from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
 
     rates = _RATES.fullmatch(rate_range)
