@@ -184,8 +184,8 @@ def test_a_log_that_does_not_state_the_goal_s_statistic_is_not_taken_for_one_tha
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--latency-goal", "p99"), "not STATISTIC=TIME"),
-        (("--rate-range", "9,1"), "not LOWEST,HIGHEST"),
+        (("--latency-goal", "p99"), "use STATISTIC=TIME"),
+        (("--rate-range", "9,1"), "use LOWEST,HIGHEST"),
         (("--trial-duration", "9"), "no longer than --duration"),
     ],
 )

@@ -44,7 +44,7 @@ def verify(folder: Path, output: str, limit: int) -> None:
     if not receipt.logs and receipt.findings:
         raise UnreadableInput(f"{folder}: no log could be read: {reasons(receipt)}")
     if not receipt.logs:
-        raise UnreadableInput(f"{folder}: no site and no folder of runs: there is no run.toml below it, and no raw logs that a site offers")
+        raise UnreadableInput(f"{folder}: neither a site nor a folder of runs: there is no run.toml below it, and it offers no raw logs")
     if output == "json":
         terminal.data(as_json(receipt))
     else:
