@@ -193,15 +193,25 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     sizes = [(number, 77_841_180 * number) for number in range(1, 20_001)]
     lines = [LINE.replace("   32", f"{size:5d}").replace("664.2", f"{2594706 * size * 8 / 1e6:.1f}").format(received) for size, received in sizes]
     run(tmp_path / "data/run", sub="".join(lines))
+    run(tmp_path / "data/small", sub=LINE.format(1))
 
     here = load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "cache")))
     again, elsewhere = Work(1, cache=Cache(tmp_path / "cache")), Work(2, cache=Cache(tmp_path / "other"))
 
     results = here.results[here.results["metric"] == "messages_received"]
-    assert list(zip(results["payload_bytes"], results["value"], strict=True)) == sizes
+    assert list(zip(results["payload_bytes"], results["value"], strict=True)) == [*sizes, (32, 1)]
     assert tables(load([tmp_path / "data"], work=again)) == tables(here)
-    assert (again.tally.read, again.tally.kept) == (0, 1)
+    assert (again.tally.read, again.tally.kept) == (0, 2)
     assert tables(load([tmp_path / "data"], work=elsewhere)) == tables(here)
+
+
+def test_a_large_run_without_others_is_read_without_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacholog.store.pool.Processes", lambda *_: pytest.fail("a process was started"))
+    run(tmp_path / "data/run", sub=LINE.format(77_841_180) * 25_000)
+
+    found = load([tmp_path / "data"], work=Work(2, cache=Cache(tmp_path / "cache")))
+
+    assert (found.results["metric"] == "messages_received").sum() == 25_000
 
 
 class Running(NamedTuple):

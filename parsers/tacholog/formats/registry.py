@@ -61,14 +61,16 @@ class Format(Protocol):
 
 
 class Installed(NamedTuple):
-    """The formats that could be loaded, and why the others could not. A broken package costs only its own format.
-
-    ``packages`` names the package of each format, with its version.
-    """
+    """The formats that could be loaded, and why the others could not. A broken package costs only its own format."""
 
     formats: Mapping[str, Format]
     failures: Mapping[str, str]
-    packages: Mapping[str, str]
+
+
+@functools.cache
+def entries() -> Mapping[str, EntryPoint]:
+    """Where each format is, by name, sorted. No format is loaded for it."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 
 @functools.cache
@@ -76,31 +78,24 @@ def installed() -> Installed:
     """All formats that are installed, by name, sorted."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
-    packages: dict[str, str] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        packages[entry.name] = _package(entry)
+    for entry in entries().values():
         try:
             module = entry.load()
             if lack := _missing_part(module):
-                failures[entry.name] = f"of {packages[entry.name]} is no format: {lack}"
+                failures[entry.name] = f"of {package_of(entry.name)} is no format: {lack}"
             else:
                 loaded[entry.name] = cast("Format", module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
-            failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
-    return Installed(loaded, failures, packages)
+            failures[entry.name] = f"of {package_of(entry.name)} cannot be loaded: {describe_error(error)}{_way_out(error)}"
+    return Installed(loaded, failures)
 
 
 def _way_out(error: BaseException) -> str:
     """Say what to import where a format, such as one for an older version, imports a module of Tacholog that is not there."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
-
-
-def _package(entry: EntryPoint) -> str:
-    """The package that an entry point is of, with its version."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def _missing_part(module: object) -> str | None:
@@ -131,7 +126,10 @@ def is_ours(module: Format) -> bool:
 
 def package_of(name: str) -> str:
     """The package that the format of that name came with, and its version."""
-    return installed().packages.get(name, "an unknown package")
+    entry = entries().get(name)
+    if entry is None:
+        return "an unknown package"
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def formats() -> Mapping[str, Format]:

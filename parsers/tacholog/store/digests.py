@@ -23,8 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import tacholog.formats
-from tacholog.formats.registry import format_named, formats, is_ours, package_of, readers_of_any_log
+from tacholog.formats.registry import entries, format_named, package_of
 from tacholog.store.cache import Cache, Kind
 
 _SETTLED_NS = 3_000_000_000  # Some file systems count time in steps of two seconds.
@@ -149,11 +148,10 @@ def _looked(path: str) -> SeenFile:
     return SeenFile(None, size_bytes, hashlib.sha256(whole).digest(), state, max(modified_ns, changed_ns))
 
 
-_FORMATS = "tacholog.formats"
-#: What turns the logs of a run into numbers of a part, whatever their format is. The modules that all formats share, and those of the format itself,
-#: belong to it besides.
+#: What turns the logs of a run into numbers of a part. A format has all of it as its version: to load the formats, in order to see what each consists
+#: of, would take a command longer than to read what the cache has.
 _READERS = (
-    f"{_FORMATS}.kit",
+    "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
     *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
     *(f"tacholog.store.{name}" for name in ("assembly", "clocks", "columns", "distributions", "engine", "logs", "parts")),
@@ -207,26 +205,17 @@ def reader_digest(format_name: str) -> str:
     Raises:
         UnreadableInput: there is no such format.
     """
-    module = format_named(format_name)
-    name: str = vars(module)["__name__"]
-    own = name if is_ours(module) else name.partition(".")[0]  # A package from outside may keep what its format needs anywhere.
-    others = sorted({reader.__module__ for reader in readers_of_any_log()})
-    code = code_digest(*_READERS, *_shared_modules(), own, *others)
-    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code}".encode()).hexdigest()
-
-
-@functools.cache
-def _shared_modules() -> list[str]:
-    """Return the modules beside those of the formats, which read logs of all formats."""
-    own = {vars(module)["__name__"] for module in formats().values()}
-    names = (f"{_FORMATS}.{path.stem}" for path in Path(tacholog.formats.__file__).parent.glob("*.py"))
-    return sorted(name for name in names if name not in own)
+    if format_name not in entries():
+        format_named(format_name)
+    package = entries()[format_name].module.partition(".")[0]
+    own = () if package == "tacholog" else (package,)  # A package from outside may keep what its format needs anywhere.
+    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own)}".encode()).hexdigest()
 
 
 @functools.cache
 def detection_digest() -> str:
     """Return the version of all that finds the format of a log: every format has a say."""
-    return hashlib.sha256(" ".join(reader_digest(name) for name in formats()).encode()).hexdigest()
+    return hashlib.sha256(" ".join(reader_digest(name) for name in entries()).encode()).hexdigest()
 
 
 @functools.cache

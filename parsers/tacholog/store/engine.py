@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: The type of a column of each kind. A column of words is an ENUM where all its words are known: texts take several times as long.
 TYPES: Mapping[Kind, str] = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "true or false": "BOOLEAN", "list": "BIGINT"}
 _MEMORY = "1GB"  # Else it takes up to 80 % of what the machine has.
+# To look for equal numbers in a column of many different ones takes longer than to write them, and the file gets larger. Words have their own way.
+PARQUET = "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000"
 _OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacholog.schema.columns import Kind
 from tacholog.schema.tables import OFFERED_OF_RUNS, RUNS
 from tacholog.slugs import path_slug
-from tacholog.store.engine import ask, connected, quoted, text, why_not_written
+from tacholog.store.engine import PARQUET, ask, connected, quoted, text, why_not_written
 from tacholog.store.frames import mark_words, ordinals
 from tacholog.visible import no_formula
 
@@ -33,7 +33,7 @@ _HDR_HEAD = (
     "#[Histogram log format version 1.3]\n"
     '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
 )
-_HOW: Mapping[FileKind, str] = {"csv": "csv, HEADER", "json": "json", "parquet": "parquet, COMPRESSION zstd"}
+_HOW: Mapping[FileKind, str] = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": PARQUET}
 _FORMULA = r"regexp_matches({0}, '(?s)^[=+\-@\t\r].') AND NOT regexp_matches({0}, '^-[0-9.]+$')"  # as `no_formula`
 #: The id of a number, of columns that it has. `number_id` makes the same.
 ID = "concat(run, '/', log, '#L', line, ':', metric, '.', statistic, CASE WHEN ordinal = 1 THEN '' ELSE '~' || ordinal END)"
@@ -96,7 +96,7 @@ def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path
     import duckdb
 
     try:
-        ask(connection, f"COPY ({query}) TO {text(str(path))} (FORMAT {_HOW[kind]}, USE_TMP_FILE false)")
+        ask(connection, f"COPY ({query}) TO {text(str(path))} ({_HOW[kind]}, USE_TMP_FILE false)")
     except duckdb.IOException as error:
         raise OSError(why_not_written(error)) from error
 

@@ -102,6 +102,7 @@ class Fetching:
         self.used = [work.parts]  # where parts are; the last one is where they are written
         self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
         self._digests = digests_in(work.cache)
+        self._is_alone = False
 
     def runs(self, listed: Sequence[ListedRun], told: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
         """Return each run with what its logs gave; their numbers are in parts.
@@ -111,6 +112,7 @@ class Fetching:
             told: is told how many of them are done.
         """
         runs: list[_Run] = []
+        self._is_alone = len(listed) == 1
         rest = iter(listed)
         while some := [*islice(rest, _AT_ONCE)]:
             runs += self._looked_up(some)
@@ -207,7 +209,8 @@ class Fetching:
 
     def pool_for(self, runs: Sequence[_Run], *, is_local: bool) -> Pool:
         """Return what reads these runs."""
-        return self._work.pool_for(sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs), is_local=is_local)
+        logs, size_bytes = sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs)
+        return self._work.pool_for(logs, size_bytes, is_local=is_local, are_alone=self._is_alone)
 
     @property
     def folder(self) -> Path:

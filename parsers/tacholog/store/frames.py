@@ -14,7 +14,7 @@ from tacholog.schema.columns import Kind, SchemaColumn
 from tacholog.schema.marks import marks_of
 from tacholog.schema.tables import TABLES
 from tacholog.store.distributions import Distribution, packed_bins
-from tacholog.store.engine import ask, connected, make_words, quoted, text, why_not_written
+from tacholog.store.engine import PARQUET, ask, connected, make_words, quoted, text, why_not_written
 
 if TYPE_CHECKING:
     import duckdb
@@ -189,7 +189,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
         joined = "LEFT JOIN distributions ON place = given.bins ORDER BY given.bins" if "bins" in columns else ""
         query = ", ".join(f"{value} AS {quoted(name)}" for name, value in columns.items())
         try:
-            ask(connection, f"COPY (SELECT {query} FROM given {joined}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)")  # noqa: S608
+            ask(connection, f"COPY (SELECT {query} FROM given {joined}) TO {text(str(path))} ({PARQUET}, USE_TMP_FILE false)")  # noqa: S608
         except duckdb.IOException as error:
             raise OSError(why_not_written(error)) from error
 

@@ -23,7 +23,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
 from tacholog.schema.tables import RESULTS
 from tacholog.store.columns import NOT_STATED, Columns, Shape
-from tacholog.store.engine import TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
+from tacholog.store.engine import PARQUET, TYPES, ask, connected, make_words, one_of, quoted, text, why_not_written
 
 if TYPE_CHECKING:
     import duckdb
@@ -213,7 +213,7 @@ class _Table:
         self._connection.register("arrays", self._arrays)
         about = text(msgspec.json.encode(_About(runs, list(self._columns), self._words)).decode())
         query = f"SELECT {', '.join(f'{value} AS {quoted(name)}' for name, value in self._columns.items())} FROM arrays"  # noqa: S608 - our own words
-        how = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{about: {about}}}"
+        how = f"{PARQUET}, USE_TMP_FILE false, KV_METADATA {{about: {about}}}"
         ask(self._connection, f"COPY ({query}) TO {text(str(path))} ({how})")
 
 

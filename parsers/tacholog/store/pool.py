@@ -274,17 +274,18 @@ class Work:
             pool.close()
         self._pools = {}
 
-    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False) -> Pool:
-        """Return what reads so many logs. A few are read in this process.
+    def pool_for(self, logs: int, size_bytes: int, *, is_local: bool = False, are_alone: bool = False) -> Pool:
+        """Return what reads so many logs. A few are read in this process, and so is a run alone: no other one waits for it, or is lost with it.
 
         Args:
             logs: how many.
             size_bytes: the size of all of them.
             is_local: whether they are to be read on this machine.
+            are_alone: whether they are those of one run, and the command has no other one.
         """
         if self._cluster and not is_local:
             return self._pool("cluster", lambda: Cluster(str(self._cluster), self._warned))
-        if self._jobs > 1 and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
+        if self._jobs > 1 and not are_alone and (logs >= _WORTH_PROCESSES[0] or size_bytes >= _WORTH_PROCESSES[1]):
             pool = self._pool("processes", lambda: Processes(self._jobs, self._warned))
             return Here() if getattr(pool, "is_lost", False) else pool
         return Here()
