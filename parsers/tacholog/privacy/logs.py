@@ -180,7 +180,7 @@ def lines_with_controls(folder: Path, log: str) -> int:
 
 def save_line_classes(folder: Path, log: str, shown: LineClasses) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    place, name = _line_classes_path(folder, log)
+    place, name = line_classes_path(folder, log)
     content = msgspec.json.encode(shown)
     there = sha256_of(place, name)
     if there == hashlib.sha256(content).hexdigest():
@@ -195,7 +195,7 @@ def save_line_classes(folder: Path, log: str, shown: LineClasses) -> None:
 def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
     """Return what `save_line_classes` saved; ``None`` for a log that is not redacted."""
     try:
-        return msgspec.json.decode(read_evidence(*_line_classes_path(folder, log)), type=LineClasses)
+        return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 
@@ -205,7 +205,8 @@ def line_classes_file(folder: str, log: str) -> str:
     return f"{folder}{LINES}/{_shown_name(log)}"
 
 
-def _line_classes_path(folder: Path, log: str) -> tuple[Path, str]:
+def line_classes_path(folder: Path, log: str) -> tuple[Path, str]:
+    """Return the folder and the name of the file that `save_line_classes` writes."""
     return Path(f"{folder}{LINES}"), _shown_name(log)
 
 
