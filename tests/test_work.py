@@ -184,9 +184,9 @@ def test_several_processes_give_what_one_gives_and_fill_the_cache_as_it_does(tmp
     alone = tables(load([tmp_path / "data"], work=Work(1, cache=Cache(tmp_path / "one"))))
 
     assert tables(load([tmp_path / "data"], work=work)) == alone
-    assert (work.tally.read, work.tally.kept) == (400, 0)
+    assert (work.tally.read, work.tally.cached) == (400, 0)
     assert tables(load([tmp_path / "data"], work=again)) == alone
-    assert (again.tally.read, again.tally.kept) == (0, 400)
+    assert (again.tally.read, again.tally.cached) == (0, 400)
 
 
 def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_from_the_cache(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_log_of_many_numbers_is_the_same_read_here_read_elsewhere_and_taken_fr
     results = here.results[here.results["metric"] == "messages_received"]
     assert list(zip(results["payload_bytes"], results["value"], strict=True)) == [*sizes, (32, 1)]
     assert tables(load([tmp_path / "data"], work=again)) == tables(here)
-    assert (again.tally.read, again.tally.kept) == (0, 2)
+    assert (again.tally.read, again.tally.cached) == (0, 2)
     assert tables(load([tmp_path / "data"], work=elsewhere)) == tables(here)
 
 
@@ -287,7 +287,7 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
                 running.workers[0].kill()
                 killed.append(done)
 
-        work = Work(1, running.address, cache=of_cluster, told=kill_one)
+        work = Work(1, running.address, cache=of_cluster, progress=kill_one)
         found = tables(load([tmp_path / "data"], work=work))
 
     assert len(killed) == 1
@@ -295,7 +295,7 @@ def test_a_cluster_gives_what_one_process_gives_although_a_worker_is_killed_in_t
     assert found == alone
     again = Work(1, cache=of_cluster)
     assert tables(load([tmp_path / "data"], work=again)) == alone
-    assert (again.tally.read, again.tally.kept) == (0, 2500)
+    assert (again.tally.read, again.tally.cached) == (0, 2500)
 
 
 @pytest.mark.nightly
@@ -313,7 +313,7 @@ def test_what_a_cluster_that_is_lost_did_not_read_is_read_here(tmp_path: Path, l
             for process in running.workers if lost == "all workers" else [running.scheduler]:
                 process.kill()
 
-        found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), told=kill, warned=said.append)))
+        found = tables(load([tmp_path / "data"], work=Work(1, running.address, cache=Cache(tmp_path / "cluster"), progress=kill, warned=said.append)))
 
     assert found == alone
     assert len(said) < 2  # The workers may have read everything by then.

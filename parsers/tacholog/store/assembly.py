@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _RESOURCES = "resources"  # The format of the log of what processes used. It states no conditions, and holds under those of the results.
 #: Is told the place of a run among those to read, the name of its log that is read, and how many more bytes of its text are read now.
-Heard = Callable[[int, str, int], object]
+RunProgress = Callable[[int, str, int], object]
 
 
 class RunTask(msgspec.Struct, frozen=True):
@@ -92,14 +92,16 @@ class RunRecord(msgspec.Struct):
     is_lost: bool = False
 
 
-def read_runs(tasks: Sequence[RunTask], folder: Path, heard: Heard = lambda _place, _log, _count: None) -> tuple[str | None, list[RunRecord]]:
+def read_runs(
+    tasks: Sequence[RunTask], folder: Path, progress: RunProgress = lambda _index, _log, _count: None
+) -> tuple[str | None, list[RunRecord]]:
     """Read runs and write their numbers as a part.
 
     Returns:
         The name of the part, ``None`` if it could not be written, empty if there are no numbers; and what else they gave.
     """
     assembly = _Assembly()
-    records = [assembly.add(task, lambda log, count, place=place: heard(place, log, count)) for place, task in enumerate(tasks)]  # type: ignore[misc]
+    records = [assembly.add(task, lambda log, count, index=index: progress(index, log, count)) for index, task in enumerate(tasks)]  # type: ignore[misc]
     try:
         return assembly.write(folder), records
     except OSError:
@@ -122,10 +124,10 @@ class _Assembly:
         self._contexts: list[RunContext] = []  # of each log
         self._runs = 0
 
-    def add(self, task: RunTask, heard: Callable[[str, int], object]) -> RunRecord:
+    def add(self, task: RunTask, progress: Callable[[str, int], object]) -> RunRecord:
         """Read a run."""
         manifest = msgspec.json.decode(task.manifest, type=Manifest)
-        logs = [_read(task, manifest, place, heard) for place in range(len(manifest.logs))]
+        logs = [_read(task, manifest, index, progress) for index in range(len(manifest.logs))]
         sizes = [(log.head.text_bytes, log.columns.number_count) for log in logs]
         problems = [row for log in logs for row in log.head.problems]
         clocks = clocks_of(manifest, task.open)
@@ -150,7 +152,7 @@ class _Assembly:
             run=run_row(manifest, facts, ending, options),
             logs=[log_row(log) for log in logs],
             problems=problems,
-            histograms=[found for log in logs for found in _histograms(log, clocks)],
+            histograms=[histogram for log in logs for histogram in _histograms(log, clocks)],
             sizes=sizes,
             machines=stated_host(facts[0].environment) if task.named_by_user else {},
             is_lost=any(log.head.is_lost for log in logs),
@@ -194,14 +196,14 @@ _SHAPE = RecordArrays._fields.index("shape")
 _RECORD, _NAME = (NumberArrays._fields.index(name) for name in ("record", "name"))
 
 
-def _read(task: RunTask, manifest: Manifest, place: int, heard: Callable[[str, int], object]) -> LogEntry:
+def _read(task: RunTask, manifest: Manifest, index: int, progress: Callable[[str, int], object]) -> LogEntry:
     """Return what a log gives."""
-    entry = manifest.logs[place]
-    if place in task.lost:
-        return lost_log(entry, UNREADABLE, task.lost[place])
+    entry = manifest.logs[index]
+    if index in task.lost:
+        return lost_log(entry, UNREADABLE, task.lost[index])
     try:
         with task.open(entry.file) as stream:
-            return read_log(stream, manifest, entry, task.limits, lambda count: heard(entry.file, count))
+            return read_log(stream, manifest, entry, task.limits, lambda count: progress(entry.file, count))
     except UnreadableInput as error:
         return lost_log(entry, UNREADABLE, str(error))
     except OSError as error:
@@ -231,11 +233,11 @@ def _histograms(log: LogEntry, clocks: Clocks) -> Iterator[tuple[str, int, int |
             yield log.entry.file, histogram.line, histogram.payload_bytes, histogram.basis, histogram.packed
 
 
-def _shared(found: Collection[Conditions]) -> Conditions:
+def _shared(several: Collection[Conditions]) -> Conditions:
     """Return the conditions that all results of a run have in common, without those that only say what a latency is."""
     names = [name for name in Conditions.__struct_fields__ if name not in ("basis", "definition")]
-    values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in found} for name in names}
-    return StatedConditions(**{name: next(iter(known)) for name, known in values.items() if len(known) == 1})
+    values: Mapping[str, set[Any]] = {name: {getattr(conditions, name) for conditions in several} for name in names}
+    return StatedConditions(**{name: next(iter(different)) for name, different in values.items() if len(different) == 1})
 
 
 def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
@@ -244,24 +246,24 @@ def _under(conditions: Conditions, shapes: Iterable[Shape]) -> list[Shape]:
 
 def _measured(entries: Iterable[LogEntry]) -> set[tuple[int | None, Conditions]]:
     """Return the sizes and conditions of the results of a run."""
-    found: set[tuple[int | None, Conditions]] = set()
+    settings: set[tuple[int | None, Conditions]] = set()
     for entry in entries:
         records, shapes = entry.columns.records, entry.columns.shapes
         pairs = set(zip(records.shape.tolist(), records.payload_bytes.tolist(), strict=True))
-        found |= {(None if size == NOT_STATED else size, shapes[code].conditions) for code, size in pairs if shapes[code].scope != "resources"}
-    return found
+        settings |= {(None if size == NOT_STATED else size, shapes[code].conditions) for code, size in pairs if shapes[code].scope != "resources"}
+    return settings
 
 
 def _context(facts: Facts, manifest: Manifest, processors: float | None, *, failed: bool) -> RunContext:
     """Return what the quality rules need to know: the load and the processors as the log states them, else as manifest and host file do."""
-    load, stated = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
+    load, processors_in_log = facts.environment_number("load_start_load1"), facts.environment_number("host_cpus_online")
     return RunContext(
         failed=failed,
         clock_overhead_ns=facts.environment_number("clock_overhead_ns"),
         messages_per_latency_sample=facts.environment_number("messages_per_latency_sample"),
         load=number_in(manifest.environment, "load1_before") if load is None else load,
         other_load=number_in(manifest.environment, "other_load_before"),
-        processors=processors if stated is None else stated,
+        processors=processors if processors_in_log is None else processors_in_log,
         is_disturbed=any(exceeded(manifest.environment, manifest.limits)),
         took_other_way=facts.environment.get("way_agrees") == "no",
     )

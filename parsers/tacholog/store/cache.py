@@ -86,11 +86,11 @@ class Cache:
 
     def get(self, kind: Kind, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return the values that are kept under these keys. One that is missing or damaged is left out."""
-        found: dict[bytes, bytes] = {}
-        for some in _batches(keys):
-            rows = self._ask(functools.partial(_select, kind, some)) or ()
-            found |= {key: value for key, stored in rows if (value := _right(kind, key, stored)) is not None}
-        return found
+        values: dict[bytes, bytes] = {}
+        for keys_of_batch in _batches(keys):
+            rows = self._ask(functools.partial(_select, kind, keys_of_batch)) or ()
+            values |= {key: value for key, stored in rows if (value := _value_in(kind, key, stored)) is not None}
+        return values
 
     def put(self, kind: Kind, entries: Mapping[bytes, bytes], part: str = "") -> None:
         """Keep these values. A value that cannot be kept, because the disk is full or another process writes for too long, is not kept.
@@ -106,11 +106,11 @@ class Cache:
 
     def sizes(self) -> dict[Kind, Size]:
         """Return how much is kept of each kind. The parts count with the runs whose numbers they hold."""
-        found = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
-        if Kind.RUN in found and self.parts:
+        sizes = self._ask(lambda connection: {kind: _size(kind, connection) for kind in Kind}) or {}
+        if Kind.RUN in sizes and self.parts:
             of_parts = sum(path.stat().st_size for path in self.parts.glob("*.parquet"))
-            found[Kind.RUN] = Size(found[Kind.RUN].entries, found[Kind.RUN].stored_bytes + of_parts)
-        return found
+            sizes[Kind.RUN] = Size(sizes[Kind.RUN].entries, sizes[Kind.RUN].stored_bytes + of_parts)
+        return sizes
 
     @property
     def parts(self) -> Path | None:
@@ -303,8 +303,8 @@ def _marks(connection: sqlite3.Connection) -> list[int]:
 
 
 def _select(kind: Kind, keys: Collection[bytes], connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
-    places = ",".join("?" * len(keys))
-    return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({places})', tuple(keys)).fetchall()  # noqa: S608 - our own words
+    placeholders = ",".join("?" * len(keys))
+    return connection.execute(f'SELECT key, value FROM "{kind}" WHERE key IN ({placeholders})', tuple(keys)).fetchall()  # noqa: S608 - our own words
 
 
 def _insert(kind: Kind, rows: list[tuple[bytes, str, bytes]], connection: sqlite3.Connection) -> None:
@@ -324,30 +324,30 @@ def _packed(value: bytes) -> bytes:
     return _ZLIB + zlib.compress(value, _LEVEL) if len(value) < _WORTH_ZSTANDARD else _ZSTANDARD + zstd.compress(value, _LEVEL)
 
 
-def _right(kind: Kind, key: object, stored: object) -> bytes | None:
+def _value_in(kind: Kind, key: object, stored: object) -> bytes | None:
     """Return the value that was stored; ``None`` if this is not what was stored under this key."""
     if not isinstance(key, bytes) or not isinstance(stored, bytes) or len(stored) <= _CHECKSUM_BYTES:
         return None
     content = stored[_CHECKSUM_BYTES:]
     if stored[:_CHECKSUM_BYTES] != _checksum(kind, key, content):
         return None
-    how, rest = content[:1], content[1:]
-    if how == _ZLIB:
-        return zlib.decompress(rest)
-    return rest if how == _PLAIN else zstd.decompress(rest)
+    encoding, packed = content[:1], content[1:]
+    if encoding == _ZLIB:
+        return zlib.decompress(packed)
+    return packed if encoding == _PLAIN else zstd.decompress(packed)
 
 
 def _checksum(kind: Kind, key: bytes, content: bytes) -> bytes:
-    found = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
-    found.update(key)
-    found.update(content)
-    return found.digest()
+    digest = hashlib.blake2b(len(key).to_bytes(8, "little"), digest_size=_CHECKSUM_BYTES, person=kind.encode()[:16])
+    digest.update(key)
+    digest.update(content)
+    return digest.digest()
 
 
 def _batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
-    rest = iter(keys)
-    while some := list(islice(rest, _AT_ONCE)):
-        yield some
+    remaining = iter(keys)
+    while batch := list(islice(remaining, _AT_ONCE)):
+        yield batch
 
 
 def key_of(*parts: str | bytes) -> bytes:

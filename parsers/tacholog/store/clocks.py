@@ -83,16 +83,16 @@ class Clocks(msgspec.Struct, frozen=True):
         added = np.full((NUMBER_WIDTH, len(of_records)), NOT_STATED)
         columns.number_words = np.insert(columns.number_words, ends, added, axis=1)
         numbers = columns.numbers
-        places = ends + np.arange(len(ends))
-        numbers.record[places], numbers.name[places] = of_records, columns.names.index(_ERROR)
-        numbers.value[places], numbers.resolution[places] = error_ns, np.nan
-        numbers.bound[places], numbers.marks[places] = BOUNDS.index("="), 0
+        positions = ends + np.arange(len(ends))
+        numbers.record[positions], numbers.name[positions] = of_records, columns.names.index(_ERROR)
+        numbers.value[positions], numbers.resolution[positions] = error_ns, np.nan
+        numbers.bound[positions], numbers.marks[positions] = BOUNDS.index("="), 0
 
 
-def _flags(found: Iterable[bool]) -> NDArray[np.bool_]:
+def _flags(values: Iterable[bool]) -> NDArray[np.bool_]:
     import numpy as np
 
-    return np.fromiter(found, dtype=bool)
+    return np.fromiter(values, dtype=bool)
 
 
 def clocks_of(manifest: Manifest, open_log: Callable[[str], BinaryIO]) -> Clocks:

@@ -185,25 +185,25 @@ class ColumnBuilder:
         if not len(block):
             return
         self._flush()
-        like, found = block.like, block.columns
+        like, columns = block.like, block.columns
         records = np.empty((RECORD_WIDTH, len(block)), dtype=np.int64)
         line, last_line, shape, size, high, samples = records
         line[:], last_line[:] = block.lines, block.lines
-        shape[:], size[:] = self._shape_of(like, run), found.payload_bytes
+        shape[:], size[:] = self._shape_of(like, run), columns.payload_bytes
         high[:] = NOT_STATED if like.payload_bytes_high is None else like.payload_bytes_high
-        samples[:] = found.samples if found.samples is not None else NOT_STATED if like.samples is None else like.samples
-        words = np.empty((NUMBER_WIDTH, len(block), len(found.numbers)), dtype=np.int64)
+        samples[:] = columns.samples if columns.samples is not None else NOT_STATED if like.samples is None else like.samples
+        words = np.empty((NUMBER_WIDTH, len(block), len(columns.numbers)), dtype=np.int64)
         record, name, value, resolution, bound, value_line, marks = words
         record[:] = np.arange(len(block))[:, None]
         value_line[:] = NOT_STATED
-        for place, number in enumerate(found.numbers):
-            name[:, place] = self._name_of((number.metric, number.statistic))
-            value.view(np.float64)[:, place] = number.values
-            resolution.view(np.float64)[:, place] = number.resolutions
-            bound[:, place] = np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound])
-            marks[:, place] = mark_bits(number.marks)
+        for index, number in enumerate(columns.numbers):
+            name[:, index] = self._name_of((number.metric, number.statistic))
+            value.view(np.float64)[:, index] = number.values
+            resolution.view(np.float64)[:, index] = number.resolutions
+            bound[:, index] = np.where(number.below, _BOUND_CODES["<"], _BOUND_CODES[number.bound])
+            marks[:, index] = mark_bits(number.marks)
         self._add(records, words.reshape(NUMBER_WIDTH, -1))
-        self.number_count += len(block) * len(found.numbers)
+        self.number_count += len(block) * len(columns.numbers)
         self.last_line_read = int(block.lines[-1])
 
     def finish(self) -> tuple[list[ShapeInLog], list[Name], Words, Words]:
@@ -237,16 +237,16 @@ class ColumnBuilder:
 
         if not self._held_records:
             return
-        held = self._held_numbers
-        words = np.empty((NUMBER_WIDTH, len(held)), dtype=np.int64)
+        numbers = self._held_numbers
+        words = np.empty((NUMBER_WIDTH, len(numbers)), dtype=np.int64)
         record, name, value, resolution, bound, value_line, marks = words
         record[:] = np.repeat(np.arange(len(self._held_records)), self._held_counts)
-        name[:] = [self._name_of((number.metric, number.statistic)) for number in held]
-        value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in held]
-        resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in held]
-        bound[:] = [_BOUND_CODES[number.bound] for number in held]
-        value_line[:] = [number.line or NOT_STATED for number in held]
-        marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in held]
+        name[:] = [self._name_of((number.metric, number.statistic)) for number in numbers]
+        value.view(np.float64)[:] = [_NAN if number.value is None else number.value for number in numbers]
+        resolution.view(np.float64)[:] = [_NAN if number.resolution is None else number.resolution for number in numbers]
+        bound[:] = [_BOUND_CODES[number.bound] for number in numbers]
+        value_line[:] = [number.line or NOT_STATED for number in numbers]
+        marks[:] = [mark_bits(number.marks) if number.marks else 0 for number in numbers]
         self._add(np.array(self._held_records, dtype=np.int64).T, words)
         self._held_records, self._held_counts, self._held_numbers = [], [], []
 
@@ -256,7 +256,7 @@ def _sorted_by_lines(records: Words, numbers: Words) -> tuple[Words, Words]:
     import numpy as np
 
     order = np.argsort(records[0], kind="stable")
-    place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    numbers[_RECORD] = place[numbers[_RECORD]]
+    position: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    numbers[_RECORD] = position[numbers[_RECORD]]
     return records[:, order], numbers[:, np.argsort(numbers[_RECORD], kind="stable")]

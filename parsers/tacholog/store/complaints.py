@@ -58,9 +58,9 @@ def complaints_of(rows: Sequence[Mapping[Any, Any]], roots: Mapping[str, str]) -
         rows: rows of ``problems``.
         roots: the folder of each run.
     """
-    places = {run: Path(root) for run, root in roots.items()}
-    altered = _unique([row for row in rows if row["kind"] == ALTERED], places, unread=True)
-    return Complaints(_unique(rows, places, unread=True), _unique(rows, places, unread=False), len(altered))
+    folders = {run: Path(root) for run, root in roots.items()}
+    altered = _unique([row for row in rows if row["kind"] == ALTERED], folders, unread=True)
+    return Complaints(_unique(rows, folders, unread=True), _unique(rows, folders, unread=False), len(altered))
 
 
 def saved_complaints(folder: Path) -> Complaints:
@@ -69,23 +69,23 @@ def saved_complaints(folder: Path) -> Complaints:
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
 
-def _unique(rows: Iterable[Mapping[Any, Any]], places: Mapping[str, Path], *, unread: bool) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(complaint(row, places) for row in rows if (row["kind"] in LOST) == unread))
+def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, unread: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(complaint(row, folders) for row in rows if (row["kind"] in LOST) == unread))
 
 
-def complaint(row: Mapping[Any, Any], places: Mapping[str, Path] | None = None) -> str:
+def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
     """Return one problem as a line of text: where it is, its kind, the reason, and the text of the line if it is about one.
 
     Args:
         row: a row of ``problems``.
-        places: the folder of each run.
+        folders: the folder of each run.
     """
     if not row["run"] or row["kind"] == FORGOTTEN or (row["kind"] == UNREADABLE and row["log"] in ("", RUN_FILE)):
         return str(row["reason"])  # The reason itself names the file or folder, and the key in it.
-    place = (places or {}).get(row["run"], Path(row["run"])) / row["log"]
+    path = (folders or {}).get(row["run"], Path(row["run"])) / row["log"]
     line = f":{row['line']}" if row["line"] else ""
     text = f": {row['text']!r}" if row["text"] else ""
-    return f"{place}{line}: {row['kind']}: {row['reason']}{text}"
+    return f"{path}{line}: {row['kind']}: {row['reason']}{text}"
 
 
 def with_copies(data: Dataset) -> Dataset:
@@ -93,24 +93,24 @@ def with_copies(data: Dataset) -> Dataset:
 
     The problem names that run, so the dataset should have only those that may be named. Logs with a number or two may be equal by chance.
     """
-    found = _copies(data)
-    if not found:
+    copies = _copies(data)
+    if not copies:
         return data
     rows = [{str(name): value for name, value in row.items()} for row in data.problems.to_dict("records")]
-    return msgspec.structs.replace(data, problems=frame("problems", [*rows, *found]))
+    return msgspec.structs.replace(data, problems=frame("problems", [*rows, *copies]))
 
 
 def _copies(data: Dataset) -> list[Row]:
-    own = data.runs.loc[~data.runs["published"].astype(bool), "run"]
+    own_runs = data.runs.loc[~data.runs["published"].astype(bool), "run"]
     texts = data.logs["text_sha256"].fillna(data.logs["sha256"])  # A dataset that an older version saved has only the latter.
-    logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own) & texts.notna()]
+    logs = data.logs.assign(text_sha256=texts)[data.logs["run"].isin(own_runs) & texts.notna()]
     logs = logs[logs.duplicated("text_sha256", keep=False)]
     if logs.empty:
         return []
     numbers = data.results.loc[data.results["run"].isin(logs["run"]), ["run", "log"]].value_counts().to_dict()
     roots = dict(data.runs[["run", "root"]].astype(str).to_numpy().tolist())
     first: dict[str, tuple[str, str, str]] = {}
-    found: list[Row] = []
+    copies: list[Row] = []
     for run, log, text, stored in logs[["run", "log", "text_sha256", "sha256"]].astype(str).to_numpy().tolist():
         if numbers.get((run, log), 0) < COINCIDENCE:
             continue
@@ -119,8 +119,8 @@ def _copies(data: Dataset) -> list[Row]:
             name = other if Path(roots[other], file) == Path(other) else f"{other}/{file}"  # a log without run.toml is a run of its own name
             what = "bytes" if stored == stored_there else "text"  # one may be compressed
             reason = f"the same {what} as {name}: a copy is no second measurement, and makes intervals over runs too narrow"
-            found.append(problem(run, log, 0, COPIED, "", reason))
-    return found
+            copies.append(problem(run, log, 0, COPIED, "", reason))
+    return copies
 
 
 MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are shown as they are, and marked.
@@ -128,8 +128,10 @@ MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are
 
 def violations(dataset: Dataset) -> list[str]:
     """Return each way in which the tables are not as the schema declares them, as a sentence; nothing if all is well."""
-    found = [said for name, declared in TABLES.items() for column, about in declared.items() for said in _of_column(dataset, name, column, about)]
-    return [*found, *_broken_rules(dataset), *_undefined(dataset), *_same_text(dataset)]
+    sentences = [
+        sentence for name, declared in TABLES.items() for column, about in declared.items() for sentence in _of_column(dataset, name, column, about)
+    ]
+    return [*sentences, *_broken_rules(dataset), *_undefined(dataset), *_same_text(dataset)]
 
 
 def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) -> Iterator[str]:
@@ -149,8 +151,8 @@ def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) ->
     for check, wrong in _checks(values, about):
         if wrong.any():
             row = table[wrong.to_numpy(bool)].iloc[0]
-            shown = "" if pd.isna(row[column]) else f" {_plain(row[column])!r}"
-            yield f"{name}: {column}{shown} {check}, in {_place(row)}"
+            value_text = "" if pd.isna(row[column]) else f" {_plain(row[column])!r}"
+            yield f"{name}: {column}{value_text} {check}, in {_location(row)}"
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
@@ -168,7 +170,7 @@ def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Se
         yield f"is not more than {about.above:g}", (values <= about.above).fillna(value=False)
 
 
-def _place(row: pd.Series) -> str:
+def _location(row: pd.Series) -> str:
     """Return the file that a row comes from, and the line if it has one. A row of a run comes from its manifest."""
     import pandas as pd
 
@@ -185,13 +187,15 @@ def _plain(value: object) -> object:
 
 def _undefined(dataset: Dataset) -> list[str]:
     """Return the definitions that numbers refer to and their format does not give. Nobody could know what such a number is."""
-    known = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
+    definitions = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
-    found = []
+    sentences = []
     for run, log, definition, name in used.astype(str).to_numpy().tolist():
-        if definition not in known.get(name, ()):
-            found.append(f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(known.get(name, ())) or 'none'})")
-    return found
+        if definition not in definitions.get(name, ()):
+            sentences.append(
+                f"{run}/{log}: the definition {definition!r} is none of the format {name} ({', '.join(definitions.get(name, ())) or 'none'})"
+            )
+    return sentences
 
 
 def _same_text(dataset: Dataset) -> list[str]:
@@ -216,8 +220,8 @@ def _not_negative(results: pd.DataFrame) -> pd.Series:
 
 
 def _known_statistics(results: pd.DataFrame) -> pd.Series:
-    known = [name for name in results["statistic"].unique() if is_statistic(name)]
-    return results["statistic"].isin(known)
+    valid = [name for name in results["statistic"].unique() if is_statistic(name)]
+    return results["statistic"].isin(valid)
 
 
 def _known_marks(results: pd.DataFrame) -> pd.Series:
@@ -234,11 +238,11 @@ _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
 
 def _broken_rules(dataset: Dataset) -> list[str]:
     """Return the rules that take more than one column, or a function, and do not hold; each with the first place where it does not."""
-    found = []
+    sentences = []
     for name, words, holds in _RULES:
         table: pd.DataFrame = getattr(dataset, name)
         wrong = table[~holds(table).astype(bool)]
         if not wrong.empty:
             first = wrong.iloc[0]
-            found.append(f"{name}: {words}, first in {_place(first)}")
-    return found
+            sentences.append(f"{name}: {words}, first in {_location(first)}")
+    return sentences

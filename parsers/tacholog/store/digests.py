@@ -33,8 +33,8 @@ _READ_BYTES = 1 << 20
 _HAS_TIME_OF_CHANGE = sys.platform != "win32"  # There, it is the time of the creation.
 
 
-class SeenFile(NamedTuple):
-    """A file that was looked at.
+class FileStamp(NamedTuple):
+    """What is known of a file, and what tells whether it was changed.
 
     Attributes:
         sha256: the SHA-256 of its content, if that is known.
@@ -51,7 +51,7 @@ class SeenFile(NamedTuple):
     changed_ns: int = 0
 
 
-_NOTHING = SeenFile()
+_NOTHING = FileStamp()
 
 
 class FileDigests:
@@ -62,21 +62,21 @@ class FileDigests:
         self._cache = cache
         self._fresh: dict[bytes, bytes] = {}
 
-    def seen(self, paths: Iterable[str]) -> list[SeenFile]:
+    def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
         """Look at regular files; nothing is known of anything else.
 
         Args:
             paths: the files. Links on the way to them are followed, so the caller must not look at others' names with it.
         """
-        looked = [_looked(path) for path in paths]
-        known = self._cache.get(Kind.FILE, [file.key for file in looked if file.key]) | self._fresh
-        return [file._replace(sha256=_digest_in(known.get(file.key, b""), file.state)) for file in looked]
+        files = [_stamp_of(path) for path in paths]
+        entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
+        return [file._replace(sha256=_digest_in(entries.get(file.key, b""), file.state)) for file in files]
 
-    def remember(self, seen: SeenFile, sha256: str) -> None:
+    def remember(self, file: FileStamp, sha256: str) -> None:
         """Keep the SHA-256 of a file that was read after it was looked at."""
         # Else a later change might leave its times as they are.
-        if seen.key and time.time_ns() - seen.changed_ns >= _SETTLED_NS:
-            self._fresh[seen.key] = seen.state + bytes.fromhex(sha256)
+        if file.key and time.time_ns() - file.changed_ns >= _SETTLED_NS:
+            self._fresh[file.key] = file.state + bytes.fromhex(sha256)
             if len(self._fresh) >= _AT_ONCE:
                 self.flush()
 
@@ -89,15 +89,15 @@ class FileDigests:
         """
         return [file.sha256 for file in self.read(paths, read)]
 
-    def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[SeenFile]:
+    def read(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[FileStamp]:
         """Return the same with the size of each file."""
-        return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.seen(paths), strict=True)]
+        return [file if file.sha256 is not None else self._read(path, file, read) for path, file in zip(paths, self.look_up(paths), strict=True)]
 
-    def _read(self, path: str, seen: SeenFile, read: Callable[[str], str | None]) -> SeenFile:
+    def _read(self, path: str, file: FileStamp, read: Callable[[str], str | None]) -> FileStamp:
         digest = read(path)
         if digest is not None:
-            self.remember(seen, digest)
-        return seen._replace(sha256=digest)
+            self.remember(file, digest)
+        return file._replace(sha256=digest)
 
     def flush(self) -> None:
         """Write down what is not in the cache yet."""
@@ -105,9 +105,9 @@ class FileDigests:
         self._fresh = {}
 
 
-def _digest_in(kept: bytes, state: bytes) -> str | None:
+def _digest_in(entry: bytes, state: bytes) -> str | None:
     """Return the SHA-256 that is kept of a file, if the file still has this state."""
-    return kept[_STATE.size :].hex() if state and kept[: _STATE.size] == state else None
+    return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
 @lru_cache(maxsize=4)
@@ -132,20 +132,20 @@ def _here() -> bytes:
         return b""
 
 
-def _looked(path: str) -> SeenFile:
+def _stamp_of(path: str) -> FileStamp:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return _NOTHING
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return _NOTHING
-    size_bytes, modified_ns, changed_ns = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    size_bytes, modified_ns, changed_ns = status.st_size, status.st_mtime_ns, status.st_ctime_ns
     if not _HAS_TIME_OF_CHANGE:
-        return SeenFile(None, size_bytes)
-    state = _STATE.pack(found.st_dev, found.st_ino, size_bytes, modified_ns, changed_ns)
+        return FileStamp(None, size_bytes)
+    state = _STATE.pack(status.st_dev, status.st_ino, size_bytes, modified_ns, changed_ns)
     name = os.fsencode(path)
-    whole = name if name.startswith(b"/") else _here() + b"/" + name
-    return SeenFile(None, size_bytes, hashlib.sha256(whole).digest(), state, max(modified_ns, changed_ns))
+    absolute = name if name.startswith(b"/") else _here() + b"/" + name
+    return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
 #: What turns the logs of a run into numbers of a part. A format has all of it as its version: to load the formats, in order to see what each consists
@@ -166,13 +166,13 @@ _READ_FILES: dict[Path, tuple[int, ...]] = {}
 @functools.cache
 def code_digest(*names: str) -> str:
     """Return the SHA-256 of the sources of these modules and packages, in hexadecimal."""
-    found = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
+    digest = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
     for name in names:
         for path in _files(name):
             _READ_FILES[path] = _state(path)
-            found.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(f"{name}/{path.name}\0{path.stat().st_size}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def is_code_changed() -> bool:
@@ -182,10 +182,10 @@ def is_code_changed() -> bool:
 
 def _state(path: Path) -> tuple[int, ...]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _files(name: str) -> list[Path]:
@@ -208,8 +208,8 @@ def reader_digest(format_name: str) -> str:
     if format_name not in entries():
         format_named(format_name)
     package = entries()[format_name].module.partition(".")[0]
-    own = () if package == "tacholog" else (package,)  # A package from outside may keep what its format needs anywhere.
-    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own)}".encode()).hexdigest()
+    own_packages = () if package == "tacholog" else (package,)  # A package from outside may keep what its format needs anywhere.
+    return hashlib.sha256(f"{format_name} {package_of(format_name)} {code_digest(*_READERS, *own_packages)}".encode()).hexdigest()
 
 
 @functools.cache

@@ -27,7 +27,7 @@ class NoDistribution(TachologError):
     """The bytes are no packed distribution."""
 
 
-class Distribution(msgspec.Struct, frozen=True, weakref=True):
+class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
     """The bins of a latency distribution, in ascending order. NumPy makes an array of shape (n, 3) of them: lower end, upper end (both in ns), count.
 
     A run of perftest has thousands of bins: 53 kB as numbers, of which packed 3 kB are left.

@@ -78,8 +78,8 @@ def set_list(connection: duckdb.DuckDBPyConnection, name: str, type_: str, value
     return f"getvariable({text(name)})"
 
 
-def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], place: str) -> str:
+def one_of(connection: duckdb.DuckDBPyConnection, name: str, type_: str, values: Sequence[object], position: str) -> str:
     """Return an expression for one of these values of a type: the one at a place, from 0. If all are the same, the place is not looked at."""
     is_same = len({*values}) == 1
     listed = set_list(connection, f"values of {name}", type_, values[:1] if is_same else values)
-    return f"{listed}[{1 if is_same else f'{place} + 1'}]"
+    return f"{listed}[{1 if is_same else f'{position} + 1'}]"

@@ -56,14 +56,14 @@ def results_table(data: Dataset) -> pd.DataFrame:
     results = data.results.assign(marks=mark_words(data.results["marks"]))
     with connected() as connection:
         connection.register("results", results.assign(ordinal=ordinals(results)))
-        found = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
+        ids = ask(connection, f"SELECT {ID} FROM results")  # noqa: S608 - our own words
     runs = results["run"].astype("category").array
-    places = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
-    table: dict[str, Any] = {"id": pd.array([one for (one,) in found], dtype="str")}
+    positions = pd.Index(data.runs["run"]).get_indexer(pd.Index(runs.categories.astype("str"))).take(runs.codes)
+    table: dict[str, Any] = {"id": pd.array([number_text for (number_text,) in ids], dtype="str")}
     table |= {str(name): column.array for name, column in results.items()}
     for name in OFFERED_OF_RUNS:
         fact = data.runs[name].astype("category") if RUNS[name].kind == "text" else data.runs[name]
-        table[name] = fact.iloc[places].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[places].array
+        table[name] = fact.iloc[positions].array.remove_unused_categories() if RUNS[name].kind == "text" else fact.iloc[positions].array
     return pd.DataFrame(table, index=data.results.index, copy=False)
 
 
@@ -163,10 +163,10 @@ def write_hdr(histograms: Iterable[Row], folder: Path) -> int:
     for row in histograms:
         if bins := row["bins"].tolist():
             lines.setdefault((str(row["run"]), str(row["log"])), []).append(_hdr_line(row["payload_bytes"], int(row["line"]), bins))
-    for (run, log), found in lines.items():
+    for (run, log), lines_of_log in lines.items():
         path = folder / f"{path_slug(f'{run}/{log}')}.hlog"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_HDR_HEAD + "".join(found), encoding="ascii")
+        path.write_text(_HDR_HEAD + "".join(lines_of_log), encoding="ascii")
     return sum(map(len, lines.values()))
 
 

@@ -36,7 +36,7 @@ from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, folder_witho
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
-from tacholog.store.digests import FileDigests, SeenFile, digests_in, manifest_digest
+from tacholog.store.digests import FileDigests, FileStamp, digests_in, manifest_digest
 from tacholog.store.fetch import ListedRun, fetching
 from tacholog.store.frames import Dataset, Row, is_saved, open_saved
 from tacholog.store.logs import Limits, Progress
@@ -112,15 +112,15 @@ class _RunFolder(NamedTuple):
 
 def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
     """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
-    seen: dict[str, _RunFolder] = {}
+    folders_of_runs: dict[str, _RunFolder] = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    given: set[Path] = set()
+    resolved_roots: set[Path] = set()
     for root in roots:
         if not root.is_dir():
             raise UnreadableInput(f"{root}: no such folder")
-        if root.resolve() in given:
+        if root.resolve() in resolved_roots:
             raise UnreadableInput(f"{root}: this folder was given twice")
-        given.add(root.resolve())
+        resolved_roots.add(root.resolve())
         for listed in listed_below(root, partial(add_unlisted_folder, root, problems)):
             folder, files = Path(listed.folder), listed.files
             if folder.name == HOSTS_FOLDER:
@@ -129,56 +129,56 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
                 problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
-            if run in seen:  # The problem belongs to no run: that of this name is the other one.
-                reason = f"{folder}: not read, because the run {run} is in {seen[run].path} too; give one of the two folders another name"
+            if run in folders_of_runs:  # The problem belongs to no run: that of this name is the other one.
+                reason = f"{folder}: not read, because the run {run} is in {folders_of_runs[run].path} too; give one of the two folders another name"
                 problems.append(problem("", run, 0, UNREADABLE, "", reason))
                 continue
             names = tuple(listed.names() if listed.others else files)
-            seen[run] = _RunFolder(folder, shared.setdefault(names, names))
-    return seen
+            folders_of_runs[run] = _RunFolder(folder, shared.setdefault(names, names))
+    return folders_of_runs
 
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
     """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
-    rest, digests = list(folders.items()), digests_in(cache)
-    for start in range(0, len(rest), _MANIFESTS_AT_ONCE):
-        known: dict[str, tuple[bytes, bytes | None]] = {}
-        some = rest[start : start + _MANIFESTS_AT_ONCE]
-        seen = digests.seen([f"{folder.path}/{RUN_FILE}" for _, folder in some])
-        for (run, folder), manifest in zip(some, seen, strict=True):
+    remaining, digests = list(folders.items()), digests_in(cache)
+    for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
+        identified: dict[str, tuple[bytes, bytes | None]] = {}
+        batch = remaining[start : start + _MANIFESTS_AT_ONCE]
+        stamps = digests.look_up([f"{folder.path}/{RUN_FILE}" for _, folder in batch])
+        for (run, folder), stamp in zip(batch, stamps, strict=True):
             try:
-                known[run] = _identified(run, folder.path, manifest, digests)
+                identified[run] = _identified(run, folder.path, stamp, digests)
             except UnreadableInput as error:
                 problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
-        kept, fresh = cache.get(Kind.MANIFEST, [key for key, _ in known.values()]), dict[bytes, bytes]()
-        for run, (key, content) in known.items():
+        entries, fresh = cache.get(Kind.MANIFEST, [key for key, _ in identified.values()]), dict[bytes, bytes]()
+        for run, (key, content) in identified.items():
             folder_path = folders[run].path
-            found = _kept_manifest(kept.get(key))
-            if found is None:
+            decoded = _decoded_manifest(entries.get(key))
+            if decoded is None:
                 try:
                     text = evidence_bytes(folder_path, RUN_FILE) if content is None else content
-                    found = _manifest(folder_path, text)
+                    decoded = _manifest(folder_path, text)
                 except UnreadableInput as error:
                     problems.append(problem(run, RUN_FILE, 0, UNREADABLE, "", str(error)))
                     continue
-                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = found[1]  # It may have been changed just now.
-            if wanted is None or wanted(found[0]):
-                yield ListedRun(run, folder_path, *found)
+                fresh[_manifest_key(hashlib.sha256(text).hexdigest())] = decoded[1]  # It may have been changed just now.
+            if wanted is None or wanted(decoded[0]):
+                yield ListedRun(run, folder_path, *decoded)
         cache.put(Kind.MANIFEST, fresh)
 
 
-def _identified(run: str, folder: Path, seen: SeenFile, digests: FileDigests) -> tuple[bytes, bytes | None]:
+def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) -> tuple[bytes, bytes | None]:
     """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
 
     Raises:
         UnreadableInput: it cannot be read, or the name of the run names no page.
     """
     _check_name(run)
-    if seen.sha256 is not None:
-        return _manifest_key(seen.sha256), None
+    if stamp.sha256 is not None:
+        return _manifest_key(stamp.sha256), None
     content = evidence_bytes(folder, RUN_FILE)
     sha256 = hashlib.sha256(content).hexdigest()
-    digests.remember(seen, sha256)
+    digests.remember(stamp, sha256)
     return _manifest_key(sha256), content
 
 
@@ -189,10 +189,10 @@ def _manifest_key(sha256: str) -> bytes:
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def _kept_manifest(kept: bytes | None) -> tuple[Manifest, bytes] | None:
+def _decoded_manifest(content: bytes | None) -> tuple[Manifest, bytes] | None:
     """Return a manifest that the cache kept as JSON, with that; nothing if it kept none."""
     try:
-        return None if kept is None else (_decode_manifest(kept), kept)
+        return None if content is None else (_decode_manifest(content), content)
     except msgspec.DecodeError:
         return None
 

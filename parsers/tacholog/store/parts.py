@@ -48,7 +48,7 @@ class Parts:
     def __init__(self, folder: Path | None) -> None:
         """Use this folder, which need not exist; without one, a folder that is deleted at the end."""
         self._folder = folder
-        self._whole: set[str] = set()
+        self._checked: set[str] = set()
 
     @property
     def folder(self) -> Path:
@@ -65,16 +65,16 @@ class Parts:
 
     def is_whole(self, name: str) -> bool:
         """Whether there is a part of this name, with the bytes that it was written with. One that is damaged is deleted."""
-        if name not in self._whole:
+        if name not in self._checked:
             path = self.path(name)
             try:
                 if _sha256(path) == name:
-                    self._whole.add(name)
+                    self._checked.add(name)
                 else:
                     path.unlink()
             except OSError:
                 return False
-        return name in self._whole
+        return name in self._checked
 
 
 def _remove(folder: Path) -> None:
@@ -136,7 +136,7 @@ def _copy(connection: duckdb.DuckDBPyConnection, columns: Columns, logs: Sequenc
     """Write one row for each number. A column without any value is left out."""
     records, numbers, shapes, names = columns.records, columns.numbers, columns.shapes, columns.names
     record = numbers.record
-    table = _Table(connection)
+    table = _PartTable(connection)
     table.add_coded(log_of[record], {RUN: [number for number, _ in logs], "log": [name for _, name in logs]})
     of_shapes = {name: [getattr(shape, name) for shape in shapes] for name in _OF_SHAPES}
     of_conditions = {name: [getattr(shape.conditions, name) for shape in shapes] for name in Conditions.__struct_fields__}
@@ -161,7 +161,7 @@ def _setting(shape: Shape) -> int:
     return int.from_bytes(hashlib.sha256(msgspec.msgpack.encode(shape)).digest()[:8], "little", signed=True)
 
 
-class _Table:
+class _PartTable:
     """A table that is put together column by column, and written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -183,14 +183,14 @@ class _Table:
         array = f"codes of {next(iter(columns))}"
         self._arrays[array] = codes
         for name, values in columns.items():
-            known = list(dict.fromkeys(values[place] for place in used))
-            if known == [None]:
+            different = list(dict.fromkeys(values[code] for code in used))
+            if different == [None]:
                 continue
             type_ = TYPES[_kind(name)]
             if _kind(name) == "text":
-                self._words[name] = known
+                self._words[name] = different
                 type_ = make_words(self._connection, name, [word for word in values if word is not None])
-            are_same = known * len(values) if len(known) == 1 else values
+            are_same = different * len(values) if len(different) == 1 else values
             self._columns[name] = one_of(self._connection, name, type_, are_same, quoted(array))
 
     def add_integers(self, name: str, values: Integers, absent: int = NOT_STATED) -> None:
@@ -251,9 +251,9 @@ def contents_of(connection: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> 
     of_files = {name: msgspec.json.decode(content, type=_About) for name, content in rows}
     abouts = [of_files[path] for path in paths]
     columns = dict.fromkeys(name for about in abouts for name in about.columns)
-    found = {name: dict.fromkeys(word for about in abouts for word in about.words.get(name, [None])) for name in columns}
-    words = {name: [word for word in known if word is not None] for name, known in found.items()}
-    everywhere = {name: words[name][0] for name, known in found.items() if len(known) == len(words[name]) == 1}
+    different = {name: dict.fromkeys(word for about in abouts for word in about.words.get(name, [None])) for name in columns}
+    words = {name: [word for word in of_column if word is not None] for name, of_column in different.items()}
+    everywhere = {name: words[name][0] for name, of_column in different.items() if len(of_column) == len(words[name]) == 1}
     return Contents({path: about.runs for path, about in zip(paths, abouts, strict=True)}, columns.keys(), words, everywhere)
 
 
@@ -261,19 +261,19 @@ def ordinals(columns: Columns, log_of: Integers) -> Integers:
     """Return of each number which it is of those of its line that have its name, from 1. Most lines give one number of a name."""
     import numpy as np
 
-    numbers, found = columns.numbers, np.ones(columns.number_count, dtype=np.int64)
-    if not len(found):
-        return found
+    numbers, result = columns.numbers, np.ones(columns.number_count, dtype=np.int64)
+    if not len(result):
+        return result
     line, log = columns.records.line[numbers.record], log_of[numbers.record]
-    starts = np.ones(len(found), dtype=bool)
+    starts = np.ones(len(result), dtype=bool)
     starts[1:] = (np.diff(line) != 0) | (np.diff(log) != 0)
     key = np.cumsum(starts) * len(columns.names) + numbers.name
     if (np.diff(key) > 0).all():
-        return found
+        return result
     order = np.argsort(key, kind="stable")
-    first = np.ones(len(found), dtype=bool)
+    first = np.ones(len(result), dtype=bool)
     first[1:] = np.diff(key[order]) != 0
     if not first.all():
-        places = np.arange(len(found))
-        found[order] = places - np.maximum.accumulate(np.where(first, places, 0)) + 1
-    return found
+        positions = np.arange(len(result))
+        result[order] = positions - np.maximum.accumulate(np.where(first, positions, 0)) + 1
+    return result

@@ -162,18 +162,18 @@ class Cluster:
             if sent and not why_lost:
                 self._waiting[answer] = sent
         if sent and not why_lost:
-            sent.add_done_callback(lambda found: self._answer(answer, found))
+            sent.add_done_callback(lambda sent_future: self._answer(answer, sent_future))
         else:
             answer.set_exception(PoolLost(why_lost))
         return answer
 
-    def _answer(self, answer: Future[Any], found: Any) -> None:  # noqa: ANN401 - a future of Dask
+    def _answer(self, answer: Future[Any], sent_future: Any) -> None:  # noqa: ANN401 - a future of Dask
         """Hand on what a worker gave."""
         with self._lock:
             if self._waiting.pop(answer, None) is None:
                 return
         try:
-            answer.set_result(found.result())
+            answer.set_result(sent_future.result())
         except Exception as error:  # noqa: BLE001 - whatever the task or Dask raises
             # To ask a scheduler that is gone takes long, and all that waited for it is cancelled.
             is_lost = type(error).__name__.endswith("CancelledError") or not self._has_workers()
@@ -228,7 +228,7 @@ _WORTH_PROCESSES = 300, 2_000_000  # Logs, bytes. A process takes a third of a s
 class LogCount(msgspec.Struct):
     """How many logs were taken from the cache, and how many were read."""
 
-    kept: int = 0
+    cached: int = 0
     read: int = 0
 
 
@@ -241,7 +241,7 @@ class Work:
         cluster: str | None = None,
         *,
         cache: Cache | None = None,
-        told: Callable[[int, int], object] | None = None,
+        progress: Callable[[int, int], object] | None = None,
         warned: Callable[[str], object] = lambda _text: None,
     ) -> None:
         """Say who reads.
@@ -250,13 +250,13 @@ class Work:
             jobs: in how many processes; 1: in this one.
             cluster: the address of the scheduler of a Dask cluster whose workers read instead.
             cache: where entries are looked up and kept; ``None``: in the user's cache.
-            told: is told how many runs of how many are done.
+            progress: is told how many runs of how many are done.
             warned: is told what goes otherwise than the user asked for.
         """
         self.tally = LogCount()
         self.cache = open_cache() if cache is None else cache
         self.parts = Parts(self.cache.parts)
-        self._jobs, self._cluster, self._told, self._warned = jobs, cluster, told, warned
+        self._jobs, self._cluster, self._progress, self._warned = jobs, cluster, progress, warned
         self._pools: dict[str, Pool] = {}
         if self.cache.path and self.cache.refused:
             warned(refused_words(self.cache.path, self.cache.refused))
@@ -265,8 +265,8 @@ class Work:
 
     def tell(self, done: int, total: int) -> None:
         """Tell how many runs are done."""
-        if self._told:
-            self._told(done, total)
+        if self._progress:
+            self._progress(done, total)
 
     def end_pools(self) -> None:
         """End all processes that were started."""

@@ -59,7 +59,7 @@ def mention_order(runs: pd.DataFrame) -> None:
 
 def tally_words(work: Work) -> str:
     """Return of how many logs the results were read, and of how many they were taken from the cache. The text of a log may be needed all the same."""
-    kept, read = work.tally.kept, work.tally.read
+    kept, read = work.tally.cached, work.tally.read
     return f"results of {counted(kept + read, 'log')}: {read} read, {kept} from the cache"
 
 
