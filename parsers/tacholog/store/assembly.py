@@ -22,7 +22,7 @@ from tacholog.schema.records import SEVERITY, Facts, Status, number_in
 from tacholog.store.clocks import Clocks, clocks_of
 from tacholog.store.columns import NOT_STATED, NUMBER_WIDTH, RECORD_WIDTH, Columns, Name, NumberArrays, RecordArrays, Shape, joined_words
 from tacholog.store.frames import Row
-from tacholog.store.logs import Limits, LogEntry, lost_log, open_named, read_log
+from tacholog.store.logs import LogEntry, ReadingLimits, lost_log, open_named, read_log
 from tacholog.store.parts import write_part
 from tacholog.store.quality import RunContext, judge
 
@@ -50,7 +50,7 @@ class RunTask(msgspec.Struct, frozen=True):
     manifest: bytes
     folder: str
     named_by_user: bool = False
-    limits: Limits | None = None
+    limits: ReadingLimits | None = None
     processors: float | None = None
     lost: dict[int, str] = {}
     contents: dict[str, bytes] | None = None

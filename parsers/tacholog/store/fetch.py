@@ -21,7 +21,7 @@ from tacholog.runs.manifest import Manifest
 from tacholog.store.assembly import RunRecord, RunTask, read_runs
 from tacholog.store.cache import Kind, key_of
 from tacholog.store.digests import FileStamp, detection_digest, digests_in, is_code_changed, reader_digest
-from tacholog.store.logs import Limits, Progress, open_named
+from tacholog.store.logs import Progress, ReadingLimits, open_named
 from tacholog.store.parts import Parts, put_part
 from tacholog.store.pool import Here, Pool, PoolLost, Work
 
@@ -79,7 +79,7 @@ _Answer = tuple[str | None, list[RunRecord]]
 
 
 @contextmanager
-def fetching(work: Work, limits: Limits | None = None, progress: Progress | None = None) -> Iterator[Fetching]:
+def fetching(work: Work, limits: ReadingLimits | None = None, progress: Progress | None = None) -> Iterator[Fetching]:
     """Fetch runs. At the end, all processes that were started for it are ended."""
     try:
         yield Fetching(work, limits, progress)
@@ -91,7 +91,7 @@ def fetching(work: Work, limits: Limits | None = None, progress: Progress | None
 class Fetching:
     """Fetches many runs."""
 
-    def __init__(self, work: Work, limits: Limits | None, progress: Progress | None) -> None:
+    def __init__(self, work: Work, limits: ReadingLimits | None, progress: Progress | None) -> None:
         """Prepare to fetch.
 
         Args:

@@ -39,7 +39,7 @@ from tacholog.store.cache import Cache, Kind, key_of
 from tacholog.store.digests import FileDigests, FileStamp, digests_in, manifest_digest
 from tacholog.store.fetch import ListedRun, fetching
 from tacholog.store.frames import Dataset, Row, is_saved, open_saved
-from tacholog.store.logs import Limits, Progress
+from tacholog.store.logs import Progress, ReadingLimits
 from tacholog.store.pool import Work
 from tacholog.store.results import Store
 
@@ -52,7 +52,7 @@ _MANIFESTS_AT_ONCE = 500
 
 def load(
     roots: Sequence[Path],
-    limits: Limits | None = None,
+    limits: ReadingLimits | None = None,
     progress: Progress | None = None,
     *,
     work: Work | None = None,
@@ -64,7 +64,7 @@ def load(
 
 def open_runs(
     roots: Sequence[Path],
-    limits: Limits | None = None,
+    limits: ReadingLimits | None = None,
     progress: Progress | None = None,
     *,
     work: Work | None = None,
