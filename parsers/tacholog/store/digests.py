@@ -154,7 +154,7 @@ _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
     *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
-    *(f"tacholog.store.{name}" for name in ("assembly", "clocks", "columns", "distributions", "engine", "logs", "parts")),
+    *(f"tacholog.store.{name}" for name in ("assembly", "columns", "distributions", "engine", "logs", "parts")),
     "tacholog.store.quality",
 )
 
