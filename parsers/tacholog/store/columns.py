@@ -1,8 +1,7 @@
 """The numbers of logs as columns: a few arrays instead of an object for each number.
 
-A record has a place in the arrays of records, and each of its numbers has a place in the arrays of numbers. What many records share is kept once: the
-`Shape` of a record and the name of a number. A log with a million numbers takes some 40 MB so, and objects would take 600.
-`ColumnBuilder` makes them of what a reader finds.
+A record is an element of the arrays of records, and a number one of the arrays of numbers. Values that many records share are stored once: the `Shape`
+of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Words = Integers
 
-NOT_STATED = -1  # in columns of integers, of which none can be negative
+NOT_STATED = -1  # No integer in a column can be negative.
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What many records share: everything but the place, the size and the numbers.
+    """Everything of a record except its line, its size, its samples and its numbers. Many records share it.
 
     ``conditions`` are complete: those of the record, of its run in the log, and of the manifest.
     """
@@ -43,7 +42,7 @@ class Shape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class RecordArrays(NamedTuple):
-    """One value for each record; `NOT_STATED` where there is none. ``shape`` is a place in the list of shapes."""
+    """One value for each record; `NOT_STATED` if it is unknown. ``shape`` is an index of the list of shapes."""
 
     line: Integers
     last_line: Integers
@@ -54,9 +53,9 @@ class RecordArrays(NamedTuple):
 
 
 class NumberArrays(NamedTuple):
-    """One value for each number; NaN where a value or a resolution is ``None``, `NOT_STATED` where a number has no line of its own.
+    """One value for each number; NaN for a value or resolution that is ``None``, `NOT_STATED` if a number has no line of its own.
 
-    ``record`` is a place in the columns of records, ``name`` one in the list of names, ``bound`` one in `BOUNDS`, ``marks`` bits of `MARK_BITS`.
+    ``record`` is an index of the columns of records, ``name`` of the list of names, ``bound`` of `BOUNDS`. ``marks`` are bits of `MARK_BITS`.
     """
 
     record: Integers
@@ -76,10 +75,10 @@ class Columns(msgspec.Struct):
     """The results of one log, or of many.
 
     Attributes:
-        shapes: what the column ``shape`` of the records refers to.
-        names: what the column ``name`` of the numbers refers to.
+        shapes: the shapes. The column ``shape`` of the records has indexes of this list.
+        names: the names. The column ``name`` of the numbers has indexes of this list.
         record_words: the 6 columns of the records, in the order of the results.
-        number_words: the 7 columns of the numbers, those of one record after those of the one before it. The bits of a float stand for it.
+        number_words: the 7 columns of the numbers, record after record. Floats are stored as their bits.
     """
 
     shapes: list[Shape]
@@ -107,7 +106,7 @@ class Columns(msgspec.Struct):
         """Add these marks to some numbers.
 
         Args:
-            numbers: whether it is to be marked, for each number; or the places of those; or a slice of all.
+            numbers: a flag for each number; or the indexes of the numbers to mark; or a slice.
             marks: their names.
         """
         self.numbers.marks[numbers] |= mark_bits(marks)
@@ -117,7 +116,7 @@ RECORD_WIDTH, NUMBER_WIDTH = len(RecordArrays._fields), len(NumberArrays._fields
 
 
 def joined_words(parts: Sequence[Words], width: int) -> Words:
-    """Return the columns of several parts, each of so many columns, as those of one. A single part is not copied."""
+    """Return the columns of several parts as one array. A single part is not copied."""
     import numpy as np
 
     if len(parts) == 1:
@@ -132,7 +131,7 @@ _HELD_NUMBERS = 50_000  # So many stay objects until they become arrays.
 
 
 class ShapeInLog(NamedTuple):
-    """The shape of records as their log states it. ``run`` is the number of their run in the log, whose conditions hold for them too."""
+    """The shape of records as their log states it. ``run`` is the number of their run in the log; its conditions hold for them too."""
 
     scope: Scope
     test: Test

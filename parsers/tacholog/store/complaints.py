@@ -1,4 +1,4 @@
-"""What is wrong with a dataset: its problems as lines of text, logs that are copies of each other, and what is not as the schema declares it."""
+"""The problems of a dataset as lines of text, logs that are copies of each other, and tables that differ from their schema."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Complaints(msgspec.Struct, frozen=True):
     """The problems of a dataset, one line of text each.
 
     Attributes:
-        unread: runs, logs, hosts and folders that could not be read, or are not those that their manifest names.
-        others: single lines, and files that no manifest lists.
-        altered: how many of ``unread`` are logs that were read, but are not those that their manifest names.
+        unread: problems of runs, logs, hosts and folders that could not be read, or that differ from their manifest.
+        others: problems of single lines, and of files that no manifest lists.
+        altered: how many of ``unread`` are about logs that were read, but differ from their manifest.
     """
 
     unread: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Complaints(msgspec.Struct, frozen=True):
     altered: int = 0
 
     def save(self, folder: Path) -> None:
-        """Write them beside a dataset. The dataset may hide names; the person who builds the site needs the true ones."""
+        """Write the complaints beside a dataset. They have the true names, which whoever builds the site needs, and which the dataset may hide."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE).write_bytes(msgspec.json.encode(self))
 
@@ -64,7 +64,7 @@ def complaints_of(rows: Sequence[Mapping[Any, Any]], roots: Mapping[str, str]) -
 
 
 def saved_complaints(folder: Path) -> Complaints:
-    """Return what `Complaints.save` wrote; nothing if it wrote nothing."""
+    """Return the complaints that `Complaints.save` wrote; empty ones if there is no such file."""
     path = folder / FILE
     return msgspec.json.decode(path.read_bytes(), type=Complaints) if path.is_file() else Complaints()
 
@@ -74,7 +74,7 @@ def _unique(rows: Iterable[Mapping[Any, Any]], folders: Mapping[str, Path], *, u
 
 
 def complaint(row: Mapping[Any, Any], folders: Mapping[str, Path] | None = None) -> str:
-    """Return one problem as a line of text: where it is, its kind, the reason, and the text of the line if it is about one.
+    """Return a problem as a line of text: its location, its kind, the reason, and the text of the line if it is about one.
 
     Args:
         row: a row of ``problems``.
@@ -127,7 +127,7 @@ MAY_BE_NEGATIVE = ("latency",)  # One-way latencies between two clocks. They are
 
 
 def violations(dataset: Dataset) -> list[str]:
-    """Return each way in which the tables are not as the schema declares them, as a sentence; nothing if all is well."""
+    """Return a sentence for each difference between the tables and their schema."""
     sentences = [
         sentence for name, declared in TABLES.items() for column, about in declared.items() for sentence in _of_column(dataset, name, column, about)
     ]
@@ -135,7 +135,7 @@ def violations(dataset: Dataset) -> list[str]:
 
 
 def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) -> Iterator[str]:
-    """Yield what a column is not."""
+    """Yield a sentence for each rule of the schema that a column breaks."""
     import pandas as pd
 
     table: pd.DataFrame = getattr(dataset, name)
@@ -156,7 +156,7 @@ def _of_column(dataset: Dataset, name: str, column: str, about: SchemaColumn) ->
 
 
 def _checks(values: pd.Series, about: SchemaColumn) -> Iterator[tuple[str, pd.Series]]:
-    """Yield the words for a value that the schema does not allow, and which values of a column they are said of."""
+    """Yield for each rule of a column the words for a value that breaks it, and flags for the values that do."""
     missing = values.isna()
     if about.required:
         yield "is missing", missing
@@ -186,7 +186,7 @@ def _plain(value: object) -> object:
 
 
 def _undefined(dataset: Dataset) -> list[str]:
-    """Return the definitions that numbers refer to and their format does not give. Nobody could know what such a number is."""
+    """Return a sentence for each definition of numbers that their format does not explain. Nobody could know what such a number is."""
     definitions = {name: tuple(getattr(module, "DEFINITIONS", ())) for name, module in formats().items()}
     used = dataset.results[["run", "log", "definition"]].dropna().drop_duplicates().merge(dataset.logs[["run", "log", "format"]], on=["run", "log"])
     sentences = []
@@ -199,7 +199,7 @@ def _undefined(dataset: Dataset) -> list[str]:
 
 
 def _same_text(dataset: Dataset) -> list[str]:
-    """Return the logs of one run that are copies of each other. Each of their numbers would count twice."""
+    """Return a sentence for each run that has copies of a log. The numbers of a copy would count twice."""
     logs = dataset.logs[(dataset.logs["bytes"].fillna(0) > 0) & dataset.logs["text_sha256"].notna()]
     named: dict[tuple[str, str], dict[str, str]] = {}
     for run, text, log, stored in logs[["run", "text_sha256", "log", "sha256"]].astype(str).to_numpy().tolist():
@@ -237,7 +237,7 @@ _RULES: tuple[tuple[str, str, Callable[[pd.DataFrame], pd.Series]], ...] = (
 
 
 def _broken_rules(dataset: Dataset) -> list[str]:
-    """Return the rules that take more than one column, or a function, and do not hold; each with the first place where it does not."""
+    """Return a sentence for each of our own rules that is broken, with the first row that breaks it."""
     sentences = []
     for name, words, holds in _RULES:
         table: pd.DataFrame = getattr(dataset, name)

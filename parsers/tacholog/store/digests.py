@@ -1,11 +1,11 @@
-"""What something was made of: the SHA-256 of files, and of the code that reads them. It is a part of every key of the cache.
+"""The SHA-256 of files, and of the code that reads them. Both are parts of the keys of the cache.
 
 A file that nobody has written to since it was read is not read again.
 
-Who changes a file changes its state: its inode, its size, or one of its times. The time of the last change of the inode is among them: nobody can
-set it back, as `touch` and `rsync` do with the time of the last modification. This is what git relies on, too.
+A change of a file changes its state: its inode, its size, or one of its times. One of these is the time of the last change of the inode. No program
+can set it back, as `touch` and `rsync` do with the time of the last modification. Git relies on the same.
 
-The cache keeps each digest with the state that its file had, under the path of the file.
+The cache has each digest under the path of its file, together with the state of the file.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class FileStamp(NamedTuple):
     """What is known of a file, and what tells whether it was changed.
 
     Attributes:
-        sha256: the SHA-256 of its content, if that is known.
+        sha256: the SHA-256 of its content, if it is known.
         size_bytes: its size; 0 if it is no regular file.
-        key: under which its SHA-256 is kept; empty if it is not to be kept.
-        state: what tells whether it was changed.
-        changed_ns: when it was changed last.
+        key: the key of its SHA-256 in the cache; empty if the SHA-256 must not be stored.
+        state: its state, which differs after any change.
+        changed_ns: the time of its last change.
     """
 
     sha256: str | None = None
@@ -55,7 +55,7 @@ _NOTHING = FileStamp()
 
 
 class FileDigests:
-    """Knows the digests of files, and keeps them in a cache."""
+    """The digests of files, stored in a cache."""
 
     def __init__(self, cache: Cache) -> None:
         """Look digests up in this cache."""
@@ -63,17 +63,17 @@ class FileDigests:
         self._fresh: dict[bytes, bytes] = {}
 
     def look_up(self, paths: Iterable[str]) -> list[FileStamp]:
-        """Look at regular files; nothing is known of anything else.
+        """Return the stamps of files, with the digests that the cache has. The stamp of anything but a regular file is empty.
 
         Args:
-            paths: the files. Links on the way to them are followed, so the caller must not look at others' names with it.
+            paths: the files. Links in their folders are followed, so the caller must not pass names that others chose.
         """
         files = [_stamp_of(path) for path in paths]
         entries = self._cache.get(Kind.FILE, [file.key for file in files if file.key]) | self._fresh
         return [file._replace(sha256=_digest_in(entries.get(file.key, b""), file.state)) for file in files]
 
     def remember(self, file: FileStamp, sha256: str) -> None:
-        """Keep the SHA-256 of a file that was read after it was looked at."""
+        """Store the SHA-256 of a file that was read after its stamp was taken."""
         # Else a later change might leave its times as they are.
         if file.key and time.time_ns() - file.changed_ns >= _SETTLED_NS:
             self._fresh[file.key] = file.state + bytes.fromhex(sha256)
@@ -81,11 +81,11 @@ class FileDigests:
                 self.flush()
 
     def all_sha256(self, paths: Sequence[str], read: Callable[[str], str | None]) -> list[str | None]:
-        """Return the SHA-256 of each of these regular files; what ``read`` says of anything else.
+        """Return the SHA-256 of each of these files.
 
         Args:
-            paths: as for `seen`.
-            read: called if nobody knows what is in a file. Returns ``None`` for a file that cannot be read.
+            paths: as for `look_up`.
+            read: reads a file whose SHA-256 is not known, and returns it; ``None`` for a file that cannot be read.
         """
         return [file.sha256 for file in self.read(paths, read)]
 
@@ -100,19 +100,19 @@ class FileDigests:
         return file._replace(sha256=digest)
 
     def flush(self) -> None:
-        """Write down what is not in the cache yet."""
+        """Write new digests to the cache."""
         self._cache.put(Kind.FILE, self._fresh)
         self._fresh = {}
 
 
 def _digest_in(entry: bytes, state: bytes) -> str | None:
-    """Return the SHA-256 that is kept of a file, if the file still has this state."""
+    """Return the SHA-256 in an entry of the cache, if the file still has the state of the entry."""
     return entry[_STATE.size :].hex() if state and entry[: _STATE.size] == state else None
 
 
 @lru_cache(maxsize=4)
 def digests_in(cache: Cache) -> FileDigests:
-    """Return the digests that a cache keeps: one object for each cache, so that nothing is looked up twice."""
+    """Return the digests in a cache: one object for each cache."""
     return FileDigests(cache)
 
 
@@ -148,8 +148,8 @@ def _stamp_of(path: str) -> FileStamp:
     return FileStamp(None, size_bytes, hashlib.sha256(absolute).digest(), state, max(modified_ns, changed_ns))
 
 
-#: What turns the logs of a run into numbers of a part. A format has all of it as its version: to load the formats, in order to see what each consists
-#: of, would take a command longer than to read what the cache has.
+#: The code that turns the logs of a run into numbers of a part. All formats are in the version of each format: to find the modules of one, all would
+#: have to be loaded, which takes longer than everything else that a command does if the cache has all runs.
 _READERS = (
     "tacholog.formats",
     *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
@@ -176,7 +176,7 @@ def code_digest(*names: str) -> str:
 
 
 def is_code_changed() -> bool:
-    """Whether somebody has edited code since its digest was made. Processes that started since then may have read logs with the new code."""
+    """Whether code was edited after its digest was made. Processes that started after that may have read logs with the new code."""
     return any(_state(path) != state for path, state in _READ_FILES.items())
 
 
@@ -200,7 +200,7 @@ def _files(name: str) -> list[Path]:
 
 @functools.cache
 def reader_digest(format_name: str) -> str:
-    """Return the version of all that reads a log of this format.
+    """Return the version of the code that reads logs of this format.
 
     Raises:
         UnreadableInput: there is no such format.
@@ -214,11 +214,11 @@ def reader_digest(format_name: str) -> str:
 
 @functools.cache
 def detection_digest() -> str:
-    """Return the version of all that finds the format of a log: every format has a say."""
+    """Return the version of the code that finds the format of a log, which is that of all formats."""
     return hashlib.sha256(" ".join(reader_digest(name) for name in entries()).encode()).hexdigest()
 
 
 @functools.cache
 def manifest_digest() -> str:
-    """Return the version of what reads manifests."""
+    """Return the version of the code that reads manifests."""
     return code_digest("tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.schema")

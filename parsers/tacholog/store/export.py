@@ -45,7 +45,7 @@ def number_id(run: str, log: str, line: str, metric: str, statistic: str) -> str
 
 
 def with_ordinal(name: str, ordinal: int) -> str:
-    """Return what tells a number from the others of its line: the first keeps the name that it would have alone."""
+    """Return the name of a number among those of its line with the same name: the first one has the bare name."""
     return name if ordinal == 1 else f"{name}~{ordinal}"
 
 
@@ -68,7 +68,7 @@ def results_table(data: Dataset) -> pd.DataFrame:
 
 
 def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKind) -> Iterator[str]:
-    """Yield how columns stand in a file.
+    """Yield the expression of each column, as it is written to a file.
 
     In CSV, an apostrophe stands before text that a spreadsheet would take for a formula, as in the CSV that pages copy. Numbers are as they are.
 
@@ -88,7 +88,7 @@ def text_columns(kinds: Mapping[str, tuple[Kind, Collection[str]]], kind: FileKi
 
 
 def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path: Path) -> None:
-    """Write what a query gives to a file.
+    """Write the result of a query to a file.
 
     Raises:
         OSError: it cannot be written.

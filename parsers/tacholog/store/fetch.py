@@ -1,4 +1,4 @@
-"""Runs from the parts, and what is in no part from the logs themselves."""
+"""Fetches runs: from the parts if the index knows them, otherwise by reading their logs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tacholog.store.pool import Here, Pool, PoolLost, Work
 
 SENT_BYTES = 1 << 20  # The files of a larger run are not sent to another machine.
 _AT_ONCE = 1000  # So many runs are looked up together.
-_CHUNK_RUNS = 32, 256  # So many go to one process at a time: as many as let each process have a few chunks ...
+_CHUNK_RUNS = 32, 256  # Fewest and most runs that go to one process at a time, so that each process gets a few chunks.
 _CHUNKS_OF_PROCESS = 2
-_CHUNK_BYTES = 1 << 21, 1 << 24  # Likewise for the size of their logs. Each part takes some 30 ms besides its numbers.
-_PATIENCE_S = 300.0  # For any log; the machine may be busy ...
-_LEAST_BYTES_PER_S = 100_000.0  # ... and so long besides for the bytes of large ones.
+_CHUNK_BYTES = 1 << 21, 1 << 24  # The same for the size of their logs. Each chunk makes one part, and a part costs some time besides its numbers.
+_PATIENCE_S = 300.0  # Any log may take so long: the machine may be busy.
+_LEAST_BYTES_PER_S = 100_000.0  # Large logs may take longer, by their size.
 _ATTEMPTS = 2  # to read a run alone
 
 
 class ListedRun(NamedTuple):
-    """A run whose manifest is known: its id, its folder, its manifest, that as JSON, and how many processors its machine has."""
+    """A run whose manifest is known. It has the manifest as JSON too, and the number of processors of its machine."""
 
     run: str
     folder: Path
@@ -47,7 +47,7 @@ class ListedRun(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A run, the path of the part with its numbers, and what else its logs gave. A run without numbers is in no part: its path is empty."""
+    """A run, the path of the part with its numbers, and everything else that its logs gave. The path is empty if there are no numbers."""
 
     listed: ListedRun
     part: str
@@ -55,14 +55,14 @@ class StoredRun(NamedTuple):
 
 
 class _IndexEntry(msgspec.Struct, array_like=True):
-    """What the index keeps of a run."""
+    """A run in the index."""
 
     part: str
     record: RunRecord
 
 
 class _PendingRun(msgspec.Struct, eq=False):
-    """A run on its way."""
+    """A run that is being fetched."""
 
     listed: ListedRun
     logs: list[str | None]  # the SHA-256 of each; None if it cannot be read
@@ -95,21 +95,21 @@ class Fetching:
         """Prepare to fetch.
 
         Args:
-            work: who reads the logs of runs that are in no part, and where what they give is kept.
-            limits: how much of one log is read.
-            progress: is told which log is being read, and how far.
+            work: reads the logs of runs that are in no part, and has the cache.
+            limits: the limits for the size of a log.
+            progress: called with the log that is being read, and the number of bytes that are read next.
         """
-        self.used = [work.parts]  # where parts are; the last one is where they are written
+        self.used = [work.parts]  # Folders with parts. New parts are written to the last one.
         self._work, self._cache, self._limits, self._progress = work, work.cache, limits, progress
         self._digests = digests_in(work.cache)
         self._is_alone = False
 
     def runs(self, listed: Sequence[ListedRun], tell_done: Callable[[int], object] = lambda _done: None) -> list[StoredRun]:
-        """Return each run with what its logs gave; their numbers are in parts.
+        """Return each run with everything that its logs gave. The numbers are in parts.
 
         Args:
             listed: the runs.
-            tell_done: is told how many of them are done.
+            tell_done: called with the number of runs that are done.
         """
         runs: list[_PendingRun] = []
         self._is_alone = len(listed) == 1
@@ -128,7 +128,7 @@ class Fetching:
         return [run.stored for run in runs if run.stored is not None]
 
     def _looked_up(self, listed: Sequence[ListedRun]) -> list[_PendingRun]:
-        """Find what the index and the parts have of these runs."""
+        """Look these runs up in the index."""
         stamps = iter(self._digests.look_up([f"{run.folder}/{log.file}" for run in listed if not run.named_by_user for log in run.manifest.logs]))
         runs = [_PendingRun(run, []) for run in listed]
         for run in runs:
@@ -179,7 +179,7 @@ class Fetching:
         self.take(runs, read_runs(self.tasks(runs), self.folder, self.progress_of(runs)))
 
     def take(self, runs: Sequence[_PendingRun], answer: _Answer) -> None:
-        """Take what was read of these runs, and keep it."""
+        """Store the results of reading these runs, here and in the index."""
         part, records = answer
         if part is None:  # The disk is full, or somebody changed the folder. What is read now is not kept.
             self.used.append(Parts(None))
@@ -193,7 +193,7 @@ class Fetching:
             self._cache.put(Kind.RUN, {run.key: _encode(_IndexEntry(part, record)) for run, record in entries}, part)
 
     def tasks(self, runs: Sequence[_PendingRun]) -> list[RunTask]:
-        """Return what is to be done for these runs."""
+        """Return the tasks of reading these runs."""
         return [
             RunTask(listed.manifest_json, str(listed.folder), listed.named_by_user, self._limits, listed.processors, run.lost)
             for run in runs
@@ -201,20 +201,20 @@ class Fetching:
         ]
 
     def progress_of(self, runs: Sequence[_PendingRun]) -> Callable[[int, str, int], object]:
-        """Return what is told how far runs are read."""
+        """Return a function that reports the progress of reading these runs."""
         progress = self._progress
         if progress is None:
             return lambda _index, _log, _count: None
         return lambda index, log, count: progress(f"{runs[index].listed.run}/{log}", count)
 
     def pool_for(self, runs: Sequence[_PendingRun], *, is_local: bool) -> Pool:
-        """Return what reads these runs."""
+        """Return the pool that reads these runs."""
         logs, size_bytes = sum(len(run.logs) for run in runs), sum(run.size_bytes for run in runs)
         return self._work.pool_for(logs, size_bytes, is_local=is_local, are_alone=self._is_alone)
 
     @property
     def folder(self) -> Path:
-        """Where parts are written."""
+        """The folder in which parts are written."""
         return self.used[-1].folder
 
 
@@ -279,7 +279,7 @@ class _Reading:
             self._tell(chunk)
 
     def _received(self, answer: Any) -> _Answer:  # noqa: ANN401 - what `read_elsewhere` returned
-        """Return what another machine gave, whose part is written here."""
+        """Write the part that another machine returned, and return the answer."""
         version, content, records = answer
         if version != detection_digest():
             raise TachologError("--cluster: the workers have another version of Tacholog, or other formats, than this machine")
@@ -289,7 +289,7 @@ class _Reading:
             return None, records
 
     def _again(self, chunk: list[_PendingRun], error: BaseException, pool: Pool) -> None:
-        """Read runs again whose process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
+        """Read runs again after their process ended: half of them at a time, and in the end each log alone. Only the log that ended it is lost."""
         if len(chunk) > 1:
             half = len(chunk) // 2
             for part in (chunk[:half], chunk[half:]):
@@ -327,7 +327,7 @@ class _Reading:
 
 
 def read_elsewhere(tasks: Sequence[RunTask]) -> tuple[str, bytes, list[RunRecord]]:
-    """Read runs on another machine. Return the version of what reads there, the bytes of the part, and what else the runs gave."""
+    """Read runs on another machine. Return the version of the code there, the bytes of the part, and a record of each run."""
     parts = Parts(None)
     part, records = read_runs(tasks, parts.folder)
     if part is None:
@@ -366,14 +366,14 @@ def _why(error: BaseException) -> str:
 
 
 def _is_as_seen(run: _PendingRun, record: RunRecord) -> bool:
-    """Whether what was read is what was seen before: every log could be read, and none has changed meanwhile."""
+    """Whether every log could be read, and has the content that its key names: none was changed meanwhile."""
     return not record.is_lost and [log["sha256"] for log in record.logs] == run.logs
 
 
 def _key(run: _PendingRun) -> bytes:
-    """Return the key of a run; empty where reading it must say what is wrong: a log cannot be read, or its format does not exist.
+    """Return the key of a run. It is empty if a log cannot be read, or if its format does not exist: then the run is read, and a problem says why.
 
-    Every format has a say in which one a log is in. So where the manifest names none, what it gives depends on all of them.
+    If the manifest does not name the format of a log, all formats decide which one it is in, so the key depends on all of them.
     """
     listed = run.listed
     try:

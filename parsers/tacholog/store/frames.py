@@ -33,7 +33,7 @@ HOSTS_FILE = "hosts.json"
 
 
 class Dataset(msgspec.Struct, frozen=True):
-    """Everything that is known about a set of runs. Unknown is ``<NA>``. `tacholog.schema.tables` declares the columns.
+    """Everything that is known about a set of runs. An unknown value is ``<NA>``. `tacholog.schema.tables` declares the columns.
 
     Attributes:
         runs: one row a run.
@@ -78,7 +78,7 @@ def dtype_of(table: str, column: SchemaColumn) -> str:
 
 
 def frame(table: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, whatever the rows hold."""
+    """Return the rows of a table as a frame. Its columns and dtypes are those of the schema, also if there are no rows."""
     import pandas as pd
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=column.dtype) for name, column in TABLES[table].items()}
@@ -95,7 +95,7 @@ def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]])
     """Return results as a frame. Its text columns hold each word once, as categories.
 
     Args:
-        arrays: the columns, as the engine gives them; of words their places in the list of words.
+        arrays: the columns, as the engine gives them. A column of words has codes: positions in the list of its words.
         words: the words of each column of words.
     """
     import numpy as np
@@ -107,7 +107,7 @@ def results_frame(arrays: Mapping[str, Any], words: Mapping[str, Sequence[str]])
 
 
 def ordinals(results: pd.DataFrame) -> pd.Series:
-    """Return which one each number is of those of its line that have its name, from 1. Most lines give one number of a name."""
+    """Return the ordinal of each number among those of its line with the same name, from 1. Nearly all are 1."""
     names = ["run", "log", "line", "metric", "statistic"]
     return results.groupby(names, sort=False, observed=True, dropna=False).cumcount() + 1
 
@@ -117,7 +117,7 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
 
     Args:
         kind: what its values are.
-        values: the values; of words their places in the list of words.
+        values: the values; for words, their positions in the list of words.
         words: the words.
     """
     import numpy as np
@@ -133,11 +133,11 @@ def array_of(kind: Kind, values: Any, words: Sequence[str]) -> Any:  # noqa: ANN
 
 
 def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categorical:
-    """Return a column of words as categories, without those that no row has.
+    """Return a column of words as categories. Words that no row has are left out.
 
     Args:
         words: all words.
-        codes: a place in ``words`` for each row, -1 for ``<NA>``.
+        codes: for each row the position of its word in ``words``; -1 for ``<NA>``.
     """
     import numpy as np
     import pandas as pd
@@ -153,7 +153,7 @@ def _words(words: Sequence[str], codes: NDArray[np.integer[Any]]) -> pd.Categori
 
 
 def _marks(bits: Integers) -> NDArray[np.object_]:
-    """Return a column of marks. Rows with the same marks share them. Most rows have none, and need not be told apart."""
+    """Return a column of marks. Rows with the same marks share one tuple. Most rows have no mark, so only the others are grouped."""
     import numpy as np
     import pandas as pd
 
@@ -195,7 +195,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, packed: bool = False) -> Non
 
 
 def _with_used_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose categories are words of its rows. All others would be saved too, and rows may have been left out as private."""
+    """Return a frame without unused categories. They would be saved too, and may be words of rows that were left out as private."""
     columns = {name: column.cat.remove_unused_categories() for name, column in frame.items() if column.dtype == "category"}
     return frame.assign(**{str(name): column for name, column in columns.items()})
 
@@ -209,7 +209,7 @@ def mark_words(marks: pd.Series) -> pd.Categorical[str]:
 
 
 def _register_bins(connection: duckdb.DuckDBPyConnection, distributions: pd.Series, *, packed: bool) -> None:
-    """Make the table ``distributions``: the place of each, with its bins as a list, or as bytes."""
+    """Make the table ``distributions``: the position of each distribution, and its bins as a list or as bytes."""
     import numpy as np
     import pandas as pd
 

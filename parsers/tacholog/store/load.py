@@ -1,7 +1,7 @@
 """From folders of runs, or from raw logs, to a dataset.
 
-The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used costs
-only itself, and becomes a row of ``problems``.
+The logs are the only source. A dataset can be rebuilt from them at any time and is never committed. A file, a line or a run that cannot be used
+becomes a row of ``problems``, and all others are used.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def open_runs(
 
     Args:
         roots: the folders; runs are looked for in all folders below them.
-        limits: how much of one log is read; ``None``: all of it.
-        progress: is told which log is being read, and how far.
-        work: who reads the logs; ``None``: this process.
-        wanted: says of which manifests the logs are read; ``None``: of all. Other runs are left out.
+        limits: the limits for the size of a log; ``None`` if there are none.
+        progress: called with the log that is being read, and the number of bytes that are read next.
+        work: reads the logs; ``None`` if this process does.
+        wanted: whether a run with this manifest is wanted; ``None`` if all runs are. Other runs are left out.
 
     Raises:
         UnreadableInput: a root is no folder, or is given twice.
@@ -104,14 +104,14 @@ def open_runs(
 
 
 class _RunFolder(NamedTuple):
-    """The folder of a run, and the names of all that lies in it and is no folder. Runs with the same names share them."""
+    """The folder of a run, and the names of all its files. Runs with the same names share one tuple."""
 
     path: Path
     names: tuple[str, ...]
 
 
 def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row]) -> dict[str, _RunFolder]:
-    """Return the folder of each run. All hosts are read: a run's marks depend on its host, and "hosts" is not the first folder in order."""
+    """Return the folder of each run. Hosts are read before any run, because the marks of a run depend on its host."""
     folders_of_runs: dict[str, _RunFolder] = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     resolved_roots: set[Path] = set()
@@ -139,7 +139,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
 
 
 def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row], wanted: Callable[[Manifest], bool] | None) -> Iterator[ListedRun]:
-    """Yield the runs whose manifests can be read. A manifest that is known is taken from the cache: TOML takes longer to read than small logs."""
+    """Yield the runs whose manifests can be read. Known ones come from the cache: to parse TOML takes longer than to read a small log."""
     remaining, digests = list(folders.items()), digests_in(cache)
     for start in range(0, len(remaining), _MANIFESTS_AT_ONCE):
         identified: dict[str, tuple[bytes, bytes | None]] = {}
@@ -168,10 +168,10 @@ def _listed(folders: Mapping[str, _RunFolder], cache: Cache, problems: list[Row]
 
 
 def _identified(run: str, folder: Path, stamp: FileStamp, digests: FileDigests) -> tuple[bytes, bytes | None]:
-    """Return the key of a run's manifest in the cache, and its content if it had to be read for that.
+    """Return the key of a manifest in the cache, and its content if the file had to be read.
 
     Raises:
-        UnreadableInput: it cannot be read, or the name of the run names no page.
+        UnreadableInput: it cannot be read, or no page can have the name of the run.
     """
     _check_name(run)
     if stamp.sha256 is not None:
@@ -190,7 +190,7 @@ _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
 def _decoded_manifest(content: bytes | None) -> tuple[Manifest, bytes] | None:
-    """Return a manifest that the cache kept as JSON, with that; nothing if it kept none."""
+    """Return a manifest, and the same as JSON, which is in the cache; ``None`` if the cache does not have it."""
     try:
         return None if content is None else (_decode_manifest(content), content)
     except msgspec.DecodeError:
@@ -214,7 +214,7 @@ def load_logs(paths: Sequence[Path], left_out: Sequence[Row] = (), *, skip_unrea
 
     Args:
         paths: the logs.
-        left_out: rows of ``problems`` about what lies beside the logs and is no log.
+        left_out: rows of ``problems`` about other files beside the logs.
         skip_unreadable: whether a log that cannot be read becomes a row of ``problems``, as long as another one can be read. A folder of logs may
             hold other files too. A file that the user named must be readable.
         work: who reads the logs; ``None``: this process.

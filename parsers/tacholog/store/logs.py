@@ -28,7 +28,7 @@ from tacholog.store.frames import Row
 if TYPE_CHECKING:
     from tacholog.store.columns import Integers
 
-#: Is called with the log that is being read, and how many more bytes of its text are read now.
+#: Called with the log that is being read, and the number of bytes of its text that are read next.
 Progress = Callable[[str, int], object]
 
 
@@ -42,19 +42,19 @@ class HistogramHead(msgspec.Struct, array_like=True):
 
 
 class LogHead(msgspec.Struct):
-    """Everything about a log but its numbers.
+    """Everything about a log except its numbers.
 
     Attributes:
-        format: the format that it was read in.
-        size_bytes: its size; ``None`` if it could not be read, as ``sha256`` and ``text_sha256``.
-        text_sha256: that of its text, which is another one if the log is compressed.
-        lines: how many lines of each class it has.
-        facts: what it says of its run.
-        status: how the run ended, as far as the log says; ``reason``: why.
-        problems: what is wrong with it: rows of ``problems`` without the run.
-        histograms: its distributions.
-        text_bytes: the size of its text, which is longer than the log if that is compressed.
-        is_lost: whether it could not be read. Then its problem says why.
+        format: the format in which the log was read.
+        size_bytes: the size of the file; ``None`` if it could not be read. The same holds for ``sha256`` and ``text_sha256``.
+        text_sha256: the SHA-256 of the text. It differs from ``sha256`` if the log is compressed.
+        lines: the number of lines of each class.
+        facts: the facts that the log states about its run.
+        status: how the run ended, if the log says it; ``reason``: why.
+        problems: the rows of ``problems``, without the column ``run``.
+        histograms: the distributions.
+        text_bytes: the size of the text, which is larger than the file if the log is compressed.
+        is_lost: whether the log could not be read. Then a problem says why.
     """
 
     format: str | None
@@ -72,7 +72,7 @@ class LogHead(msgspec.Struct):
 
 
 class LogEntry(msgspec.Struct):
-    """A log as its manifest lists it, and what it gave."""
+    """A log as its manifest lists it, and the result of reading it."""
 
     entry: LogFile
     head: LogHead
@@ -80,13 +80,13 @@ class LogEntry(msgspec.Struct):
 
 
 class ReadingLimits(NamedTuple):
-    """How much of one log is read. Of a longer log no number is used, and a problem says so."""
+    """The largest log that is read. Of a larger log no number is used, and a problem says so."""
 
     text_bytes: int
     numbers: int
 
     def refusals(self, text_bytes: int, numbers: int) -> list[str]:
-        """Say for each limit that a log is beyond it."""
+        """Return a reason for each limit that a log exceeds."""
         reasons = []
         if text_bytes > self.text_bytes:
             reasons.append(f"its text is longer than {self.text_bytes / 1e6:g} MB, the limit (log_text_mb), so it was not read")
@@ -119,8 +119,8 @@ def read_log(
         stream: the log, opened.
         manifest: of the run.
         entry: the log in the manifest.
-        limits: how much is read.
-        progress: is told how many more bytes of text are read now.
+        limits: the limits for its size.
+        progress: called with the number of bytes of text that are read next.
     """
     reader = _Reader(manifest, entry, limits, progress, ColumnBuilder())
     try:
@@ -163,11 +163,11 @@ class _Reader:
 
     @property
     def last_line(self) -> int:
-        """The last line of which there is a result."""
+        """The last line that gave a result."""
         return self._columns.last_line_read
 
     def read(self, stream: BinaryIO) -> LogEntry:
-        """Return what the log gives.
+        """Read the log.
 
         Raises:
             UnreadableInput: it cannot be read.
@@ -281,7 +281,7 @@ class _Reader:
             histogram.packed = packed_bins(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
     def _complete_from_manifest(self, shapes: list[ShapeInLog], columns: Columns, account: Account) -> None:
-        """Fill in the size that only the manifest states, and report and mark each contradiction between the manifest and the log."""
+        """Fill in the size if only the manifest states it. Report and mark each contradiction between the manifest and the log."""
         records, record_of = columns.records, columns.numbers.record
         conflicts: list[tuple[int, list[Contradiction]]] = []
         for code, shape in enumerate(shapes):
@@ -309,7 +309,7 @@ class _Reader:
 
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
-    """Return a shape with the conditions of its run in the log and those of the manifest, and the side and participant that the manifest states."""
+    """Return a shape, completed with the conditions of its run in the log, and with conditions, side and participant of the manifest."""
     record = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})

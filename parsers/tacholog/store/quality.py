@@ -42,19 +42,19 @@ _MAIN_METRICS = ("latency", "goodput", "message_rate", "sustained_rate")
 
 
 class RunContext(msgspec.Struct, frozen=True):
-    """What the rules need to know about the log that a record stands in, and about its run.
+    """Facts about the log of a record, and about its run, which the rules need.
 
     Attributes:
         failed: whether the run failed.
-        clock_overhead_ns: how long one reading of the clock took.
-        messages_per_latency_sample: of how many messages that are sent the latency of one is measured.
+        clock_overhead_ns: the duration of one reading of the clock.
+        messages_per_latency_sample: the number of messages that are sent for each one whose latency is measured.
         load: the load average when the run began, from the log or from the program that started the run. The run before it may still be in it, with
             its two busy processes.
-        other_load: how many processors other programs kept busy right before the run, where it was measured. It says more than the load average,
-            which still holds the programs of the runs before.
-        processors: how many processors the machine has, from the log or the host file.
-        is_disturbed: whether others took more of the machine than the limits of the campaign allow.
-        took_other_way: whether the kernel's counters contradict the way that the transport expects its data to take.
+        other_load: the number of processors that other programs kept busy right before the run, if it was measured. It is better than the load
+            average, which still has the programs of the runs before.
+        processors: the number of processors of the machine, from the log or the host file.
+        is_disturbed: whether other programs used more of the machine than the limits of the campaign allow.
+        took_other_way: whether the counters of the kernel contradict the path that the data of the transport should take.
     """
 
     failed: bool = False
@@ -77,12 +77,12 @@ class RunContext(msgspec.Struct, frozen=True):
 
 
 def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
-    """Set the marks of the rules that look at one record, or at one run.
+    """Set the marks of all rules that need one record, or one run.
 
     Args:
         columns: the results, completed from their runs. Their marks are changed.
-        contexts: what is known about the logs.
-        context_of: for each record the place of its log in ``contexts``.
+        contexts: the facts about each log.
+        context_of: for each record the index of its log in ``contexts``.
         run_of: for each record the number of its run.
     """
     table = _RuleTable(columns, contexts, context_of, run_of)
@@ -91,7 +91,7 @@ def judge(columns: Columns, contexts: Sequence[RunContext], context_of: Integers
 
 
 class _RuleTable:
-    """Columns with what the rules ask of them: one value for each record, NaN where there is none."""
+    """The columns, with the values that rules need: one for each record, NaN if there is none."""
 
     def __init__(self, columns: Columns, contexts: Sequence[RunContext], context_of: Integers, run_of: Integers) -> None:
         self.columns, self.records, self.numbers = columns, columns.records, columns.numbers
@@ -110,7 +110,7 @@ class _RuleTable:
         return np.nan_to_num(self._of_number(metric, statistic, self.numbers.resolution))
 
     def exact(self, metric: str, statistic: str) -> Floats:
-        """The value of this number in each record where it is no bound."""
+        """The value of this number in each record; NaN if it is a bound."""
         return self._of_number(metric, statistic, self._exact_values)
 
     @cached_property
@@ -158,7 +158,7 @@ class _RuleTable:
         return [shape.conditions for shape in self.columns.shapes]
 
     def of_contexts(self, choose: Callable[[RunContext], Any], dtype: str) -> Any:  # noqa: ANN401 - an array of that dtype
-        """Return a value of what is known about each record's log."""
+        """Return for each record a fact about its log."""
         import numpy as np
 
         return np.array([choose(context) for context in self._contexts], dtype=dtype)[self._context_of]
@@ -175,7 +175,7 @@ class _RuleTable:
 
     @cached_property
     def messages_of_size(self) -> Floats:
-        """How many messages of its size were sent in its run, for each record: the most that any summary counted, received or lost."""
+        """The number of messages of its size that were sent in its run, for each record: the largest sum of received and lost ones in any summary."""
         import numpy as np
 
         counted = self.value("messages_received", "total") + np.nan_to_num(self.value("messages_lost", "total"))

@@ -32,7 +32,7 @@ _NO_SOURCE = f"(SELECT 0 AS file_index, 0 AS file_row_number, 0 AS {RUN} WHERE f
 
 
 class PartRun(NamedTuple):
-    """A run whose numbers are wanted: its number in its part, the part, and its row of ``runs``."""
+    """A run whose numbers are wanted: its number in the part, the path of the part, and its row of ``runs``."""
 
     number: int
     part: str
@@ -43,16 +43,16 @@ class StoredNumbers:
     """The numbers of some runs, in their order."""
 
     def __init__(self, folder: Path, runs: Sequence[PartRun]) -> None:
-        """Take these runs, whose parts are all there. Two of them may be the same one in its part: copies of one run.
+        """Take these runs. All their parts exist. Copies of one run share its numbers in a part.
 
         Args:
-            folder: where the engine may put what does not fit into memory.
+            folder: where the engine may write data that does not fit into memory.
             runs: the runs.
         """
         self._folder, self._runs = folder, [run for run in runs if run.part]
 
     def frame(self) -> pd.DataFrame:
-        """Return them as the table ``results``."""
+        """Return the numbers as the table ``results``."""
         if not self._runs:
             return frame("results", ())
         with self._opened() as (connection, words, order):
@@ -78,7 +78,7 @@ class StoredNumbers:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, list[str]], str]]:
-        """Open a database with the view ``results``. Yield also the words of its columns, and how a query gives its rows in order."""
+        """Open a database with the view ``results``. Yield it, the words of its columns, and the clause that puts its rows in order."""
         with connected(self._folder, threads=2) as connection:
             contents = contents_of(connection, list(dict.fromkeys(run.part for run in self._runs)))
             scan = _Scan(self._runs, contents)
@@ -112,13 +112,13 @@ class StoredNumbers:
 
 
 class _Scan:
-    """How parts are read: which files, one behind the other, and which run has which place.
+    """The order in which files are read, one after the other, and the runs in them.
 
     Attributes:
-        files: the files. One with a run of which there are copies is read once for each.
-        starts: how many runs are in the files before each.
-        positions: the place of each run in the files among those that are wanted; ``None`` if it is not wanted.
-        is_in_order: whether the runs that are wanted are in their order.
+        files: the files. A file is read again for each further copy of one of its runs.
+        starts: for each file the number of runs in the files before it.
+        positions: for each run in the files its position among the wanted runs; ``None`` if it is not wanted.
+        is_in_order: whether the files have the wanted runs in the wanted order.
     """
 
     def __init__(self, runs: Sequence[PartRun], contents: Contents) -> None:
@@ -137,12 +137,12 @@ class _Scan:
         self.is_in_order = wanted == sorted(wanted)
 
     def listed(self, values: Sequence[object]) -> list[object]:
-        """Return a value of each run that is wanted as one of each run in the files."""
+        """Return the values of the wanted runs in the order of the runs in the files, with ``None`` for other runs."""
         return [None if position is None else values[position] for position in self.positions]
 
 
 def _are_several(releases: Sequence[tuple[str | None, str | None]]) -> bool:
-    """Whether a system has several published releases: else none repeats another one."""
+    """Whether a system has several published releases. Otherwise no release can repeat another one."""
     systems = [system for system, _ in {*releases} if system is not None]
     return len(systems) > len({*systems})
 
@@ -182,7 +182,7 @@ def _column(name: str, contents: Contents, types: Mapping[str, str]) -> str:
 
 
 class Store:
-    """Runs with what their logs gave. Their numbers stay in parts until somebody asks for them."""
+    """Runs, and everything that their logs gave. The numbers stay in parts until they are asked for."""
 
     def __init__(self, fetching: Fetching, runs: Sequence[StoredRun], hosts: dict[str, Host]) -> None:
         """Take runs that were fetched."""
