@@ -1,7 +1,7 @@
 """The numbers of logs as columns: a few arrays instead of an object for each number.
 
-A record is an element of the arrays of records, and a number one of the arrays of numbers. Values that many records share are stored once: the `Shape`
-of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
+The arrays of records have one element for each record, those of numbers one for each number. Values that many records share are stored once: the
+`Shape` of a record, and the name of a number. `ColumnBuilder` makes the arrays while a log is read.
 """
 
 from __future__ import annotations

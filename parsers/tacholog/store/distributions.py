@@ -88,7 +88,7 @@ class PackedDistribution(msgspec.Struct, frozen=True, weakref=True):
 def packed_bins(bins: NDArray[np.int64]) -> bytes:
     """Return bins, an array of shape (n, 3), as bytes: the steps from each bin to the next, the widths and the counts.
 
-    These are small numbers. The lowest bytes of all numbers come first, then the next ones, and so on. Most of the others are 0, and 0s compress well.
+    These are small numbers. The lowest bytes of all numbers come first, then the next ones, and so on. Most of the others are 0.
     """
     import numpy as np
 
