@@ -41,11 +41,10 @@ Topic new_topic(const Side& side, std::size_t payload_bytes, Direction direction
     return topic;
 }
 
-Result<void> join(const Side& side, Channels& channels, Direction direction, const std::vector<std::string>& endpoints,
+Result<void> join(const Side& side, Channels& channels, Direction direction, const Endpoints& endpoints,
                   std::size_t payload_bytes) {
     const Topic topic = new_topic(side, payload_bytes, direction);
-    auto publisher = endpoints.size() == 1 ? side.transport.advertise(topic, endpoints.front())
-                                           : side.transport.advertise_to_all(topic, endpoints);
+    auto publisher = side.transport.advertise(topic, endpoints);
     if (!publisher) return publisher.error();
     channels.publisher = std::move(*publisher);
     return {};
@@ -82,7 +81,7 @@ Result<void> join_all(const Side& side, Channels& channels, const std::string& e
     }
     if (auto joined = join(side, channels, Direction::messages, {lines.front()}, payload_bytes); !joined) return joined;
     for (std::size_t at = 1; at < lines.size(); ++at) {
-        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages, at), lines[at]);
+        auto publisher = side.transport.advertise(new_topic(side, payload_bytes, Direction::messages, at), {lines[at]});
         if (!publisher) return publisher.error();
         channels.more_publishers.push_back(std::move(*publisher));
     }

@@ -108,7 +108,7 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     ScriptedSide scripted{options};
     Transport transport = scripted.side.transport;
     transport.subscribe = [](const Topic&) { return Result<std::unique_ptr<Subscriber>>{std::make_unique<Answers>()}; };
-    transport.advertise = [](const Topic&, std::string_view) {
+    transport.advertise = [](const Topic&, const Endpoints&) {
         return Result<std::unique_ptr<Publisher>>{std::make_unique<ScriptedPublisher>(take)};
     };
 

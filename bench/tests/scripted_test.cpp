@@ -304,7 +304,7 @@ TEST(ScriptedSeveral, WhoIsDoneHearsThatThePublisherWaitsForAnother) {
     ScriptedSide scripted{options};
     TwoSubscribers two;
     Transport transport = scripted.side.transport;
-    transport.advertise_to_all = [](const Topic&, std::span<const std::string>) {
+    transport.advertise = [](const Topic&, const Endpoints&) {
         return Result<std::unique_ptr<Publisher>>{
             std::make_unique<ScriptedPublisher>([](const Bytes&) { return true; })};
     };
