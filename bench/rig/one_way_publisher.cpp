@@ -93,19 +93,19 @@ private:
     Result<void> end_phase() {
         const auto watch = [this] { return side_.monitor->fine(); };
         if (auto done = settle(side_.options, *channels_.publisher, watch); !done) return done;
-        if (auto sent = side_.control.send(PhaseEndFrame{{next_place_}}.frame()); !sent) return sent;
+        if (auto sent = side_.control.send(frame_of(PhaseEndFrame{{next_place_}})); !sent) return sent;
         const Deadline deadline{side_.limit() + drain_allowance};
         while (true) {
             auto frame = side_.control.receive(deadline.left());
             if (!frame) return frame.error();
             if (frame->kind == FrameKind::abort) return side_.control.gave_up(*frame);
-            if (frame->kind == FrameKind::phase_done) return take_counts(OneWayDoneFrame::of(*frame));
+            if (frame->kind == FrameKind::phase_done) return take_counts(read_frame<PhaseDoneFrame>(*frame));
             if (auto fine = heard(*frame); !fine) return fine;
             if (deadline.passed()) return side_.no_answer(0);
         }
     }
 
-    Result<void> take_counts(const OneWayDoneFrame& counts) {
+    Result<void> take_counts(const PhaseDoneFrame& counts) {
         if (counts.received > sent_ + counts.duplicated || counts.lost > sent_ || total_.count() > sent_)
             return Error{"control channel: " + side_.control.peer() + " counts more messages than were sent"};
         counts_ = counts;
@@ -171,7 +171,7 @@ private:
     HistogramReader reader_;
     Histogram total_;  ///< from the intended send time
     Histogram lateness_;
-    OneWayDoneFrame counts_;
+    PhaseDoneFrame counts_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ private:
         begin(measured);
         const auto hear = [this, first](const Frame& frame, std::size_t) -> Result<void> {
             if (frame.kind == FrameKind::alive) return {};
-            const auto ends = PhaseEndFrame::of(frame).ends;
+            const auto ends = read_frame<PhaseEndFrame>(frame).ends;
             if (frame.kind != FrameKind::phase_end || ended() || ends.size() != 1 || ends.front() < first)
                 return out_of_step(side_.control);
             end_.store(ends.front(), std::memory_order_release);
@@ -162,13 +162,13 @@ private:
         sequence_.settle(next_first_);
         const Faults faults{sequence_.lost(next_first_), sequence_.duplicated(), sequence_.reordered(),
                             known_corrupted(side_.options.handling, corrupted_)};
-        counts_ = OneWayDoneFrame{.received = sequence_.received(),
-                                  .lost = faults.lost,
-                                  .duplicated = faults.duplicated,
-                                  .reordered = faults.reordered,
-                                  .corrupted = corrupted_,
-                                  .early = early_,
-                                  .instances_heard = sequence_.heard()};
+        counts_ = PhaseDoneFrame{.received = sequence_.received(),
+                                 .lost = faults.lost,
+                                 .duplicated = faults.duplicated,
+                                 .reordered = faults.reordered,
+                                 .corrupted = corrupted_,
+                                 .instances_heard = sequence_.heard(),
+                                 .early = early_};
         if (!measured_) return {};
         side_.tell(LatencyResult{payload_bytes_, faults, now - start_ns_, &total_, heard(side_, sequence_.heard())});
         return {};
@@ -177,7 +177,7 @@ private:
     /// Of the phase before, if there was one.
     Result<void> send_counts() {
         if (!counts_) return {};
-        return side_.control.send(std::exchange(counts_, std::nullopt)->frame());
+        return side_.control.send(frame_of(*std::exchange(counts_, std::nullopt)));
     }
 
     static constexpr std::uint64_t not_yet = UINT64_MAX;
@@ -189,7 +189,7 @@ private:
     bool measured_ = false;
     std::atomic<std::uint64_t> end_{not_yet};  ///< where the phase ends, once the publisher has said so
     std::uint64_t next_first_ = 0;             ///< the message that the next phase begins with
-    std::optional<OneWayDoneFrame> counts_;    ///< of the last phase, until they are sent
+    std::optional<PhaseDoneFrame> counts_;     ///< of the last phase, until they are sent
     std::uint64_t frames_ = 0;                 ///< that had come when the monitor was last asked
     std::uint64_t early_ = 0;                  ///< messages that came before they were due
     std::uint64_t corrupted_ = 0;              ///< whose header was, which holds the time too
@@ -207,7 +207,7 @@ private:
 Result<void> run_one_way_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    const std::size_t payload_bytes = OpenFrame::of(open).measured.payload_bytes;
+    const std::size_t payload_bytes = read_frame<OpenFrame>(open).measured.payload_bytes;
     if (const auto instances = side.options.instances)
         return OneWayTaker{side, std::move(*channels), payload_bytes, KeyedSequence{*instances}}.run();
     return OneWayTaker{side, std::move(*channels), payload_bytes, Sequence{0}}.run();

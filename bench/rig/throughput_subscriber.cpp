@@ -143,7 +143,7 @@ private:
     /// On the monitor's thread.
     Result<void> hear(const Frame& frame) {
         if (frame.kind == FrameKind::alive) return {};
-        auto ends = PhaseEndFrame::of(frame).ends;
+        auto ends = read_frame<PhaseEndFrame>(frame).ends;
         const bool is_due = frame.kind == FrameKind::phase_end && !heard_end_ && ends.size() == intakes_.size();
         if (!is_due) return out_of_step(side_.control);
         for (std::size_t at = 0; at < ends.size(); ++at) {
@@ -197,7 +197,7 @@ private:
         side_.tell(ThroughputInterval{payload_bytes_, index_, record.duration_ns, record.messages, record.lost, demand_,
                                       side_.name});
         const IntervalFrame interval{index_++, record.duration_ns, record.messages, record.lost};
-        return side_.control.send(interval.frame(), side_.limit());
+        return side_.control.send(frame_of(interval), side_.limit());
     }
 
     /// Reports what is left behind the last interval, now that all of the phase is known.
@@ -244,7 +244,7 @@ private:
     /// Of the phase before, if there was one.
     Result<void> send_counts() {
         for (const PhaseDoneFrame& counts : std::exchange(counts_, {})) {
-            if (auto sent = side_.control.send(counts.frame()); !sent) return sent;
+            if (auto sent = side_.control.send(frame_of(counts)); !sent) return sent;
         }
         return {};
     }
@@ -272,7 +272,7 @@ private:
 Result<void> run_throughput_subscriber(const Side& side, const Frame& open) {
     auto channels = open_channels_as_subscriber(side, open);
     if (!channels) return channels.error();
-    const Case measured = OpenFrame::of(open).measured;
+    const Case measured = read_frame<OpenFrame>(open).measured;
     if (const auto instances = side.options.instances) {
         return Sink{side, std::move(*channels), measured, KeyedSequence{*instances}}.run();
     }

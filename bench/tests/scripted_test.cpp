@@ -280,7 +280,7 @@ struct TwoSubscribers {
 template <typename Before>
 void play_subscriber(Control& control, const Case& measured, Before&& before_counts) {
     ASSERT_TRUE(control.expect(FrameKind::open, plenty));
-    ASSERT_TRUE(control.send(OpenFrame{measured, "here"}.frame()));
+    ASSERT_TRUE(control.send(frame_of(OpenFrame{measured, "here"})));
     ASSERT_TRUE(control.send({FrameKind::ready}));
     ASSERT_TRUE(control.send({FrameKind::facts}));
     ASSERT_TRUE(control.expect(FrameKind::ready, plenty));
@@ -289,7 +289,7 @@ void play_subscriber(Control& control, const Case& measured, Before&& before_cou
         while (frame && frame->kind == FrameKind::alive) frame = control.receive(plenty);
         ASSERT_TRUE(frame);
         if (is_last) before_counts();
-        ASSERT_TRUE(control.send(PhaseDoneFrame{.received = is_last ? 1U : 0U}.frame()));  // there is no warm-up
+        ASSERT_TRUE(control.send(frame_of(PhaseDoneFrame{.received = is_last ? 1U : 0U})));  // there is no warm-up
     }
 }
 
@@ -341,8 +341,8 @@ TEST(ScriptedSeveral, WhoIsDoneWaitsOnWhereThePublisherSaysSo) {
                     .transport = scripted.side.transport,
                     .control = two.channels.front(),
                     .log = nullptr};
-    ASSERT_TRUE(two.theirs[0].send(PlacementFrame{}.frame()));
-    for (const Frame& frame : {RunFrame{1, ""}.frame(), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
+    ASSERT_TRUE(two.theirs[0].send(frame_of(PlacementFrame{})));
+    for (const Frame& frame : {frame_of(RunFrame{1, ""}), Frame{FrameKind::alive}, Frame{FrameKind::bye}})
         ASSERT_TRUE(two.theirs[0].send(frame));
 
     const auto done = run_subscriber(side);
