@@ -19,7 +19,7 @@ constexpr Patience drain_allowance{5000};
 class OneWaySender {
 public:
     OneWaySender(const Side& side, Channels channels, std::size_t payload_bytes)
-        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), plan_(0, rate()) {}
+        : side_(side), channels_(std::move(channels)), payload_bytes_(payload_bytes), schedule_(0, rate()) {}
 
     Result<void> run() {
         const MonitorGuard guard{*side_.monitor};
@@ -43,13 +43,13 @@ private:
     }
 
     Result<void> send_all(Nanoseconds longest_ns) {
-        plan_ = Plan{now_ns(), rate()};
-        start_ns_.store(plan_.start_ns(), std::memory_order_relaxed);
-        planned_ = plan_.due_before(plan_.start_ns() + longest_ns);
-        const Nanoseconds end = plan_.start_ns() + longest_ns;
-        Nanoseconds next_pulse = plan_.start_ns() + pulse_ns;
+        schedule_ = Schedule{now_ns(), rate()};
+        start_ns_.store(schedule_.start_ns(), std::memory_order_relaxed);
+        planned_ = schedule_.due_before(schedule_.start_ns() + longest_ns);
+        const Nanoseconds end = schedule_.start_ns() + longest_ns;
+        Nanoseconds next_pulse = schedule_.start_ns() + pulse_ns;
         while (sent_ < planned_ && !steady()) {
-            if (plan_.due_ns(sent_) <= next_pulse) {
+            if (schedule_.due_ns(sent_) <= next_pulse) {
                 if (auto done = send_next(); !done) return done;
             } else {
                 wait_until(next_pulse, side_.options.waiting, side_.yield());
@@ -60,7 +60,7 @@ private:
             if (auto fine = side_.monitor->fine(); !fine) return fine;
             if (now > end + catch_up_ns) break;
         }
-        duration_ns_ = std::max(now_ns(), steady() ? 0 : end) - plan_.start_ns();
+        duration_ns_ = std::max(now_ns(), steady() ? 0 : end) - schedule_.start_ns();
         return {};
     }
 
@@ -76,7 +76,7 @@ private:
     }
 
     Result<void> send_next() {
-        const Nanoseconds due = plan_.due_ns(sent_);
+        const Nanoseconds due = schedule_.due_ns(sent_);
         if (now_ns() < due) wait_until(due, side_.options.waiting, side_.yield());
         auto loan = channels_.publisher->loan(payload_bytes_);
         if (!loan) return loan.error();
@@ -156,7 +156,7 @@ private:
     const Side& side_;
     Channels channels_;
     std::size_t payload_bytes_;
-    Plan plan_;
+    Schedule schedule_;
     SteadyRule* warmup_ = nullptr;
     std::atomic<bool> steady_{false};
     std::atomic<Nanoseconds> start_ns_{0};  ///< of the phase
