@@ -148,13 +148,14 @@ Result<void> to_nobody(std::uint64_t) {
 
 TEST(ScriptedIntake, LastsFromTheFirstMessageThatCountsToTheLast) {
     std::deque<Bytes> coming;
-    Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}, Handling{}};
+    Intake intake{std::make_unique<ScriptedSubscriber>([&] { return pop(coming); }), Sequence{0}};
+    const auto read = [](std::span<const std::byte> bytes) { return read_message(bytes, Handling{}); };
     intake.next_first = 10;
     intake.begin_phase();
     const auto take = [&](std::uint64_t number) {
         coming.push_back(message(number));
         stand_still(millisecond);
-        ASSERT_TRUE(intake.take(64, Patience{0}, to_nobody));
+        ASSERT_TRUE(intake.take(64, Patience{0}, read, to_nobody));
     };
 
     take(9);  // of the phase before
