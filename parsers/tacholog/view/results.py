@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+import pandas as pd
 
 from tacholog.schema.conditions import Conditions
 from tacholog.store.distributions import Distribution
 from tacholog.store.frames import ordinals
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
     from tacholog.store.frames import Dataset
@@ -205,8 +205,6 @@ def _filled(name: str, column: list[Any]) -> list[Any]:
 
 
 def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow]:
-    import pandas as pd
-
     codes, names = pd.factorize(column)
     return _words_of([runs_by_id[str(name)] for name in names], codes)
 
@@ -224,8 +222,6 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
 
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
-    import numpy as np
-
     indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
     first = np.unique(indices, return_index=True)[1]
     return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
@@ -240,8 +236,6 @@ def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
 
 def _column(column: pd.Series) -> list[Any]:
     """Return the values of a column. What is missing is ``None``, of which pandas has several kinds."""
-    import pandas as pd
-
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
     untyped: Any = column  # The types of pandas do not know that a missing value can become None.
@@ -251,16 +245,12 @@ def _column(column: pd.Series) -> list[Any]:
 
 def _shared(column: pd.Series) -> list[Any]:
     """Return the values of a column as `_column` does. Rows with the same value share it."""
-    import pandas as pd
-
     codes, different = pd.factorize(column)
     return _words_of(_column(pd.Series(different)), codes)
 
 
 def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
     """Return the word of each code; ``None`` for the code of a missing one, which is -1."""
-    import numpy as np
-
     choices = np.empty(len(words) + 1, dtype=object)
     for code, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
         choices[code] = word
