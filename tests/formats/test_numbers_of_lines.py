@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import tries
 
-from tacholog.formats.kit.digits import numbers_of
+from tacholog.formats.kit.bulk import numbers_of
 
 # As in a run of lines: up to 15 digits with a dot or without, and other characters have become blanks.
 WHOLE = st.from_regex(r"[0-9]{1,15}", fullmatch=True)

@@ -8,7 +8,7 @@ import pytest
 
 from tacholog.formats.kit import Broken
 from tacholog.formats.performance_test.json import ExperimentDocument, read_document
-from tacholog.formats.performance_test.row import ExperimentRow
+from tacholog.formats.performance_test.rows import ExperimentRow
 from tacholog.formats.reading import Log, read, read_text
 from tacholog.schema.records import Number, Record
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from tacholog.formats.kit.times import DAYS, MONTHS
+from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import heapq
 import io
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.formats.account import Account, LineClass
-from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.bulk import RUN_LINES, RunCutter, rows_of
+from tacholog.formats.blocks import RUN_LINES, RecordBlock, RunCutter, rows_of
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.findings import BulkFinding, Finding, Records
 from tacholog.formats.kit.lines import Broken, Line, PrefixedLine
-from tacholog.formats.places import placed
 from tacholog.formats.registry import (
     TABS,
     Format,
@@ -36,7 +35,7 @@ from tacholog.formats.registry import (
 from tacholog.formats.source import LINE_BYTES, LogText, open_log
 from tacholog.formats.validity import defect_of, defect_of_records, out_of_range
 from tacholog.formats.waiting import WaitingLines
-from tacholog.schema.records import Facts, Histogram, Record
+from tacholog.schema.records import Facts, Histogram, Number, Record
 
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
 LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
@@ -438,3 +437,75 @@ def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
     scan = Scan(text, format_name)
     events = tuple(scan)
     return Log(log_name, scan.format_name, scan.account, events)
+
+
+_TAB = 8  # Columns.
+
+
+def placed(record: Record, found: Finding, lines: Sequence[Line]) -> Record:
+    """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
+    if all(number.value_start is None for number in record.numbers):
+        return record
+    in_log = {line.number: line for line in lines}
+    seen = {line.number: line for line in (found.line, *found.also) if isinstance(line, Line)}
+    first = next(iter(seen))
+    pairs = ((number, seen.get(number.line or first)) for number in record.numbers)
+    return msgspec.structs.replace(
+        record, numbers=tuple(_moved(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
+    )
+
+
+def _moved(number: Number, seen: Line | None, line: Line | None) -> Number:
+    """Return a number with its place on a line of the log, of which its format has seen this."""
+    start, end = number.value_start, number.value_end
+    if start is None or end is None or (seen is line and line and line.shown is line.text):
+        return number
+    place = _place(start, seen.text, line) if seen and line else None
+    return number if place == start else msgspec.structs.replace(number, value_start=place, value_end=None if place is None else place + end - start)
+
+
+def _place(at: int, seen: str, line: Line) -> int | None:
+    """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
+    before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
+    if line.text.startswith(seen):
+        return before + at
+    if text.endswith(seen):
+        return before + len(text) - len(seen) + at
+    if text.expandtabs() != seen:
+        return None
+    for piece in text.split("\t"):
+        if at < len(piece):
+            break
+        before += len(piece) + 1
+        at -= len(piece) // _TAB * _TAB + _TAB
+    return before + at
+
+
+class HeldRecords:
+    """Holds the records of a log until all facts of their runs are known. Beyond a limit they wait in a file."""
+
+    def __init__(self, in_memory: int = 20_000) -> None:
+        """Hold up to so many in memory."""
+        self._in_memory = in_memory
+        self._events: list[Event] = []
+        self._file: IO[bytes] | None = None
+
+    def add(self, event: Event) -> None:
+        """Hold the event of a record, without its text and its further lines."""
+        self._events.append(event)
+        if len(self._events) >= self._in_memory:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when it is forgotten, and has no name
+            rows = msgspec.msgpack.encode([(event.line, event.last_line, event.run, event.what) for event in self._events])
+            self._file.write(len(rows).to_bytes(8, "little") + rows)
+            self._events.clear()
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events in their order, once."""
+        if self._file:
+            decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
+            with self._file as rows:
+                rows.seek(0)
+                while size := rows.read(8):
+                    for line, last_line, run, record in decoder.decode(rows.read(int.from_bytes(size, "little"))):
+                        yield Event(line, last_line, (), "", "record", record, run)
+        yield from self._events

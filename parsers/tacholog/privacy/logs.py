@@ -14,11 +14,10 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.account import LineClass
-from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, LogText, utf16_of, without_sequences
+from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, expanded, packing_of, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain

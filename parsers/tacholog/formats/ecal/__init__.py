@@ -29,10 +29,9 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from tacholog.formats.ecal.latency import PING_PONG, RECEIVER, REFLECTOR, Senders
+from tacholog.formats.ecal.blocks import BLOCKS, PING_PONG, RECEIVER, REFLECTOR, Senders, one_liner
 from tacholog.formats.ecal.rows import BlockReader
 from tacholog.formats.ecal.tables import DocumentedTables
-from tacholog.formats.ecal.tools import BLOCKS, one_liner
 from tacholog.formats.kit import (
     MICROSECOND,
     Broken,

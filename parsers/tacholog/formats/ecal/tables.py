@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tacholog.formats.ecal.latency import KILOBYTE
+from tacholog.formats.ecal.blocks import KILOBYTE
 from tacholog.formats.kit import MICROSECOND, Broken, Cell, Conditions, DataPath, Facts, Finding, Line, Record, printed
 
 _BORDER = re.compile(r"\+(?:-+\+)+")

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tacholog.formats.fastrtps import latency, throughput, video
-from tacholog.formats.fastrtps.rows import Table
-from tacholog.formats.fastrtps.samples import HEADER, SAMPLES, RawFile
+from tacholog.formats.fastrtps import latency, throughput
+from tacholog.formats.fastrtps.latency import RAW_HEADER, SAMPLES, RawFile
+from tacholog.formats.fastrtps.tables import Table
 from tacholog.formats.kit import (
     Broken,
     BulkFinding,
@@ -85,7 +85,7 @@ DEFINITIONS = {
     "fastrtps-latency-1.9.4": f"Half of a round trip less the cost of reading the clock, although the title says round-trip. {_SORTED}",
     "fastrtps-latency-summary": "eProsima's summary of single samples, each half of a round trip. Jitter is the difference between one and the next.",
     "fastrtps-latency-csv": "Minimum and average as exported: round trips up to 1.9.0, halves of them from 1.9.1 on; the file does not say which.",
-    video.DEFINITION: "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
+    "fastrtps-video": "Frames that VideoTest's subscriber showed a second, as averages since the test began that were read now and then; and by "
     "how many frames of a thirtieth of a second what it got was behind.",
     "fastrtps-samples": "Single samples, each half of a round trip less the cost of reading the clock; the statistics are Tacholog's.",
 }
@@ -199,11 +199,11 @@ class _FastRtpsOutput:
         if squeezed in latency.FORMS:
             samples, self._samples = self._samples, None
             return latency.LatencyTable(latency.FORMS[squeezed], samples)
-        if squeezed in video.FORMS:
-            return video.VideoTable(*video.FORMS[squeezed])
+        if squeezed in throughput.VIDEO_FORMS:
+            return throughput.VideoTable(*throughput.VIDEO_FORMS[squeezed])
         if squeezed in latency.DECIMAL_COMMAS:
             return latency.DecimalCommas()
-        if squeezed == HEADER:
+        if squeezed == RAW_HEADER:
             return RawFile()
         return latency.QuotedFile(text) if latency.QuotedFile.is_heading(text) else None
 

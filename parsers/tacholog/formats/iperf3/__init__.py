@@ -25,9 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tacholog.formats.iperf3 import rules
-from tacholog.formats.iperf3.json import IperfDocument
-from tacholog.formats.iperf3.stream import SIGN, EventStream
+from tacholog.formats.iperf3 import results
+from tacholog.formats.iperf3.json import SIGN, EventStream, IperfDocument
 from tacholog.formats.iperf3.text import TextReport
 from tacholog.formats.kit import Detected, Dialect, Facts, Finding, Line, LineStart, States
 
@@ -53,9 +52,7 @@ DEFINITIONS = {
 STATES = {
     "throughput": States(always="definition", sometimes="transport publishers load_mode basis planned_duration_s payload_bytes tool_version"),
 }
-
-
-BULK = rules.BULK
+BULK = results.BULK
 LINE_BYTES = 1 << 22  # Its JSON may be printed on one line.
 _HEAD = LineStart(
     r"(?:\[ ID\](?:\[Role\])? Interval {11}Transfer {5}Bi?[at]|Connecting to host \S+, port [0-9]+\r?$|"

@@ -1,16 +1,192 @@
-"""Records of iperf3 and what is known of their test, from text and from JSON alike.
+"""The results of iperf3, from text and from JSON alike: which numbers they have, what must hold between these, and what is known of their test.
 
+Interval rows of text come by the hundred thousand, of a test with one stream. Figures of JSON have the same names, without decimals: they were not
+rounded, or only to six digits (``rate_step`` and the like).
+``Sat, 21 Nov 2026 01:53:10 GMT`` in JSON and behind ``Time:`` is in UTC. With ``--timestamps`` a time stands before each line: see `Line.time`.
 Source: the reports of iperf3 3.12, and logs of 3.0 to 3.12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
 
 import msgspec
 
-from tacholog.formats.iperf3.rules import BOTH, RECEIVED
-from tacholog.formats.kit import DERIVED, Broken, Cells, Conditions, LineRule, LoadMode, Number, Record, Scope, counted
+from tacholog.formats.kit import (
+    DERIVED,
+    Broken,
+    Cells,
+    Check,
+    Conditions,
+    Field,
+    LineRule,
+    LoadMode,
+    Number,
+    Order,
+    Record,
+    Scope,
+    Side,
+    at_least,
+    counted,
+    every,
+    of_seconds,
+    rounded,
+)
+
+Expression = Callable[[Cells], Any]
+
+NOT_FOLLOWING = "the rate is not bytes over time"
+_LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time stamp print years.
+_SHORTEST_S = 0.02  # The rounding of two times: what is shorter is not judged by its rate.
+
+
+def _clean(value: Any, places: int = 3) -> Any:  # noqa: ANN401
+    """A figure without what floats add to it."""
+    return round(value, places) if isinstance(value, int | float) else rounded(value, places)
+
+
+def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
+    """The unit of the last printed place; ``None`` if the figure was not rounded.
+
+    Of many rows all bytes and rates have three digits, as the tool prints them: their size says where the point is.
+    """
+    if name not in cells.decimals:
+        return cells.get(f"{name}_step")
+    value = cells[name]
+    if name == "jitter" or isinstance(value, int | float):
+        return 10.0 ** -cells.decimals[name]
+    return 0.01 + 0.09 * (value >= 10) + 0.9 * (value >= 100)  # noqa: PLR2004
+
+
+def _rounded_to(name: str, unit: Expression) -> Expression:
+    def resolution(cells: Cells) -> Any:  # noqa: ANN401
+        step = _step(cells, name)
+        return None if step is None else _clean(step * unit(cells))
+
+    return resolution
+
+
+def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
+    return 1024.0 ** cells.get("transfer_unit", 0)
+
+
+def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
+    """Of bits a second; with an option, rates are in bytes of powers of two."""
+    exponent = cells.get("rate_unit", 0)
+    return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
+
+
+def _lasted(cells: Cells) -> Any:  # noqa: ANN401
+    return _clean(cells["end"] - cells["start"], 2)
+
+
+def _follows(cells: Cells) -> Any:  # noqa: ANN401
+    """Whether rate, bytes and time are of one row, up to their rounding; a time below its own rounding says nothing. JSON was judged before."""
+    if "seconds" in cells:
+        return True
+    bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
+    rate, rate_step = (value * _bit_unit(cells) for value in (cells["rate"], _step(cells, "rate")))
+    shortest, longest = _lasted(cells) - _SHORTEST_S, _lasted(cells) + _SHORTEST_S
+    agree = ((rate - rate_step) * shortest <= bits + bits_step) & ((rate + rate_step) * longest >= bits - bits_step)
+    return (shortest <= 0) | agree
+
+
+def _loss(cells: Cells) -> Any:  # noqa: ANN401
+    return cells["share"] if "share" in cells else cells["lost"] / at_least(cells["datagrams"], 1)
+
+
+def _came(cells: Cells) -> Any:  # noqa: ANN401
+    """How many datagrams came; ``None`` if fewer than none were lost, for some of them came late."""
+    if "lost" not in cells:
+        return None
+    came = cells["datagrams"] - cells["lost"]
+    return came if not isinstance(came, int | float) or (cells["datagrams"] and 0 <= cells["lost"] <= cells["datagrams"]) else None
+
+
+_DIGITS = r"(?:[0-9]\.[0-9][0-9]|[1-9][0-9]\.[0-9]|[1-9][0-9]{2,6}+)"
+_ROW = (
+    r"\[ *+(?P<stream>[0-9]{1,5}+)\] {1,4}+(?P<start>[0-9]{1,6}+\.[0-9][0-9])-(?P<end>[0-9]{1,6}+\.[0-9][0-9]) {1,5}+sec"
+    rf" {{1,4}}+(?P<transfer>{_DIGITS}) (?P<transfer_unit>[KMG])Bytes {{1,4}}+(?P<rate>{_DIGITS}) (?P<rate_unit>[KMG])bits/sec"
+)
+
+
+def _rule(definition: str, rate: str, amount: str, *fields: Field, side: Side | None, behind: tuple[str, ...] = (), samples: Any = None) -> LineRule:  # noqa: ANN401
+    return LineRule(
+        *(_ROW + end for end in behind),
+        fields=(
+            Field(rate, "mean", "rate", unit=_bit_unit, resolution=_rounded_to("rate", _bit_unit)),
+            Field(amount, "total", "transfer", unit=_byte_unit, resolution=_rounded_to("transfer", _byte_unit)),
+            Field("duration", "total", "seconds", unit=1e9, resolution=_rounded_to("seconds", lambda _: 1e9)),
+            Field("duration", "total", _lasted, unit=1e9, resolution=1e7, where=lambda cells: "seconds" not in cells),
+            *fields,
+        ),
+        record=Record(test="throughput", payload_bytes=None, numbers=(), scope="interval", side=side, conditions=Conditions(definition=definition)),
+        checks=(Check(NOT_FOLLOWING, _follows),),
+        order=(
+            Order(
+                "another stream, or a row that is out of place",
+                lambda now, before: every(
+                    [now["stream"] == before["stream"], now["start"] >= before["end"], now["start"] > before["start"]],
+                ),
+            ),
+        ),
+        size="block_bytes",
+        samples=samples,
+        letters=_LETTERS,
+    )
+
+
+_DATAGRAM_FIELDS = (
+    Field(
+        "jitter",
+        "mean",
+        "jitter",
+        unit=1e6,
+        resolution=_rounded_to("jitter", lambda _: 1e6),
+        unknown=lambda cells: cells["jitter"] >= _IMPOSSIBLE_JITTER_MS,
+    ),
+    # A datagram that came late was counted as lost first, which can leave fewer than none.
+    Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
+    Field(
+        "loss",
+        "total",
+        _loss,
+        where=lambda cells: "share" in cells or ("lost" in cells and cells["datagrams"] > 0),
+        unknown=lambda cells: (_loss(cells) < 0) | (_loss(cells) > 1),
+    ),
+)
+SENT = _rule(
+    "iperf3-sent",
+    "offered_goodput",
+    "bytes_sent",
+    Field.counted("retransmissions", "retransmissions"),
+    Field.counted("messages_sent", "datagrams"),
+    side="publisher",
+    behind=(
+        rf" {{2,5}}+(?P<retransmissions>[0-9]{{1,12}}+) {{1,4}}+{_DIGITS} [KMG]Bytes {{7}}",
+        r" {2,5}+(?P<retransmissions>[0-9]{1,12}+) {13}",
+        r"  (?P<datagrams>[0-9]{1,12}+)  ",
+    ),
+    samples="datagrams",
+)
+RECEIVED = _rule(
+    "iperf3-received",
+    "goodput",
+    "bytes_received",
+    *_DATAGRAM_FIELDS,
+    side="subscriber",
+    behind=(r"  (?P<jitter>[0-9]{1,9}+\.[0-9]{3}) ms  (?P<lost>[0-9]{1,12}+)/(?P<datagrams>[0-9]{1,12}+) \([0-9]{1,3}+(?:\.[0-9]{1,3}+)?+%\)  ",),
+    samples=_came,
+)
+EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
+# Bytes as the sender counted them, losses and jitter as the receiver did.
+BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
+BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks behind them differ.
+
 
 SERVER_TO_CLIENT = "server to client"  # The participant of what the server sends, in reverse or both ways at once. The other direction has no word.
 
@@ -91,3 +267,13 @@ _PROCESSORS = Record(test="throughput", payload_bytes=None, numbers=(), side="bo
 def processors(test: IperfTest, shares: Iterable[Number], participant: str | None) -> Record:
     """Processor time of both sides."""
     return test.record(_PROCESSORS, "summary", participant, shares)
+
+
+def of_date(text: str) -> str | None:
+    """Return a date of RFC 1123 as ISO 8601; ``None`` if it is none, or if its day of the week is of another date."""
+    try:
+        moment = parsedate_to_datetime(text)
+        is_whole = moment.tzinfo is not None and format_datetime(moment.astimezone(UTC), usegmt=True) == text.replace("UTC", "GMT")
+    except (ValueError, OverflowError, IndexError, TypeError):
+        return None
+    return of_seconds(int(moment.timestamp())) if is_whole else None

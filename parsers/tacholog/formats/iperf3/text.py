@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tacholog.formats.iperf3 import rules, times
-from tacholog.formats.iperf3.results import SERVER_TO_CLIENT, IperfTest, all_lost, processors, result
+from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, result
 from tacholog.formats.kit import Broken, Cell, Cells, Facts, Finding, Line, Record, printed
 
 _HEADER = re.compile(
@@ -40,7 +39,7 @@ _CLIENT = re.compile(r"Connecting to host \S{1,255}, port [0-9]{1,5}")
 _ACCEPTED = re.compile(r"Accepted connection from \S{1,64}, port [0-9]{1,5}")
 _STREAMS = 1000
 _OTHER_PROTOCOL = Broken("a row of another protocol than the test's")
-_RULES = {"sender": rules.SENT, "receiver": rules.RECEIVED, "both": rules.BOTH, "": rules.EITHER}
+_RULES = {"sender": SENT, "receiver": RECEIVED, "both": BOTH, "": EITHER}
 _STREAM = re.compile(r"\[(?P<id> {0,2}[0-9]{1,5})\](?:\[[TR]X-[CS]\])? local \S{1,64} port [0-9]{1,5} connected (?:to|with) \S{1,64} port [0-9]{1,5}")
 _START = re.compile(
     r"Starting Test: protocol: (?P<protocol>TCP|UDP|SCTP), (?P<streams>[0-9]{1,4}) streams, (?P<block>[0-9]{1,9}) byte blocks, "
@@ -200,7 +199,7 @@ class TextReport:
 
     def _of_the_run(self, line: Line) -> Iterator[Finding]:
         if moment := _TIME.fullmatch(line.text):
-            yield Finding(line, Facts(start_time=times.of_date(moment["date"])))
+            yield Finding(line, Facts(start_time=of_date(moment["date"])))
         elif version := _VERSION.fullmatch(line.text):
             if self._has_begun:
                 self._new_test()
@@ -375,4 +374,4 @@ def _cells(row: re.Match[str], columns: str) -> Cells:
     texts = Cell.named(row)
     if count := texts.pop("count", None):
         texts["retransmissions" if columns in {"retr", "cwnd"} else "datagrams"] = count
-    return rules.SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")
+    return SENT.cells(texts, is_rate_of_bytes=row["rate_of"] == "Bytes")

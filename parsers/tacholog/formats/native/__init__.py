@@ -21,8 +21,19 @@ from datetime import datetime
 import msgspec
 
 from tacholog.formats.kit import Bins, Broken, Conditions, Detected, Dialect, Facts, Finding, Histogram, Line, Reach, Record, States, settings_text
-from tacholog.formats.native.line import Fields, basis_of, count, decimal, pairs_of, payload_bytes, stated
-from tacholog.formats.native.results import BULK, RESULTS, RESULTS_OF_TOOLS, unknown_kind_of_result
+from tacholog.formats.native.results import (
+    BULK,
+    RESULTS,
+    RESULTS_OF_TOOLS,
+    Fields,
+    basis_of,
+    count,
+    decimal,
+    pairs_of,
+    payload_bytes,
+    stated,
+    unknown_kind_of_result,
+)
 
 __all__ = ["BULK"]
 SYSTEM = "Tacholog perftest"

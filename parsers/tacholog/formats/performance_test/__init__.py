@@ -49,9 +49,7 @@ from tacholog.formats.kit import (
     settings_text,
 )
 from tacholog.formats.performance_test.json import ACCUMULATING, SIGN, accumulated, looks_like_document, read_document, taken_apart, without_latencies
-from tacholog.formats.performance_test.row import ExperimentRow, columns_of, read_row
-from tacholog.formats.performance_test.screen import SIGN as SCREEN_SIGN
-from tacholog.formats.performance_test.screen import Screen, Screens, found_of, is_of_screen
+from tacholog.formats.performance_test.rows import SCREEN_SIGN, ExperimentRow, Screen, Screens, columns_of, found_of, is_of_screen, read_row
 
 SYSTEM = "ROS 2"
 TOOL = "performance_test"

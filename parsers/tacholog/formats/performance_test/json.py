@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeGuard
 
 from tacholog.formats.kit import Broken, parse_json
-from tacholog.formats.performance_test.row import USAGE, ExperimentRow, checked
+from tacholog.formats.performance_test.rows import USAGE, ExperimentRow, checked
 
 LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")

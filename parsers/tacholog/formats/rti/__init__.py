@@ -31,7 +31,7 @@ from tacholog.formats.rti.csv import CsvTable, is_row
 from tacholog.formats.rti.json import JsonOutput
 from tacholog.formats.rti.legacy import Legacy
 from tacholog.formats.rti.lite import Lite
-from tacholog.formats.rti.page import WebPage
+from tacholog.formats.rti.pages import WebPage
 from tacholog.formats.rti.samples import SAMPLES, LatencyFile
 
 SYSTEM = "RTI Connext DDS"
