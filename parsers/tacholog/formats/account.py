@@ -62,12 +62,12 @@ class Account(msgspec.Struct):
         if facts.tool_version and self.facts.tool_version and self.records > self.earlier_records:
             self.close_run()
         old = self.facts
-        known = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
+        changes = {name: value for name in Facts.__struct_fields__ if (value := getattr(facts, name))}
         if facts.status == "ok" and old.status:
-            known.pop("status")  # A bad ending stays, even if the tool closes as usual.
-        known["conditions"] = facts.conditions.over(old.conditions)
-        known["environment"] = old.environment | facts.environment
-        self.facts = msgspec.structs.replace(old, **known)
+            changes.pop("status")  # A bad ending stays, even if the tool closes as usual.
+        changes["conditions"] = facts.conditions.over(old.conditions)
+        changes["environment"] = old.environment | facts.environment
+        self.facts = msgspec.structs.replace(old, **changes)
 
     def close_run(self) -> None:
         """Keep the facts of the present run. Where the log does not say when it began, it is the time before its first line."""
@@ -87,10 +87,10 @@ def _common(runs: Sequence[Facts]) -> Facts:
     if not others:
         return first
     worst = max(runs, key=lambda run: SEVERITY[run.status])
-    told = ("tool_version", "system", "system_version", "build")
+    names = ("tool_version", "system", "system_version", "build")
     return Facts(
         conditions=Conditions(**_shared([msgspec.structs.asdict(run.conditions) for run in runs])),
-        **_shared([{name: getattr(run, name) for name in told} for run in runs]),
+        **_shared([{name: getattr(run, name) for name in names} for run in runs]),
         environment=_shared([run.environment for run in runs]),
         start_time=first.start_time,
         status=worst.status,

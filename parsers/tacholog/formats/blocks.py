@@ -50,8 +50,8 @@ class RecordBlock(NamedTuple):
         """Return the records that were found on these lines."""
         import numpy as np
 
-        places = np.arange(run.count) if records.places is None else records.places
-        return cls(records.like, records.columns, run, run.number + places)
+        indices = np.arange(run.count) if records.places is None else records.places
+        return cls(records.like, records.columns, run, run.number + indices)
 
     def __len__(self) -> int:
         """How many records these are."""
@@ -65,18 +65,18 @@ class RecordBlock(NamedTuple):
         spans = self.run.spans[self.lines - self.run.number] if is_placed else None
         numbers = zip(*(_numbers(column, spans) for column in self.columns.numbers), strict=True)
         for line, size, count, cells in zip(self.lines.tolist(), sizes, samples, numbers, strict=True):
-            yield line, msgspec.structs.replace(self.like, payload_bytes=_stated(size), samples=_stated(count), numbers=cells)
+            yield line, msgspec.structs.replace(self.like, payload_bytes=_count_or_none(size), samples=_count_or_none(count), numbers=cells)
 
 
 def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[Number]:
     cells = zip(column.values.tolist(), column.resolutions.tolist(), column.below.tolist(), strict=True)
-    places = repeat((None, None)) if spans is None or column.cell is None else spans[:, column.cell].tolist()
-    for (value, resolution, below), (start, end) in zip(cells, places, strict=False):
+    positions = repeat((None, None)) if spans is None or column.cell is None else spans[:, column.cell].tolist()
+    for (value, resolution, below), (start, end) in zip(cells, positions, strict=False):
         yield Number(
             metric=column.metric,
             statistic=column.statistic,
-            value=_known(value),
-            resolution=_known(resolution),
+            value=_value_or_none(value),
+            resolution=_value_or_none(resolution),
             bound="<" if below else column.bound,
             marks=column.marks,
             value_start=start,
@@ -84,11 +84,11 @@ def _numbers(column: NumberColumn, spans: NDArray[np.int64] | None) -> Iterator[
         )
 
 
-def _stated(count: int | None) -> int | None:
+def _count_or_none(count: int | None) -> int | None:
     return None if count == -1 else count
 
 
-def _known(value: float) -> float | None:
+def _value_or_none(value: float) -> float | None:
     return value if value == value else None  # noqa: PLR0124 - NaN is what does not equal itself
 
 
@@ -110,15 +110,15 @@ class RunCutter:
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
         """Yield each run with its shape, and each stretch between runs with ``None``; every piece ends with a line's end."""
         end = 0
-        for found in self._pattern.finditer(lines) if self._pattern else ():
+        for match in self._pattern.finditer(lines) if self._pattern else ():
             # Before Python 3.11.4 a match forgets where the last whole line ended if the next one begins alike.
-            run = found[0][: found[0].rfind(b"\n") + 1]
+            run = match[0][: match[0].rfind(b"\n") + 1]
             if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
                 continue
-            if found.start() > end:
-                yield lines[end : found.start()], None
-            end = found.start() + len(run)
-            yield run, self._bulks[(found.lastindex or 1) - 1]
+            if match.start() > end:
+                yield lines[end : match.start()], None
+            end = match.start() + len(run)
+            yield run, self._bulks[(match.lastindex or 1) - 1]
         if end < len(lines):
             yield lines[end:], None
 

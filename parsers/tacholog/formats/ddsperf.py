@@ -163,11 +163,11 @@ def _event(event: re.Match[str], processes: dict[str, _Process]) -> Iterator[Fin
 
 
 def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) -> Iterator[Finding]:
-    rest = stamp["rest"]
-    if _CHATTER.fullmatch(rest):
+    report = stamp["rest"]
+    if _CHATTER.fullmatch(report):
         yield Finding(line, None)
         return
-    result = _result(line, rest)
+    result = _result(line, report)
     if result is None:
         return
     pid = stamp["pid"]
@@ -181,19 +181,19 @@ def _reported(line: Line, stamp: re.Match[str], processes: dict[str, _Process]) 
     process = processes.setdefault(pid, _Process())
     record = replace(result, participant=process.role(result.participant))
     yield Finding(line, record)
-    yield from process.add(line, float(stamp["time"]), record, _totals(rest))
+    yield from process.add(line, float(stamp["time"]), record, _totals(report))
 
 
-def _result(line: Line, rest: str) -> Record | Broken | Literal["nothing yet"] | None:
+def _result(line: Line, report: str) -> Record | Broken | Literal["nothing yet"] | None:
     """What a stamped line says; ``None`` if it is no result line."""
     for mark, pattern, read in _KINDS:
-        if mark.match(rest):
-            found = pattern.fullmatch(rest)
-            if found is None:
+        if mark.match(report):
+            match = pattern.fullmatch(report)
+            if match is None:
                 return Broken("the line is cut short or garbled")
             if not line.whole and read in (_latency, _process):
                 return Broken("the log ends within this line")
-            return read(Cell.named(found, len(line.text) - len(rest)))
+            return read(Cell.named(match, len(line.text) - len(report)))
     return None
 
 
@@ -219,10 +219,10 @@ def _subscriber(cells: Mapping[str, Cell]) -> Record | Broken | Literal["nothing
     return replace(_RECEIVED, payload_bytes=size, numbers=numbers, samples=delta if delta < COUNT_LIMIT else None)
 
 
-def _totals(rest: str) -> tuple[Number, ...]:
+def _totals(report: str) -> tuple[Number, ...]:
     """The counters since the start that a subscriber's line holds."""
-    found = _SUBSCRIBER.fullmatch(rest)
-    return (counted("messages_received", int(found["total"])), counted("messages_lost", int(found["total_lost"]))) if found else ()
+    match = _SUBSCRIBER.fullmatch(report)
+    return (counted("messages_received", int(match["total"])), counted("messages_lost", int(match["total_lost"]))) if match else ()
 
 
 def _latency(cells: Mapping[str, Cell]) -> Record | Broken:
@@ -276,7 +276,7 @@ class _Process:
 
     def __init__(self) -> None:
         self._time = -1e12
-        self._whole = False
+        self._is_whole = False
         self._quiet = False  # Whether the interval that is under way began with everybody there: the first one did not.
         self._totals: tuple[Number, ...] = ()
         self._series: dict[tuple[str | None, ...], Tally] = {}
@@ -307,7 +307,7 @@ class _Process:
             return
         key = (record.conditions.definition, record.participant, str(record.payload_bytes))
         if time > self._time:
-            self._time, self._whole, self._quiet = time, self._quiet, True
+            self._time, self._is_whole, self._quiet = time, self._quiet, True
         elif key in self._series and self._series[key].stamp == time:
             return
         if key not in self._series:
@@ -315,7 +315,7 @@ class _Process:
                 yield from self.summaries()
             self._series[key] = Tally(line, record)
         lasted, silent = self._times(record, time - self._series[key].stamp, totals) if key in self._undisturbed else (1.0, 0.0)
-        self._series[key].add(line, record, stamp=time, whole=self._whole, lasted=lasted, silent=silent)
+        self._series[key].add(line, record, stamp=time, whole=self._is_whole, lasted=lasted, silent=silent)
         self._undisturbed.add(key)
         self._intervals[key] += 1
         self._totals = totals or self._totals
@@ -340,8 +340,8 @@ class _Process:
 
     def summaries(self) -> Iterator[Finding]:
         """What the intervals of each size and peer come to, with what the process itself used. What its peers used is theirs to say."""
-        own = self._series.pop(("ddsperf-process", None, "None"), None)
-        used = own.numbers() if own else ()
+        own_tally = self._series.pop(("ddsperf-process", None, "None"), None)
+        used = own_tally.numbers() if own_tally else ()
         # The counters run on over all sizes: with several, only the sums of the seconds are those of one size.
         alone = sum(definition == "ddsperf-subscriber" for definition, *_ in self._series) == 1
         for key, tally in self._series.items():

@@ -107,8 +107,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield what is found; a log in which no ping was answered is one of a run that failed."""
     page, pings = SamplePage(), _Pings()
     for line in lines:
-        found = page.take(line)
-        yield from pings.take(line) if found is None else found
+        findings = page.take(line)
+        yield from pings.take(line) if findings is None else findings
     yield from page.close()
     yield from pings.close()
     if pings.unanswered and not pings.answered:
@@ -142,10 +142,10 @@ class _Pings:
             self._logged += 1
             yield Finding(line, None)
         else:
-            known = list(_about_the_run(line))
-            if known or self._first is None:  # A line of others does not part a first line from its second.
+            findings = list(_about_the_run(line))
+            if findings or self._first is None:  # A line of others does not part a first line from its second.
                 yield from self.close()
-            yield from known
+            yield from findings
 
     def close(self) -> Iterator[Finding]:
         """Let the record go, and give up a first line that is not followed by its second."""
@@ -181,21 +181,21 @@ def _about_the_run(line: Line) -> Iterator[Finding]:
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:
     """A result is whole by itself; where the line before it is garbled, its size, rate and data path are not known."""
-    pings, found = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
-    if found is None or not line.whole:
+    pings, match = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
+    if match is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
     if pings and (int(pings["size"]) == 0 or int(pings["rate"]) == 0):
         return Broken("a message size or rate that cannot be")
-    cells = _cells(found, line)
+    cells = Cell.named(match, line=line.number)
     numbers = _numbers(cells)
-    if numbers is None or int(found["received"]) != int(found["samples"] or 0):
+    if numbers is None or int(match["received"]) != int(match["samples"] or 0):
         return Broken("the result contradicts itself")
     numbers += [counted(f"messages_{name}", int(cells[name]), cell=cells[name]) for name in ("received", "sent")]
     return Record(
         test="latency",
         payload_bytes=int(pings["size"]) if pings else None,
         numbers=tuple(numbers),
-        samples=int(found["received"]),
+        samples=int(match["received"]),
         side="publisher",
         conditions=Conditions(
             data_path=_DATA_PATHS[pings["kind"]] if pings else None,
@@ -208,24 +208,20 @@ def _round_trip(first: Line, line: Line) -> Record | Broken:
 
 
 def _one_way(first: Line, line: Line) -> Record | Broken:
-    found = _ONE_WAY_RESULT.fullmatch(line.text)
-    if first.text != _ONE_WAY or found is None or not line.whole:
+    match = _ONE_WAY_RESULT.fullmatch(line.text)
+    if first.text != _ONE_WAY or match is None or not line.whole:
         return Broken("a one-way latency that is cut short or garbled")
-    numbers = _numbers(_cells(found, line))
+    numbers = _numbers(Cell.named(match, line=line.number))
     if numbers is None:
         return Broken("the result contradicts itself")
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(numbers),
-        samples=int(found["samples"] or 0),
+        samples=int(match["samples"] or 0),
         side="subscriber",
         conditions=Conditions(load_mode="open", basis="one-way", definition="hmbdc-one-way"),
     )
-
-
-def _cells(found: re.Match[str], line: Line) -> dict[str, Cell]:
-    return {name: Cell(text, found.start(name), line.number) for name, text in found.groupdict().items() if text is not None}
 
 
 def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
@@ -250,8 +246,8 @@ def _deviation(cell: Cell) -> Number:
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
-    found = printed("latency", "std", float(value.scaleb(9)), float(Decimal(1).scaleb(value.adjusted() + 4)), zero_is_exact=True, cell=cell)
-    return found if value else msgspec.structs.replace(found, resolution=None)
+    number = printed("latency", "std", float(value.scaleb(9)), float(Decimal(1).scaleb(value.adjusted() + 4)), zero_is_exact=True, cell=cell)
+    return number if value else msgspec.structs.replace(number, resolution=None)
 
 
 _TITLE = re.compile(rf"\s*{TITLE} \(updated with release (?P<release>[0-9][\w.-]{{0,20}})\*?\)")
@@ -323,9 +319,9 @@ class SamplePage:
     def take(self, line: Line) -> list[Finding] | None:
         """Read a line of the sample; ``None`` if it is not one."""
         if title := _TITLE.fullmatch(line.text):
-            found = self.close()
+            findings = self.close()
             self._part = "title"
-            return [*found, Finding(line, Facts(system_version=title["release"]))]
+            return [*findings, Finding(line, Facts(system_version=title["release"]))]
         match self._part:
             case "title" | "columns":
                 return self._header(line)
@@ -338,9 +334,9 @@ class SamplePage:
 
     def close(self) -> list[Finding]:
         """Leave the table. A block that did not end may lack part of its name, so its results are broken."""
-        found = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
+        findings = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
         self._block, self._part, self._row, self._commands = [], "", "", {}
-        return found
+        return findings
 
     def _header(self, line: Line) -> list[Finding] | None:
         if columns := _COLUMNS.fullmatch(line.text):
@@ -357,20 +353,20 @@ class SamplePage:
         if line.text and not _RULER.fullmatch(line.text):
             self._block.append(line)
             return self.close() if len(self._block) > _BLOCK_LINES else []
-        found = _read_block(self._block, says_one_way=self._says_one_way) if self._block else []
+        findings = _read_block(self._block, says_one_way=self._says_one_way) if self._block else []
         self._block = []
         if line.text:
             self._part = "commands"
-        return [*found, Finding(line, None)]
+        return [*findings, Finding(line, None)]
 
     def _command(self, line: Line) -> list[Finding] | None:
         if section := _SECTION.fullmatch(line.text):
             self._row, self._commands = section["row"], {}
         elif self._row and (command := _COMMAND.fullmatch(line.text)):
-            said = self._commands.setdefault(command["letter"], [])
-            if len(said) < _COMMANDS_A_ROW:
-                said.append(command["command"].rstrip())
-                return [Finding(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(said)}", said[-1])))]
+            commands = self._commands.setdefault(command["letter"], [])
+            if len(commands) < _COMMANDS_A_ROW:
+                commands.append(command["command"].rstrip())
+                return [Finding(line, Facts(environment=_fields(f"{self._row} {command['letter']} {len(commands)}", commands[-1])))]
             return [Finding(line, None)]
         elif note := _FOOTNOTE.fullmatch(line.text):
             return [Finding(line, Facts(environment={"note *": note["note"]}))]
@@ -381,11 +377,11 @@ class SamplePage:
 
 def _fields(key: str, command: str) -> dict[str, str]:
     """A command of a row, a machine, and its place among those: words and what they ran over, as JSON; text if it cannot be taken apart."""
-    shown = read_command(command)
-    if shown is None:
+    command_line = read_command(command)
+    if command_line is None:
         return {f"command {key} text": command}
-    fields = {f"command {key} argv": msgspec.json.encode(shown.argv).decode()}
-    return fields | ({f"command {key} each": msgspec.json.encode(shown.each).decode()} if shown.each else {})
+    fields = {f"command {key} argv": msgspec.json.encode(command_line.argv).decode()}
+    return fields | ({f"command {key} each": msgspec.json.encode(command_line.each).decode()} if command_line.each else {})
 
 
 def _has_result(line: Line) -> bool:
@@ -409,39 +405,42 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
         spoiled = Broken("a result beside a name that is no transport's, or out of its column")
         return [Finding(line, spoiled) for line in block if _has_result(line)]
     reference = transport.block == 0
-    own = Conditions(basis="one-way", definition="hmbdc-sample") if says_one_way else Conditions(definition="hmbdc-sample-12-41")
-    stated = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None).over(
-        Conditions(basis="rtt/2", definition="hmbdc-sample-reference") if reference else own
+    measured = Conditions(basis="one-way", definition="hmbdc-sample") if says_one_way else Conditions(definition="hmbdc-sample-12-41")
+    conditions = Conditions(reliability="reliable" if re.match(r"reliable\b|as reliable", notes) else None).over(
+        Conditions(basis="rtt/2", definition="hmbdc-sample-reference") if reference else measured
     )
-    found = [Finding(line, _result(line.text, transport, at, stated) if _has_result(line) else None) for at, line in enumerate(block, start=1)]
-    if notes and found[-1].what is None:
-        found[-1] = Finding(block[-1], Facts(environment={f"notes {name}": notes}))
-    return found
+    findings = [
+        Finding(line, _result(line.text, transport, row_number, conditions) if _has_result(line) else None)
+        for row_number, line in enumerate(block, start=1)
+    ]
+    if notes and findings[-1].what is None:
+        findings[-1] = Finding(block[-1], Facts(environment={f"notes {name}": notes}))
+    return findings
 
 
-def _result(text: str, transport: _Transport, at: int, stated: Conditions) -> Record | Broken:
+def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
     """A result cell: rows are numbered within their transport, one a line from its first; only prose has no number."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
-        return _record(None, (), transport, stated)
-    if row is None or (int(row["block"]), int(row["row"])) != (transport.block, at):
+        return _record(None, (), transport, conditions)
+    if row is None or (int(row["block"]), int(row["row"])) != (transport.block, row_number):
         return Broken("a result that is garbled or has another transport's number")
     end = len(text.rstrip())
-    if found := _RANGE.fullmatch(text, row.start("text"), end):
-        numbers = (_number("range-low", "range-low", found, "low"), _number("range-high", "range-high", found, "high"))
+    if match := _RANGE.fullmatch(text, row.start("text"), end):
+        numbers = (_number("range-low", "range-low", match, "low"), _number("range-high", "range-high", match, "high"))
         in_order = (numbers[0].value or 0) < (numbers[1].value or 0)
-        return _record(found, numbers, transport, stated) if in_order else Broken("a range that ends below its start")
-    if found := _BOUND.fullmatch(text, row.start("text"), end):
-        return _record(found, (_number("typical", "~" if found["bound"] == "~" else "<", found, "value"),), transport, stated)
-    if found := _HUNDREDS.fullmatch(text, row.start("text"), end):
+        return _record(match, numbers, transport, conditions) if in_order else Broken("a range that ends below its start")
+    if match := _BOUND.fullmatch(text, row.start("text"), end):
+        return _record(match, (_number("typical", "~" if match["bound"] == "~" else "<", match, "value"),), transport, conditions)
+    if match := _HUNDREDS.fullmatch(text, row.start("text"), end):
         bounds: Mapping[Bound, float] = {"range-low": 100.0, "range-high": 1000.0}
         hundreds = [Number(metric="latency", statistic=name, value=value, resolution=100.0, bound=name) for name, value in bounds.items()]
-        return _record(found, hundreds, transport, stated)
+        return _record(match, hundreds, transport, conditions)
     return Broken("a result that is cut short or garbled")
 
 
-def _record(found: re.Match[str] | None, numbers: Sequence[Number], transport: _Transport, stated: Conditions) -> Record:
-    groups = found.groupdict() if found else {}
+def _record(match: re.Match[str] | None, numbers: Sequence[Number], transport: _Transport, common: Conditions) -> Record:
+    groups = match.groupdict() if match else {}
     kind, note = groups.get("kind") or "", groups.get("note") or ""
     sized = groups.get("size") is not None
     conditions = Conditions(
@@ -453,17 +452,17 @@ def _record(found: re.Match[str] | None, numbers: Sequence[Number], transport: _
         payload_bytes=int(groups["size"]) * _UNITS[groups["size_unit"]] if sized else None,
         payload_bytes_high=int(groups["size_high"]) * _UNITS[groups["size_high_unit"]] if sized else None,
         numbers=tuple(numbers),
-        conditions=conditions.over(stated),
+        conditions=conditions.over(common),
     )
 
 
-def _number(statistic: str, bound: Bound, found: re.Match[str], name: str) -> Number:
-    start, end = found.span(name)
-    unit = _UNITS[found[f"{name}_unit"]]
+def _number(statistic: str, bound: Bound, match: re.Match[str], name: str) -> Number:
+    start, end = match.span(name)
+    unit = _UNITS[match[f"{name}_unit"]]
     return Number(
         metric="latency",
         statistic=statistic,
-        value=float(int(found[name]) * unit),
+        value=float(int(match[name]) * unit),
         resolution=float(unit),
         bound=bound,
         value_start=start,
@@ -500,7 +499,7 @@ def read_command(text: str) -> CommandLine | None:
     argv = tuple(_word(before, word, names) for before, word in zip(["", *words], words, strict=False))
     if not argv or any(map(_holds_shell, argv)) or not all(_are_numbers(value, max(names, default=0)) for value in values):
         return None
-    return CommandLine(argv, tuple({name: int(value[at]) for at, name in sorted(names.items())} for value in values if names))
+    return CommandLine(argv, tuple({name: int(value[index]) for index, name in sorted(names.items())} for value in values if names))
 
 
 def _holds_shell(word: str) -> bool:

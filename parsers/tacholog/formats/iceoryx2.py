@@ -76,26 +76,26 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 def _result(line: Line) -> Record | Broken:
-    found = _RESULT.fullmatch(line.text)
-    conditions = _conditions(found) if found else None
-    if found is None or conditions is None:
+    match = _RESULT.fullmatch(line.text)
+    conditions = _conditions(match) if match else None
+    if match is None or conditions is None:
         return Broken("result line is cut short or garbled")
     if not line.whole:
         return Broken("the log ends within this line")
-    duration_ns, latency_ns = round(Decimal(found["time"]) * 1_000_000_000), int(found["latency"])
-    iterations = int(found["iterations"]) if found["iterations"] else None
+    duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
+    iterations = int(match["iterations"]) if match["iterations"] else None
     # The time went through a floating point number before it was printed: one nanosecond may have got lost.
     if iterations is not None and (iterations == 0 or not _is_mean(latency_ns, duration_ns, iterations)):
         return Broken("the latency is not the time over twice the iterations")
-    if found["size"] == "0":
+    if match["size"] == "0":
         return Broken("a sample of 0 bytes")
-    if found["unit"] and not found["size"] and conditions.definition == "iceoryx2-publish-subscribe":
+    if match["unit"] and not match["size"] and conditions.definition == "iceoryx2-publish-subscribe":
         return Broken("a line without its sample size: it is cut short")
-    cells = Cell.named(found)
+    cells = Cell.named(match)
     duration = Number(metric="duration", statistic="total", value=float(duration_ns), value_start=cells["time"].start, value_end=cells["time"].end)
     return Record(
         test="latency",
-        payload_bytes=int(found["size"]) if found["size"] else None,
+        payload_bytes=int(match["size"]) if match["size"] else None,
         numbers=(printed("latency", "mean", float(latency_ns), 1.0, cell=cells["latency"]), duration),
         samples=iterations,
         side="both",
@@ -107,13 +107,13 @@ def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
     return latency_ns in ((duration_ns - 1) // (2 * iterations), duration_ns // (2 * iterations), (duration_ns + 1) // (2 * iterations))
 
 
-def _conditions(found: re.Match[str]) -> Conditions | None:
+def _conditions(match: re.Match[str]) -> Conditions | None:
     """What the names say: the kind of service is the way the data takes, and the benchmark is another definition each."""
-    service, queue = _SERVICE.fullmatch(found["type"]), _QUEUE.fullmatch(found["type"])
+    service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
-    if found["event"]:
+    if match["event"]:
         definition = "iceoryx2-event"
-    elif found["pattern"]:
-        definition = "iceoryx2-request" if found["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
+    elif match["pattern"]:
+        definition = "iceoryx2-request" if match["pattern"] == "REQUESTS" else "iceoryx2-response-stream"
     named = service or queue
     return Conditions(transport=named["kind"], basis="rtt/2", load_mode="closed", definition=definition) if named else None

@@ -113,7 +113,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
                 yield Finding(line, unfinished)
             section = _Section(begun["name"], _Stage.SECTION)
             yield Finding(line, None)
-        elif _known(line.text, section):
+        elif _is_known(line.text, section):
             yield Finding(line, None)
     if unfinished := _unfinished(section):
         yield Finding(None, unfinished)
@@ -127,25 +127,25 @@ def _unfinished(section: _Section) -> Facts | None:
     return Facts(status="truncated", reason=f"{where}the run stopped at {section.measuring}, before its table was complete")
 
 
-def _known(text: str, section: _Section) -> bool:
+def _is_known(text: str, section: _Section) -> bool:
     """Whether the line is one that the tool prints around its rows; it moves the section on."""
-    if found := _MEASURING.fullmatch(text):
+    if match := _MEASURING.fullmatch(text):
         section.reach(_Stage.MEASURED, _Stage.SECTION)
-        section.measuring = found["sizes"].rpartition(", ")[2]
-    elif found := _MEASURED.fullmatch(text):
-        again = int(found["size"]) <= section.measured  # Another section's, whose heading is not there.
+        section.measuring = match["sizes"].rpartition(", ")[2]
+    elif match := _MEASURED.fullmatch(text):
+        again = int(match["size"]) <= section.measured  # Another section's, whose heading is not there.
         section.reach(_Stage.MEASURED, *(() if again else (_Stage.SECTION, _Stage.MEASURED)))
-        section.measuring, section.measured = f"{found['size']} kB", int(found["size"])
+        section.measuring, section.measured = f"{match['size']} kB", int(match["size"])
     elif _ONLY_WAY.fullmatch(text) and section.name is None:  # 0.16, which has no headings. Later versions wait below one.
         section.name, section.stage = "ICEORYX", _Stage.SECTION
     elif _RESULT.fullmatch(text):
         section.reach(_Stage.RESULT, _Stage.SECTION, _Stage.MEASURED)
-    elif found := _ROUNDS.fullmatch(text):
+    elif match := _ROUNDS.fullmatch(text):
         section.reach(_Stage.ROUNDS, _Stage.RESULT)
-        section.rounds = int(found["rounds"])
-    elif found := _HEADER.fullmatch(text):
+        section.rounds = int(match["rounds"])
+    elif match := _HEADER.fullmatch(text):
         section.reach(_Stage.HEADER, _Stage.ROUNDS)
-        section.kilobytes = found["kilo"] is not None
+        section.kilobytes = match["kilo"] is not None
     elif _RULE.fullmatch(text):
         section.reach(_Stage.ROWS, _Stage.HEADER)
     elif _FINISHED.fullmatch(text):

@@ -104,14 +104,14 @@ class Prefix:
         """Take the parts in their order."""
         self.parts = tuple(parts)
         # Only the first time is the line's: a later one may be of the program that it was handed by.
-        patterns = [part.pattern if at == self._timed else part.pattern.replace("(?P<time>", "(?:") for at, part in enumerate(parts)]
+        patterns = [part.pattern if index == self._timed else part.pattern.replace("(?P<time>", "(?:") for index, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
         self.example = ""
 
     @property
     def _timed(self) -> int | None:
-        return next((at for at, part in enumerate(self.parts) if "(?P<time>" in part.pattern), None)
+        return next((index for index, part in enumerate(self.parts) if "(?P<time>" in part.pattern), None)
 
     @property
     def words(self) -> str:
@@ -120,7 +120,7 @@ class Prefix:
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """What it is, with an example out of the log."""
         return f"{self.words} ({self.example[:_EXAMPLE_CHARACTERS]!r})"
 
@@ -128,28 +128,28 @@ class Prefix:
     def command(self) -> str:
         """The command that cuts it off."""
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
-        plain = re.sub(r"\{([01]),[0-9]{3,}\}", lambda found: "*" if found[1] == "0" else "+", plain)  # sed writes each count out: gigabytes.
-        plain = re.sub(r"\(\?i:([^()]*)\)", lambda found: f"({found[1].lower()}|{found[1].upper()})", plain)
+        plain = re.sub(r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain)  # sed writes each count out: gigabytes.
+        plain = re.sub(r"\(\?i:([^()]*)\)", lambda match: f"({match[1].lower()}|{match[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
         mark = next((mark for mark in "/;~!%@,#&=" if mark not in plain), None)
         return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}") if mark else "an editor"
 
-    def of(self, text: str) -> re.Match[str] | None:
+    def match(self, text: str) -> re.Match[str] | None:
         """Find it before a line."""
         return self.pattern.match(text)
 
     def without_names(self, text: str, instead: str) -> str:
         """Return the prefix of a line with a text instead of each part that can name a person or a machine."""
-        shown, at = [], 0
+        pieces, position = [], 0
         for part in self.parts:
-            found = re.compile(part.pattern, re.ASCII).match(text, at)
-            if found is None:
+            match = re.compile(part.pattern, re.ASCII).match(text, position)
+            if match is None:
                 return instead
-            blanks = found[0][len(found[0].rstrip()) :]
-            shown.append(found[0] if part.public else f"{instead}{blanks}")
-            at = found.end()
-        return "".join(shown)
+            blanks = match[0][len(match[0].rstrip()) :]
+            pieces.append(match[0] if part.public else f"{instead}{blanks}")
+            position = match.end()
+        return "".join(pieces)
 
 
 class Judges(NamedTuple):
@@ -175,10 +175,10 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    found = _chosen(_lines(head), _first(head), judges)
-    if found is not None:
-        found.example = next(match[0] for line in _lines(head) if (match := found.of(line)))
-    return found
+    prefix = _chosen(_lines(head), _first(head), judges)
+    if prefix is not None:
+        prefix.example = next(match[0] for line in _lines(head) if (match := prefix.match(line)))
+    return prefix
 
 
 def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
@@ -191,23 +191,23 @@ def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
     parts, count = _common(lines, _NAMED_SHARE)
     if not any(part.sure != "possible" for part in parts):
         parts, count = _lacking_word(lines)
-        if not parts or judges.fit(lines) or not judges.fit([*_rests(parts, lines)]):
+        if not parts or judges.fit(lines) or not judges.fit([*_behind(parts, lines)]):
             return None
     if count >= _SHARE * len(lines):
         return None
-    found = Prefix(parts)
+    prefix = Prefix(parts)
     first = _first(head)
-    if (known := judges.claimed(first)) > 0 and judges.claimed(_without(found, first)) <= known:
+    if (claimed := judges.claimed(first)) > 0 and judges.claimed(_without(prefix, first)) <= claimed:
         return None
-    found.example = next(match[0] for line in lines if (match := found.of(line)))
-    return found, count, len(lines)
+    prefix.example = next(match[0] for line in lines if (match := prefix.match(line)))
+    return prefix, count, len(lines)
 
 
 def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
     """Return the word that most lines begin with, if half of them do, and how many do."""
-    words = Counter(found["word"] for line in lines if (found := _FIRST_WORD.match(line)))
+    words = Counter(match["word"] for line in lines if (match := _FIRST_WORD.match(line)))
     word, count = words.most_common(1)[0] if words else ("", 0)
-    having = [line for line in lines if (found := _FIRST_WORD.match(line)) and found["word"] == word]
+    having = [line for line in lines if (match := _FIRST_WORD.match(line)) and match["word"] == word]
     return next(_with_words((), having), ()) if count >= _NAMED_SHARE * len(lines) else (), count
 
 
@@ -225,33 +225,33 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
     enough = _NAMED_SHARE * len(first)
     if sum(line[0] in " \t" for line in first) >= enough:
         return True
-    words = Counter(found["word"] for line in first if (found := _FIRST_WORD.match(line)))
+    words = Counter(match["word"] for line in first if (match := _FIRST_WORD.match(line)))
     return len(first) >= _LITERAL_LINES and bool(words) and max(words.values()) >= enough
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
     """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
     indentation = _with_indentation((), lines, every=True)
-    behind, _ = _common([*_rests(indentation, lines)], _SHARE)
+    behind, _ = _common([*_behind(indentation, lines)], _SHARE)
     parts = (*indentation, *behind) if behind else ()
-    sure = max((at for at, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
-    certain = max((at for at, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
-    found = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
-    if not sure and not any(judges.fit([*_rests(prefix.parts, first)]) for prefix in found.values() if prefix.parts):
+    sure = max((count for count, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
+    certain = max((count for count, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
+    prefixes = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
+    if not sure and not any(judges.fit([*_behind(prefix.parts, first)]) for prefix in prefixes.values() if prefix.parts):
         return None
     enough = _SHARE * sum(1 for line in first if line and not line.isspace())
     best, most = Prefix(parts[:certain]) if certain else None, -1
-    for prefix in found.values():
-        known = judges.claimed(_without(prefix, first))
-        if known > most:
-            best, most = prefix if prefix.parts else None, known
-        if known >= enough:
+    for prefix in prefixes.values():
+        claimed = judges.claimed(_without(prefix, first))
+        if claimed > most:
+            best, most = prefix if prefix.parts else None, claimed
+        if claimed >= enough:
             break
     return best
 
 
 def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
-    return [line[match.end() :] if (match := prefix.of(line)) else line for line in lines]
+    return [line[match.end() :] if (match := prefix.match(line)) else line for line in lines]
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
@@ -267,7 +267,7 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
     """Add the indentation that all lines share behind these parts, or all but a few of them."""
-    widths = [len(_LEADING.match(rest)[0]) for rest in _rests(parts, lines) if rest.strip()]  # type: ignore[index]  # it matches always
+    widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it matches always
     if not widths:
         return parts
     width = min(widths) if every else sorted(widths)[int((1 - _SHARE) * len(widths))]
@@ -277,58 +277,58 @@ def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) 
 def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
     """Add the words that stand behind these parts in almost all lines, one after the other."""
     for _ in range(_MOST_WORDS):
-        found = [match for rest in _rests(parts, lines) if (match := _FIRST_WORD.match(rest))]
-        if len(lines) < _LITERAL_LINES or not found:
+        matches = [match for behind in _behind(parts, lines) if (match := _FIRST_WORD.match(behind))]
+        if len(lines) < _LITERAL_LINES or not matches:
             return
-        word, count = Counter(match["word"] for match in found).most_common(1)[0]
+        word, count = Counter(match["word"] for match in matches).most_common(1)[0]
         if count < _SHARE * len(lines):
             return
-        blanks = min((match["blanks"] for match in found if match["word"] == word and match.end() < len(match.string)), key=len, default="")
+        blanks = min((match["blanks"] for match in matches if match["word"] == word and match.end() < len(match.string)), key=len, default="")
         parts = (*parts, Part("a word", rf"{re.escape(word)}(?:{blanks}|[ \t]{{0,60}}+$)", "possible", public=False))
         yield parts
 
 
-def _rests(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
+def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
     """Yield what stands behind these parts, in the lines that have them."""
     if not parts:
         yield from lines
         return
     prefix = Prefix(parts)
-    yield from (line[found.end() :] for line in lines if (found := prefix.of(line)))
+    yield from (line[match.end() :] for line in lines if (match := prefix.match(line)))
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
     """Return the parts that so many of the lines begin with, and how many lines begin with the first of them."""
     chains = Counter(_chain(line) for line in lines)
-    found: tuple[int, ...] = ()
+    chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)
     while True:
         following: Counter[int] = Counter()
         for chain, times in chains.items():
-            if len(chain) > len(found) and chain[: len(found)] == found:
-                following[chain[len(found)]] += times
+            if len(chain) > len(chosen) and chain[: len(chosen)] == chosen:
+                following[chain[len(chosen)]] += times
         if not following:
             break
         part, times = following.most_common(1)[0]
         if times < least:
             break
-        found, count, least = (*found, part), count or times, max(least, _SHARE * times)
-    return [_PARTS[at] for at in found], count
+        chosen, count, least = (*chosen, part), count or times, max(least, _SHARE * times)
+    return [_PARTS[index] for index in chosen], count
 
 
 def _chain(line: str) -> tuple[int, ...]:
     """Return which parts a line begins with, by their places in the list of all."""
-    found: list[int] = []
-    at = 0
+    parts: list[int] = []
+    position = 0
     if not _ANY.match(line):
         return ()
-    while len(found) < _MOST_PARTS and at < len(line):
-        before = _PARTS[found[-1]].words if found else ""
-        for place, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):
-            if (not part.only_behind or before in part.only_behind) and (match := pattern.match(line, at)):
-                found.append(place)
-                at = match.end()
+    while len(parts) < _MOST_PARTS and position < len(line):
+        before = _PARTS[parts[-1]].words if parts else ""
+        for index, (part, pattern) in enumerate(zip(_PARTS, _COMPILED, strict=True)):
+            if (not part.only_behind or before in part.only_behind) and (match := pattern.match(line, position)):
+                parts.append(index)
+                position = match.end()
                 break
         else:
             break
-    return tuple(found)
+    return tuple(parts)

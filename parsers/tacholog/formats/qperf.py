@@ -150,8 +150,8 @@ class _FigureBlock:
             for row in self._rows:
                 yield Finding(row.line, _machine(row))
         else:
-            known = [row for row in self._rows if row.name in KNOWN]
-            yield Finding(header, _record(test, known), tuple(row.line for row in known))
+            known_rows = [row for row in self._rows if row.name in KNOWN]
+            yield Finding(header, _record(test, known_rows), tuple(row.line for row in known_rows))
 
 
 def _machine(row: FigureRow) -> Facts:
@@ -290,7 +290,7 @@ def _ways_agree(rows: dict[str, FigureRow]) -> bool:
     if "latency" not in rows:
         return True
     counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
-    pairs = [(counts.get(f"{one}_send_msgs"), counts.get(f"{other}_recv_msgs")) for one, other in (("loc", "rem"), ("rem", "loc"))]
+    pairs = [(counts.get(f"{side}_send_msgs"), counts.get(f"{other}_recv_msgs")) for side, other in (("loc", "rem"), ("rem", "loc"))]
     return all(sent is None or got is None or abs(sent - got) <= _LAST_MESSAGES + _LATE_SHARE * sent for sent, got in pairs)
 
 
@@ -299,18 +299,18 @@ def _digits(row: FigureRow) -> int:
     return len(str(row.number).replace(".", "").lstrip("0"))
 
 
-def _close(one: float, other: float, slack: float, *rows: FigureRow) -> bool:
+def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
     """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e.
 
     Args:
-        one: a value.
-        other: the value that it should be.
+        value: a value.
+        expected: what it should be.
         slack: the share by which they may differ besides.
         rows: the figures behind both.
     """
-    shown = [_digits(row) for row in rows if row.exact is None]
-    allowed = sum(10.0 ** (1 - digits) for digits in shown) + slack
-    return abs(one - other) <= allowed * max(one, other)
+    digits_of_figures = [_digits(row) for row in rows if row.exact is None]
+    allowed = sum(10.0 ** (1 - digits) for digits in digits_of_figures) + slack
+    return abs(value - expected) <= allowed * max(value, expected)
 
 
 _UNITS: Mapping[str, tuple[str, int]] = {
@@ -336,9 +336,9 @@ _HEADLINES = {
     "recv_cost": ("cpu_cost", "subscriber", "cost"),
 }
 _TRAFFIC = {
-    f"{prefix}{way}_{what}": (f"{metric}_{past}", statistic, quantity)
+    f"{prefix}{direction}_{what}": (f"{metric}_{past}", statistic, quantity)
     for prefix, statistic in (("", "total"), ("loc_", "local"), ("rem_", "remote"))
-    for way, past in (("send", "sent"), ("recv", "received"))
+    for direction, past in (("send", "sent"), ("recv", "received"))
     for what, metric, quantity in (("bytes", "bytes", "size"), ("msgs", "messages", "count"))
 }
 FIGURES: Mapping[str, tuple[str, str, str]] = {
@@ -359,7 +359,7 @@ SETTINGS = frozenset(
     f"{side}{name}" for name in {*_PARAMETERS} - {"msg_size", "time", "timeout", "id", "port", "alt_port", "use_cm"} for side in ("", "loc_", "rem_")
 )
 _QUANTITIES = {"msg_size": "size", "mtu_size": "size", "sock_buf_size": "size", "time": "time", "timeout": "time"}
-_COUNTED = tuple(f"{way}{what}" for what in ("errors", "bytes", "msgs") for way in ("", "send_", "recv_"))
+_COUNTED = tuple(f"{direction}{what}" for what in ("errors", "bytes", "msgs") for direction in ("", "send_", "recv_"))
 _SIDE_ROWS = ("cost", *_TIMES, "real_time", "cpu_time", *_COUNTED, "max_cqe")
 _ORDER: Mapping[str, int] = {
     name: rank
@@ -418,16 +418,16 @@ def looks_like_row(text: str) -> bool:
 
 def read_row(line: Line) -> FigureRow | None:
     """Read a row; ``None`` if it is garbled or cut."""
-    found = _ROW.fullmatch(line.text)
-    if found is None or not line.whole:
+    match = _ROW.fullmatch(line.text)
+    if match is None or not line.whole:
         return None
-    is_aligned = "\t" not in found["gap"] + found["behind"] + found["value"]
-    row = FigureRow(line, found["name"], found.start("behind") - 1 - found.start("name") if is_aligned else -1, found["value"])
-    value = _VALUE.fullmatch(found["value"])
+    is_aligned = "\t" not in match["gap"] + match["behind"] + match["value"]
+    row = FigureRow(line, match["name"], match.start("behind") - 1 - match.start("name") if is_aligned else -1, match["value"])
+    value = _VALUE.fullmatch(match["value"])
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
-    whole, *_ = value["number"].split(".")
-    if value["unit"] is None and (len(whole) < _SCALED or whole != value["number"]):  # "123 thousand" may have been cut to this.
+    integer, *_ = value["number"].split(".")
+    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # "123 thousand" may have been cut to this.
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
@@ -438,7 +438,7 @@ def read_row(line: Line) -> FigureRow | None:
         return None
     if exact is not None and exact != number * factor:
         return None
-    cell = Cell(value["number"], found.start("value") + value.start("number"), line.number)
+    cell = Cell(value["number"], match.start("value") + value.start("number"), line.number)
     digits = value.end("number") if is_aligned else -1
     return row._replace(number=number, digits=digits, quantity=quantity, factor=factor, exact=exact, cell=cell)
 
@@ -467,17 +467,17 @@ def in_order(rows: Sequence[FigureRow]) -> bool:
 def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
     """Whether the two sides report the same figures, as they do where both are busy, and their processor times add up."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
-    for one, other in (("send", "recv"), ("loc", "rem")):
-        if _lasting(sides[one]) != _lasting(sides[other]):
+    for side, other in (("send", "recv"), ("loc", "rem")):
+        if _lasting(sides[side]) != _lasting(sides[other]):
             return False
     return all(_adds_up(rows, side) for side in _SIDES)
 
 
 def _lasting(names: set[str]) -> list[str]:
     """The figures that are never 0 and so are always printed, without their direction where there is but one."""
-    shown = names - _MAY_BE_ZERO
-    ways = {way for way in ("send_", "recv_") if any(name.startswith(way) for name in shown)}
-    return sorted(shown if len(ways) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in shown))
+    never_zero = names - _MAY_BE_ZERO
+    directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
+    return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))
 
 
 def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
@@ -488,8 +488,8 @@ def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
 
 def precision(rows: Sequence[FigureRow]) -> int:
     """How many digits figures are rounded to: 3, or what was asked for with -e."""
-    shown = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
-    return max([3, *shown])
+    digit_counts = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
+    return max([3, *digit_counts])
 
 
 def resolution(row: FigureRow, digits: int) -> float | None:

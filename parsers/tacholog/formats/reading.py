@@ -66,12 +66,12 @@ class Event(NamedTuple):
 class ChatterEvent(Event):
     """The event of many lines without meaning for results, or that were counted into a result that stands elsewhere."""
 
-    of: Lines
+    source: Lines
 
     def one_by_one(self) -> Iterator[Event]:
         """Yield an event for each line."""
         for number in self.lines:
-            yield Event(number, number, (number,), self.of.line(number - self.line).text, "chatter", None, self.run)
+            yield Event(number, number, (number,), self.source.line(number - self.line).text, "chatter", None, self.run)
 
 
 class Scan:
@@ -141,20 +141,20 @@ class Scan:
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
             try:  # Not through `_guarded`, which would cost two more calls for each finding.
-                found = next(findings, _OVER)
+                finding = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 raise self._failure(error) from error
-            if found is _OVER:
+            if finding is _OVER:
                 break
-            if not self._ours and (defect := defect_of(found, self._waiting.reached)):
+            if not self._ours and (defect := defect_of(finding, self._waiting.reached)):
                 raise self._distrust(defect)
             if self._found_blocks:
                 yield from self._blocks()
             if self._waiting.late or self._waiting.stretch:
                 yield from self._expired()
-            yield self._claimed(found) if type(found) is Finding else self._claimed_many(found)
+            yield self._claimed(finding) if type(finding) is Finding else self._claimed_many(finding)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
             yield from self._expired()
         yield from self._blocks()
@@ -215,22 +215,26 @@ class Scan:
 
     def _lines_of_run(self, run: Lines) -> Iterator[Line]:
         """Yield the lines of a run that the format must see. The others become records like the one before them."""
-        place, looks = 0, 0
-        while place < run.count:
-            line, self._latest = run.line(place), None
+        index, tries = 0, 0
+        while index < run.count:
+            line, self._latest = run.line(index), None
             self._waiting.give(line)
             yield _as_seen(line, self._expands)
-            if looks < LOOKS and (like := self._record_on(line)):
-                looks += 1
-                if rows := rows_of(run.part(place), like):
+            if tries < LOOKS and (like := self._record_on(line)):
+                tries += 1
+                if rows := rows_of(run.part(index), like):
                     self._found_blocks.append(rows)
-                    place += len(rows)
-            place += 1
+                    index += len(rows)
+            index += 1
 
     def _record_on(self, line: Line) -> Record | None:
         """Return the record that the format found on exactly this line, which it was given last."""
-        found = self._latest
-        return found.what if found and found.line and found.line.number == line.number and not found.also and isinstance(found.what, Record) else None
+        finding = self._latest
+        return (
+            finding.what
+            if finding and finding.line and finding.line.number == line.number and not finding.also and isinstance(finding.what, Record)
+            else None
+        )
 
     def _expired(self) -> Iterator[Event]:
         for line in self._waiting.late:
@@ -243,57 +247,61 @@ class Scan:
 
     def _unclaimed(self, line: Line) -> Event:
         """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
-        found = next((found for read in readers_of_any_log() if (found := read(line))), None)
-        if found is None:
+        finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
+        if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
-        if isinstance(found.what, Facts):
-            self.account.learn(found.what)
-        return self._event((line,), _kind(found), found.what, (line.number,))
+        if isinstance(finding.what, Facts):
+            self.account.learn(finding.what)
+        return self._event((line,), _kind(finding), finding.what, (line.number,))
 
-    def _claimed(self, found: Finding) -> Event:
-        if fault := out_of_range(found.what):
-            found = found._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
-        if self._expands and isinstance(found.what, Broken) and found.line and _has_tabs_for_blanks(self._waiting.text(found.line)):
-            found = found._replace(what=Broken(f"{found.what.reason}; {TABS}"))
-        self._latest = found
-        if isinstance(found.what, Facts):
-            self.account.learn(found.what)
-        lines: tuple[Line, ...] = (found.line,) if found.line else ()
-        if found.also:
-            if any(isinstance(line, Lines) for line in found.also):
-                return self._claimed_pieces(found)
-            lines = tuple(sorted((*lines, *(line for line in found.also if isinstance(line, Line)))))
-        given = tuple(own for line in lines if (own := self._waiting.claim(line.number)))
-        if len(given) == len(lines):
-            lines = given  # The text of a line is that of the log, even if the format changed it.
-        self._lines_claimed = given or self._lines_claimed
-        if isinstance(found.what, Record):
-            found = found._replace(what=placed(found.what, found, self._lines_claimed))
+    def _claimed(self, finding: Finding) -> Event:
+        if fault := out_of_range(finding.what):
+            finding = finding._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
+        if self._expands and isinstance(finding.what, Broken) and finding.line and _has_tabs_for_blanks(self._waiting.text(finding.line)):
+            finding = finding._replace(what=Broken(f"{finding.what.reason}; {TABS}"))
+        self._latest = finding
+        if isinstance(finding.what, Facts):
+            self.account.learn(finding.what)
+        lines: tuple[Line, ...] = (finding.line,) if finding.line else ()
+        if finding.also:
+            if any(isinstance(line, Lines) for line in finding.also):
+                return self._claimed_pieces(finding)
+            lines = tuple(sorted((*lines, *(line for line in finding.also if isinstance(line, Line)))))
+        claimed = tuple(claimed_line for line in lines if (claimed_line := self._waiting.claim(line.number)))
+        if len(claimed) == len(lines):
+            lines = claimed  # The text of a line is that of the log, even if the format changed it.
+        self._lines_claimed = claimed or self._lines_claimed
+        if isinstance(finding.what, Record):
+            finding = finding._replace(what=in_log_places(finding.what, finding, self._lines_claimed))
         if self._text.prefix:
-            found = self._of_prefixed(found, given)
-        event = self._event(lines, _kind(found), found.what, tuple(line.number for line in given))
-        if isinstance(found.what, Broken) and found.line and found.line.number != event.line:
-            at = next(line for line in lines if line.number == found.line.number)
-            return event._replace(line=at.number, text=at.shown)  # Not the first line of a broken result, but the one that is damaged.
+            finding = self._of_prefixed(finding, claimed)
+        event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
+        if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
+            damaged = next(line for line in lines if line.number == finding.line.number)
+            return event._replace(line=damaged.number, text=damaged.shown)  # Not the first line of a broken result, but the one that is damaged.
         return event
 
-    def _of_prefixed(self, found: Finding, given: Sequence[Line]) -> Finding:
+    def _of_prefixed(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
         """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
-        self.account.first_time = self.account.first_time or next((time for line in given if (time := line.time)), None)
+        self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
-        if prefix and isinstance(found.what, Record | Histogram) and not all(isinstance(line, PrefixedLine) for line in given if line.text.strip()):
-            self._latest = found = found._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
-        return found
+        if (
+            prefix
+            and isinstance(finding.what, Record | Histogram)
+            and not all(isinstance(line, PrefixedLine) for line in claimed if line.text.strip())
+        ):
+            self._latest = finding = finding._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
+        return finding
 
-    def _claimed_many(self, found: BulkFinding) -> Event | RecordBlock:
+    def _claimed_many(self, finding: BulkFinding) -> Event | RecordBlock:
         """Claim lines that were given at once."""
-        lines, what = found
+        lines, what = finding
         if what is not None:
             return self._claimed_records(lines, what)
         numbers = self._waiting.claim_all(lines)
         self.account.lines["chatter"] += len(numbers)
         event = ChatterEvent(lines.number, lines.number + lines.count - 1, numbers, "", "chatter", None, len(self.account.runs))
-        event.of = lines
+        event.source = lines
         return event
 
     def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
@@ -306,13 +314,13 @@ class Scan:
         self.account.records += len(block)
         return block
 
-    def _claimed_pieces(self, found: Finding) -> Event:
+    def _claimed_pieces(self, finding: Finding) -> Event:
         """Claim the lines of one finding, of which some were given at once."""
-        pieces = sorted((piece for piece in (found.line, *found.also) if piece), key=lambda piece: piece.number)
+        pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
-        first, last = (piece.line(place) if isinstance(piece, Lines) else piece for piece, place in ((pieces[0], 0), (pieces[-1], -1)))
-        self._latest = found
-        return self._event((first, last), _kind(found), found.what, numbers)
+        first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
+        self._latest = finding
+        return self._event((first, last), _kind(finding), finding.what, numbers)
 
     def _event(self, lines: tuple[Line, ...], kind: LineClass, what: Record | Facts | Histogram | Broken | None, claimed: tuple[int, ...]) -> Event:
         self.account.lines[kind] += len(claimed)
@@ -352,8 +360,8 @@ def _detected(text: LogText) -> str:
         raise UnreadableInput(f"{text.trouble}{left}") from None
 
 
-def _kind(found: Finding) -> LineClass:
-    return _CLASSES.get(type(found.what), "chatter")
+def _kind(finding: Finding) -> LineClass:
+    return _CLASSES.get(type(finding.what), "chatter")
 
 
 def why_unknown(text: str) -> str:
@@ -392,13 +400,13 @@ class Log(msgspec.Struct, frozen=True):
     @property
     def problems(self) -> list[LineProblem]:
         """The lines that could not be used, in order."""
-        found = []
+        problems = []
         for event in self.events:
             if isinstance(event.what, Broken):
-                found.append(LineProblem(event.line, "broken", event.text, event.what.reason))
+                problems.append(LineProblem(event.line, "broken", event.text, event.what.reason))
             elif event.kind == "unknown":
-                found.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
-        return found
+                problems.append(LineProblem(event.line, "unknown", event.text, why_unknown(event.text)))
+        return problems
 
     @property
     def broken(self) -> list[str]:
@@ -442,43 +450,47 @@ def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
 _TAB = 8  # Columns.
 
 
-def placed(record: Record, found: Finding, lines: Sequence[Line]) -> Record:
+def in_log_places(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
     """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
     if all(number.value_start is None for number in record.numbers):
         return record
     in_log = {line.number: line for line in lines}
-    seen = {line.number: line for line in (found.line, *found.also) if isinstance(line, Line)}
-    first = next(iter(seen))
-    pairs = ((number, seen.get(number.line or first)) for number in record.numbers)
+    seen_lines = {line.number: line for line in (finding.line, *finding.also) if isinstance(line, Line)}
+    first = next(iter(seen_lines))
+    pairs = ((number, seen_lines.get(number.line or first)) for number in record.numbers)
     return msgspec.structs.replace(
-        record, numbers=tuple(_moved(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
+        record, numbers=tuple(_number_in_log(number, line, in_log.get(line.number, line) if line else None) for number, line in pairs)
     )
 
 
-def _moved(number: Number, seen: Line | None, line: Line | None) -> Number:
+def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) -> Number:
     """Return a number with its place on a line of the log, of which its format has seen this."""
     start, end = number.value_start, number.value_end
-    if start is None or end is None or (seen is line and line and line.shown is line.text):
+    if start is None or end is None or (seen_line is line and line and line.shown is line.text):
         return number
-    place = _place(start, seen.text, line) if seen and line else None
-    return number if place == start else msgspec.structs.replace(number, value_start=place, value_end=None if place is None else place + end - start)
+    start_in_log = _offset_in_log(start, seen_line.text, line) if seen_line and line else None
+    return (
+        number
+        if start_in_log == start
+        else msgspec.structs.replace(number, value_start=start_in_log, value_end=None if start_in_log is None else start_in_log + end - start)
+    )
 
 
-def _place(at: int, seen: str, line: Line) -> int | None:
+def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
     """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
-    if line.text.startswith(seen):
-        return before + at
-    if text.endswith(seen):
-        return before + len(text) - len(seen) + at
-    if text.expandtabs() != seen:
+    if line.text.startswith(seen_text):
+        return before + offset
+    if text.endswith(seen_text):
+        return before + len(text) - len(seen_text) + offset
+    if text.expandtabs() != seen_text:
         return None
     for piece in text.split("\t"):
-        if at < len(piece):
+        if offset < len(piece):
             break
         before += len(piece) + 1
-        at -= len(piece) // _TAB * _TAB + _TAB
-    return before + at
+        offset -= len(piece) // _TAB * _TAB + _TAB
+    return before + offset
 
 
 class HeldRecords:

@@ -118,10 +118,10 @@ def _missing_part(module: object) -> str | None:
 def describe_error(error: BaseException) -> str:
     """Describe any exception in one line of printable text, of bounded length."""
     try:
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an exception that cannot even say what it is
-        said = type(error).__name__
-    return "".join(char if char.isprintable() else " " for char in said[:_SAID_CHARACTERS])
+        text = type(error).__name__
+    return "".join(char if char.isprintable() else " " for char in text[:_SAID_CHARACTERS])
 
 
 def is_ours(module: Format) -> bool:
@@ -161,7 +161,11 @@ def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
     computed = getattr(formats().get(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
         return {}
-    return {key: found for key, found in computed.items() if isinstance(found, tuple | list) and all(isinstance(formula, str) for formula in found)}
+    return {
+        key: formulas
+        for key, formulas in computed.items()
+        if isinstance(formulas, tuple | list) and all(isinstance(formula, str) for formula in formulas)
+    }
 
 
 def formats_of_tool(tool: str) -> list[str]:
@@ -203,9 +207,9 @@ def lines_known(lines: Sequence[str]) -> int:
 def _claimed_by(module: Format, lines: Sequence[str]) -> int:
     claimed: set[int] = set()
     try:
-        for found in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
-            if isinstance(found, Finding) and not isinstance(found.what, Broken):
-                claimed.update(line.number for line in (found.line, *found.also) if isinstance(line, Line) and line.text.strip())
+        for finding in module.parse([Line(number, text) for number, text in enumerate(lines, 1)]):
+            if isinstance(finding, Finding) and not isinstance(finding.what, Broken):
+                claimed.update(line.number for line in (finding.line, *finding.also) if isinstance(line, Line) and line.text.strip())
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001 - it may be anybody's code, and is asked again, and named, when the log is read
@@ -232,7 +236,7 @@ def detect(head: str) -> str:
         raise UnreadableInput(binary)
     if fitting:
         raise UnreadableInput(f"several formats fit: {', '.join(fitting)}; choose one with --as")
-    wants = [f"{name} wants {answers[name].wants} (the log has {found!r})" for name, found in _nearest(answers, head)]
+    wants = [f"{name} wants {answers[name].wants} (the log has {quote!r})" for name, quote in _nearest(answers, head)]
     failures = [f"{name} {reason}" for name, reason in installed().failures.items()]
     tried = f"none of the {len(answers)} is near it ('tacholog formats' lists them)"
     tabs = [TABS] if "\t" in plain else []
@@ -244,23 +248,23 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
 
     A format's words are those that it quotes in ``wants``. One word alone says nothing: prose has it too.
     """
-    own = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
-    shared = Counter(pair for pairs in own.values() for pair in pairs)
+    own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
+    shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
     there = _pairs(head.splitlines())
-    found = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own.items()}
-    return [(name, found[name][0]) for name in sorted(found, key=lambda name: -len(found[name])) if found[name]][:_CANDIDATES]
+    quotes = {name: [there[pair] for pair in pairs if pair in there and shared[pair] == 1] for name, pairs in own_pairs.items()}
+    return [(name, quotes[name][0]) for name in sorted(quotes, key=lambda name: -len(quotes[name])) if quotes[name]][:_CANDIDATES]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return the pairs of neighbouring words that are long enough to be specific, each with the text where it stands first."""
-    found: dict[tuple[str, str], str] = {}
+    texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):
             if _SPECIFIC.match(first[0]) and _SPECIFIC.match(second[0]):
                 pair = (first[0].lower(), second[0].lower())
-                if pair not in found:
-                    found[pair] = _quoted(text, first, second)
-    return found
+                if pair not in texts_of_pairs:
+                    texts_of_pairs[pair] = _quoted(text, first, second)
+    return texts_of_pairs
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
@@ -271,9 +275,9 @@ def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
 
 def _binary(head: str) -> str | None:
     """Say what the bytes are if they are not text; ``None`` for text."""
-    seen = head[:_SEEN_CHARACTERS]
-    strange = sum(not char.isprintable() and not char.isspace() for char in seen) + seen.count("\ufffd")
-    if strange <= _BINARY_SHARE * len(seen):
+    start = head[:_SEEN_CHARACTERS]
+    strange = sum(not char.isprintable() and not char.isspace() for char in start) + start.count("\ufffd")
+    if strange <= _BINARY_SHARE * len(start):
         return None
     packer = next((name for start, name in _PACKED.items() if head.startswith(start)), None)
     return f"packed by {packer}, which is not read: unpack it first, or use gzip, xz or zstd" if packer else "binary data, not the text of a log"

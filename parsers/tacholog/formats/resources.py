@@ -74,7 +74,7 @@ _CPU_RESOLUTION_NS = 1000.0  # the kernel tells it in microseconds
 
 def detect(head: str) -> Detected:
     """The log opens with a line that names its own dialect."""
-    return Detected(found := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=found)
+    return Detected(fits := head.startswith(_HEAD), wants=f"a first line '{_HEAD}'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:

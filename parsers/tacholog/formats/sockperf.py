@@ -129,14 +129,14 @@ def _context_of(parameters: str) -> TestParameters:
 
     Those that are no condition with a name of their own are settings. Without its value, one is a switch.
     """
-    said = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
-    under_load = said.get("reply-every", 1) > 1
-    conditions = {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}
-    others = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in conditions}
-    stated = Conditions(planned_duration_s=float(said.get("time", 0)) or None, settings=settings_text(others))
+    values = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
+    under_load = values.get("reply-every", 1) > 1
+    named = {"msg-size", "time", "full-rtt", *(("mps",) if under_load else ())}
+    others = {other["name"]: other["value"] or "on" for other in _OTHER_PARAMETER.finditer(parameters) if other["name"] not in named}
+    conditions = Conditions(planned_duration_s=float(values.get("time", 0)) or None, settings=settings_text(others))
     if under_load:
-        stated = msgspec.structs.replace(stated, load_mode="open", offered_rate_per_s=float(said.get("mps", 0)) or None)
-    return TestParameters(said.get("msg-size") or None, stated)
+        conditions = msgspec.structs.replace(conditions, load_mode="open", offered_rate_per_s=float(values.get("mps", 0)) or None)
+    return TestParameters(values.get("msg-size") or None, conditions)
 
 
 class _Client:
@@ -144,7 +144,7 @@ class _Client:
 
     def __init__(self) -> None:
         self._context = TestParameters()
-        self._block = BlockReader()
+        self._block = ResultReader()
         self.packets = Packets()
 
     def take(self, line: Line) -> Iterator[Finding]:
@@ -154,10 +154,10 @@ class _Client:
             yield from (*self._block.close(), row)
         elif _INTERRUPTED.fullmatch(text):
             yield Finding(line, None)
-        elif (found := self._block.take(line, text, self._context)) is not None:
+        elif (findings := self._block.take(line, text, self._context)) is not None:
             yield from self.packets.close()
-            self.packets.behind(found)
-            yield from found
+            self.packets.behind(findings)
+            yield from findings
         elif not text and self._block.is_open:
             yield Finding(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
         else:
@@ -174,18 +174,18 @@ class _Client:
         if text == _RULER:
             yield from self.packets.close(line) or [Finding(line, None)]
         elif text or not self.packets.is_open:
-            known = list(self._about_the_run(line, text))
-            if known:
+            findings = list(self._about_the_run(line, text))
+            if findings:
                 yield from self.packets.close()
-            yield from known
+            yield from findings
 
     def _about_the_run(self, line: Line, text: str) -> Iterator[Finding]:
         if version := _VERSION.fullmatch(text):
             self._context = TestParameters()
             yield Finding(line, Facts(tool_version=version["version"] or None))
         elif socket := _SOCKET.fullmatch(text):
-            known = self._context.conditions.transport
-            self._context = TestParameters(conditions=Conditions(transport=socket["transport"] if known in {None, socket["transport"]} else None))
+            transport = self._context.conditions.transport
+            self._context = TestParameters(conditions=Conditions(transport=socket["transport"] if transport in {None, socket["transport"]} else None))
             yield Finding(line, None)
         elif parameters := _PARAMETERS.fullmatch(text):
             self._context = _context_of(parameters["all"])
@@ -213,22 +213,22 @@ class Step(NamedTuple):
     """A line of a block: how it begins, all of it, and which steps may follow."""
 
     starts: re.Pattern[str]
-    whole: re.Pattern[str]
+    pattern: re.Pattern[str]
     then: frozenset[str]
 
 
 Row = Mapping[str, Cell]  # What the named groups of a line hold.
-Said = dict[str, list[Row]]
+BlockRows = dict[str, list[Row]]
 
 
-class Block(NamedTuple):
+class ResultBlock(NamedTuple):
     """The lines of a result in their order, and what reads them."""
 
     steps: Mapping[str, Step]
-    read: Callable[[Said, TestParameters], Record | Broken]
+    read: Callable[[BlockRows, TestParameters], Record | Broken]
 
 
-class BlockReader:
+class ResultReader:
     """The block of lines that the log is in. A line that does not come next in it ends it, and what was said so far is broken."""
 
     def __init__(self) -> None:
@@ -236,10 +236,10 @@ class BlockReader:
         self._reset()
 
     def _reset(self) -> None:
-        self._block: Block | None = None
+        self._block: ResultBlock | None = None
         self._lines: list[Line] = []
-        self._said: Said = {}
-        self._at = ""
+        self._rows: BlockRows = {}
+        self._last_step = ""
 
     @property
     def is_open(self) -> bool:
@@ -253,33 +253,30 @@ class BlockReader:
             return None
         block, name = steps[0]
         first, *_, last = block.steps
-        found = [] if block is self._block and name != first else self.close()
-        expected = name in block.steps[self._at].then if self._block else name == first
-        match = block.steps[name].whole.fullmatch(text)
+        findings = [] if block is self._block and name != first else self.close()
+        expected = name in block.steps[self._last_step].then if self._block else name == first
+        match = block.steps[name].pattern.fullmatch(text)
         if not expected or match is None or not line.whole:
             is_alone = match is not None and line.whole and not self._block
             why = "whose first lines are missing" if is_alone else "that is cut, garbled or out of its place"
-            return [*found, *self.close(), Finding(line, Broken(f"a line of a result {why}"))]
-        self._block, self._at = block, name
+            return [*findings, *self.close(), Finding(line, Broken(f"a line of a result {why}"))]
+        self._block, self._last_step = block, name
         self._lines.append(line)
-        shift = len(line.text) - len(text)
-        self._said.setdefault(name, []).append(
-            {name: Cell(match[name], shift + match.start(name), line.number) for name in match.re.groupindex if match[name]}
-        )
+        self._rows.setdefault(name, []).append(Cell.named(match, len(line.text) - len(text), line.number))
         if name == last:
-            found.append(finding_on(self._lines, block.read(self._said, context)))
+            findings.append(finding_on(self._lines, block.read(self._rows, context)))
             self._reset()
-        return found
+        return findings
 
     def close(self) -> list[Finding]:
         """Give up what was begun."""
-        found = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
+        findings = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
-        return found
+        return findings
 
 
-def _step(starts: str, rest: str, *then: str) -> Step:
-    return Step(re.compile(starts), re.compile(starts + rest), frozenset(then))
+def _step(starts: str, ending: str, *then: str) -> Step:
+    return Step(re.compile(starts), re.compile(starts + ending), frozenset(then))
 
 
 _EXTRA = rf"(?:, mean-ad=(?P<mean_ad>{_US}), median-ad=(?P<median_ad>{_US}), siqr=(?P<siqr>{_US}), cv={_US}, std-error=(?P<std_error>{_US})"
@@ -315,17 +312,17 @@ def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: f
     return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
 
 
-def _read_statistics(said: Said, context: TestParameters) -> Record | Broken:
+def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broken:
     """The record of a server's statistics."""
-    valid, average, errors = said["valid"][0], said["average"][0], said["errors"][0]
-    if trouble := _contradiction(said):
+    valid, average, errors = rows["valid"][0], rows["average"][0], rows["errors"][0]
+    if trouble := _contradiction(rows):
         return Broken(trouble)
-    percentiles = [(f"p{float(row['percent']):g}", row, "us") for row in reversed(said.get("percentile", []))]
-    latencies = [("mean", average, "mean"), ("std", average, "std"), ("min", said["min"][0], "us"), *percentiles, ("max", said["max"][0], "us")]
+    percentiles = [(f"p{float(row['percent']):g}", row, "us") for row in reversed(rows.get("percentile", []))]
+    latencies = [("mean", average, "mean"), ("std", average, "std"), ("min", rows["min"][0], "us"), *percentiles, ("max", rows["max"][0], "us")]
     latencies += [(statistic, average, name) for name, statistic in _DEVIATIONS.items() if name != "std" and name in average]
     basis: Basis = "rtt" if average["of"] == "rtt" else "rtt/2"
-    burst = any("burst" in row for row in said.get("summary", []))
-    server = int(said["server"][0]["server"])
+    burst = any("burst" in row for row in rows.get("summary", []))
+    server = int(rows["server"][0]["server"])
     return Record(
         test="latency",
         payload_bytes=context.payload_bytes,
@@ -344,20 +341,20 @@ def _read_statistics(said: Said, context: TestParameters) -> Record | Broken:
     )
 
 
-def _contradiction(said: Said) -> str | None:
+def _contradiction(rows: BlockRows) -> str | None:
     """Why these lines cannot be of one result: all of them are made from one sorted list of samples."""
-    average, total = said["average"][0], said["total"][0]
-    samples = int(said["valid"][0]["received"])
+    average, total = rows["average"][0], rows["total"][0]
+    samples = int(rows["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
         return "the counts of samples differ"
-    percents = [str(row["percent"]) for row in said.get("percentile", [])]
-    known = _PERCENTILES_BEFORE_2_8 if percents[:1] and percents[0] in _PERCENTILES_BEFORE_2_8 else _PERCENTILES
-    if percents != [name for name in known if int(0.5 + float(f"0.{name.replace('.', '')}") * samples) >= 1]:
+    percents = [str(row["percent"]) for row in rows.get("percentile", [])]
+    expected = _PERCENTILES_BEFORE_2_8 if percents[:1] and percents[0] in _PERCENTILES_BEFORE_2_8 else _PERCENTILES
+    if percents != [name for name in expected if int(0.5 + float(f"0.{name.replace('.', '')}") * samples) >= 1]:
         return "percentiles are missing, or not those of the tool"
-    ordered = [float(row["us"]) for name in ("max", "percentile", "min") for row in said.get(name, [])]
+    ordered = [float(row["us"]) for name in ("max", "percentile", "min") for row in rows.get(name, [])]
     if ordered != sorted(ordered, reverse=True) or not ordered[-1] - 2e-3 <= float(average["mean"]) <= ordered[0] + 2e-3:
         return "minimum, percentiles, mean and maximum are out of order"
-    for row in said.get("summary", []):
+    for row in rows.get("summary", []):
         if row["mean"] != average["mean"] or (row["of"] == "Round trip") != (average["of"] == "rtt"):
             return "the summary is another's"
     return None
@@ -375,10 +372,10 @@ _THROUGHPUT: Mapping[str, Step] = {
 _SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is left out at the size that it recommends.
 
 
-def _read_throughput(said: Said, context: TestParameters) -> Record | Broken:
+def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broken:
     """The record of a throughput test: what the client sent, whether or not it arrived."""
-    total, rate, band = said["total"][0], said["rate"][0], said["bandwidth"][0]
-    note = said["note"][0] if "note" in said else {"size": _SIZE_WITHOUT_NOTE}
+    total, rate, band = rows["total"][0], rows["rate"][0], rows["bandwidth"][0]
+    note = rows["note"][0] if "note" in rows else {"size": _SIZE_WITHOUT_NOTE}
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
     sent, per_second = int(total["sent"]), int(rate["rate"])
     decimals = len(band["bytes"].partition(".")[2])
@@ -425,7 +422,7 @@ def _is_over_time(sent: int, seconds: float, per_second: int) -> bool:
     return sent / (seconds + 1e-3) - 1 <= per_second and per_second * (seconds - 1e-3) <= sent + 1
 
 
-_BLOCKS = (Block(_STATISTICS, _read_statistics), Block(_THROUGHPUT, _read_throughput))
+_BLOCKS = (ResultBlock(_STATISTICS, _read_statistics), ResultBlock(_THROUGHPUT, _read_throughput))
 
 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?P<latency>latency|rtt)\(usec\)")
@@ -455,9 +452,9 @@ class Packets:
         self._counts: Counter[int] = Counter()
         self._rows = self._largest_ns = 0
 
-    def behind(self, found: Iterable[Finding]) -> None:
+    def behind(self, findings: Iterable[Finding]) -> None:
         """Remember the record that a table may stand behind."""
-        self._record = next((one.what for one in found if isinstance(one.what, Record)), self._record)
+        self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
         """Use the header or a row, given without its prefix; ``None`` if the line is neither."""
@@ -482,19 +479,19 @@ class Packets:
             return BulkStep()
         packet, sent, received, latency = lines.cells.T
         latency_ns = np.rint(latency * 1e3)
-        places = np.arange(self._rows, self._rows + lines.count)
-        count = first_false(self._is_next(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, places))
+        numbers = np.arange(self._rows, self._rows + lines.count)
+        count = first_false(self._is_next(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, numbers))
         if count == 0:
             return BulkStep()
         values, counts = np.unique(latency_ns[:count].astype("int64"), return_counts=True)
         self._count(zip(values.tolist(), counts.tolist(), strict=True))
         return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
-    def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, place: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
+    def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
         """Whether a row is the next one, and its latency is the time between its two times."""
         trip_ns = received_ns - sent_ns
         expected_ns = trip_ns if self._record and self._record.conditions.basis == "rtt" else trip_ns / 2
-        return (packet == place) & (abs(latency_ns - expected_ns) <= 1)
+        return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
     def _count(self, values: Iterable[tuple[int, int]]) -> None:
         """Count each latency as often as it came."""

@@ -110,21 +110,21 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
     for piece in _small(compressed):
         fed += len(piece)
         all_fed += len(piece)
-        rest = piece
-        while rest or not (member.eof or member.needs_input):
+        remaining = piece
+        while remaining or not (member.eof or member.needs_input):
             if member.eof:
-                rest = rest.lstrip(b"\x00")  # Padding between members, to a whole block.
-                if not rest:
+                remaining = remaining.lstrip(b"\x00")  # Padding between members, to a whole block.
+                if not remaining:
                     break
-                member, fed, grown = packing.member(), len(rest), 0
-            chunk = _step(packing, member, rest)
+                member, fed, grown = packing.member(), len(remaining), 0
+            chunk = _step(packing, member, remaining)
             grown += len(chunk)
             all_grown += len(chunk)
             _refuse_bomb(packing, fed, grown)
             _refuse_bomb(packing, all_fed, all_grown)
             if chunk:
                 yield chunk
-            rest = member.unused_data if member.eof else b""
+            remaining = member.unused_data if member.eof else b""
     if not member.eof:
         raise Damaged(f"the {packing.name} stream is damaged: it ends before its end mark")
 
@@ -132,8 +132,8 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
 def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
     """The stream in pieces so small that what has been fed and what came out of it can be compared."""
     for piece in compressed:
-        for at in range(0, len(piece), _PIECE_BYTES):
-            yield piece[at : at + _PIECE_BYTES]
+        for start in range(0, len(piece), _PIECE_BYTES):
+            yield piece[start : start + _PIECE_BYTES]
 
 
 def _step(packing: Packing, member: _Member, data: bytes) -> bytes:
@@ -203,17 +203,17 @@ class LogText:
     A log may be compressed (gzip, xz, Zstandard). ``trouble`` says after reading why the bytes ended early, ``None`` if they did not.
     """
 
-    def __init__(self, stream: BinaryIO, heard: Callable[[int], object] | None = None) -> None:
+    def __init__(self, stream: BinaryIO, on_chunk: Callable[[int], object] | None = None) -> None:
         """Wrap a stream opened for reading; only its first MiB is read now.
 
-        ``heard`` is told how many bytes of text each chunk holds before its lines are handed out. It may refuse more of them by raising
+        ``on_chunk`` is told how many bytes of text each chunk holds before its lines are handed out. It may refuse more of them by raising
         UnreadableInput: a compressed log may hold a hundred times the text that its size promises.
 
         Raises:
             UnreadableInput: the text is UTF-16.
         """
         self.trouble: str | None = None
-        self._heard = heard
+        self._on_chunk = on_chunk
         self._digest = Digest(stream)
         self._expanded_hash: hashlib._Hash | None = None
         start = self._digest.read(CHUNK_BYTES)
@@ -228,8 +228,8 @@ class LogText:
     @property
     def head(self) -> str:
         """The start of the text, at most 1 MiB, without control sequences and what stands before each line; lines end as on Unix."""
-        text, found = self._raw_head(), self.prefix
-        return "\n".join(line[match.end() :] if (match := found.of(line)) else line for line in text.split("\n")) if found else text
+        text, prefix = self._raw_head(), self.prefix
+        return "\n".join(line[match.end() :] if (match := prefix.match(line)) else line for line in text.split("\n")) if prefix else text
 
     @property
     def note(self) -> str | None:
@@ -237,12 +237,12 @@ class LogText:
         if _JOINED_LINE.search(text := self._whole_lines()) and not _PLAIN_EQUALS.search(text):
             return _QUOTED_PRINTABLE
         if self.prefix:
-            return f"each line begins with {self.prefix.said}, which was taken off"
+            return f"each line begins with {self.prefix.label}, which was taken off"
         lacking = lacking_prefix(text, _JUDGES)
         if lacking is None:
             return None
-        found, count, lines = lacking
-        return f"{count} of {lines} lines begin with {found.said} and the others do not, so it was not taken off: cut it off with {found.command}"
+        prefix, count, lines = lacking
+        return f"{count} of {lines} lines begin with {prefix.label} and the others do not, so it was not taken off: cut it off with {prefix.command}"
 
     def _raw_head(self) -> str:
         return _text(self._head[:HEAD_BYTES]).replace("\r\n", "\n")
@@ -271,15 +271,15 @@ class LogText:
 
         A line over ``limit`` bytes is cut there.
         """
-        number, rest, whole, _line = 1, b"", True, self._line
+        number, carried, is_whole, _line = 1, b"", True, self._line
         if self.prefix:
             runs = RunCutter((), 1)  # They are shapes of whole lines.
         for chunk in self._all_chunks():
             begin, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             if begin < 0:
-                rest, whole = _clip(rest + chunk, limit, whole)
+                carried, is_whole = _clip(carried + chunk, limit, is_whole)
                 continue
-            yield _line(number, *_clip(rest + chunk[:begin], limit, whole))
+            yield _line(number, *_clip(carried + chunk[:begin], limit, is_whole))
             number += 1
             for text, bulk in runs.cut(chunk[begin + 1 : end]):
                 if bulk:
@@ -290,14 +290,14 @@ class LogText:
                 for raw in text[:-1].split(b"\n"):
                     yield _line(number, *_clip(raw, limit))
                     number += 1
-            rest, whole = _clip(chunk[end:], limit)
-        if rest or not whole:
-            yield _line(number, rest, False)
+            carried, is_whole = _clip(chunk[end:], limit)
+        if carried or not is_whole:
+            yield _line(number, carried, False)
 
     def _all_chunks(self) -> Iterator[bytes]:
         for chunk in itertools.chain((self._head,), self._chunks):
-            if self._heard:
-                self._heard(len(chunk))
+            if self._on_chunk:
+                self._on_chunk(len(chunk))
             yield chunk
 
     def _plain(self, start: bytes) -> Iterator[bytes]:
@@ -307,20 +307,20 @@ class LogText:
 
     def _expanded(self, packing: Packing, start: bytes) -> Iterator[bytes]:
         """Expand the stream; what came before any damage is kept."""
-        self._expanded_hash = found = hashlib.sha256()
+        self._expanded_hash = digest = hashlib.sha256()
         try:
             for chunk in expanded(packing, self._plain(start)):
-                found.update(chunk)
+                digest.update(chunk)
                 yield chunk
         except Damaged as damage:
             self.trouble = str(damage)
 
     def _first_chunks(self) -> bytes:
         """As many chunks as it takes for the head: a compressed stream may come in small ones."""
-        found: list[bytes] = []
-        while sum(map(len, found)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
-            found.append(chunk)
-        return b"".join(found)
+        chunks: list[bytes] = []
+        while sum(map(len, chunks)) < HEAD_BYTES and (chunk := next(self._chunks, b"")):
+            chunks.append(chunk)
+        return b"".join(chunks)
 
 
 def _text(raw: bytes) -> str:
@@ -332,19 +332,19 @@ def without_sequences(text: str) -> str:
     return _CONTROL.sub("", text) if "\x1b" in text else text
 
 
-def _line(number: int, raw: bytes, whole: bool) -> Line:
-    return Line(number, _text(raw.removesuffix(b"\r")), whole)
+def _line(number: int, raw: bytes, is_whole: bool) -> Line:
+    return Line(number, _text(raw.removesuffix(b"\r")), is_whole)
 
 
-def _without_prefix(prefix: Prefix, number: int, raw: bytes, whole: bool) -> Line:
+def _without_prefix(prefix: Prefix, number: int, raw: bytes, is_whole: bool) -> Line:
     text = _text(raw.removesuffix(b"\r"))
-    found = prefix.of(text)
-    if found is None:
-        return Line(number, text, whole)
-    line = PrefixedLine(number, text[found.end() :], whole)
-    line.prefix = found[0]
+    match = prefix.match(text)
+    if match is None:
+        return Line(number, text, is_whole)
+    line = PrefixedLine(number, text[match.end() :], is_whole)
+    line.prefix = match[0]
     if prefix.has_time:
-        line.stamp = found["time"]
+        line.stamp = match["time"]
     return line
 
 
@@ -361,8 +361,8 @@ def utf16_of(head: bytes) -> str | None:
     """Return what ``iconv`` calls the UTF-16 that bytes are; ``None`` if they are none. Without a mark, every second byte of a log is NUL."""
     if head.startswith(UTF16_MARKS):
         return "UTF-16"
-    seen = head[:_LOOKED_AT]
-    first, second = seen[0::2], seen[1::2]
+    start = head[:_LOOKED_AT]
+    first, second = start[0::2], start[1::2]
     for encoding, zero, other in (("UTF-16LE", second, first), ("UTF-16BE", first, second)):
         if len(zero) > 1 and zero.count(0) >= _MOSTLY * len(zero) and other.count(0) <= (1 - _MOSTLY) * len(other):
             return encoding
@@ -372,17 +372,17 @@ def utf16_of(head: bytes) -> str | None:
 def _is_tar(head: bytes) -> bool:
     """Whether bytes begin as an archive does: with a header that holds the sum of its bytes, each of the sum's own counted as a blank."""
     header = head[:_TAR_HEADER]
-    said = header[_TAR_SUM].strip(b" \0")
-    if len(header) < _TAR_HEADER or not said.isdigit() or not header[0]:
+    checksum = header[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER or not checksum.isdigit() or not header[0]:
         return False
     try:
-        return int(said, 8) == sum(header) - sum(header[_TAR_SUM]) + 8 * ord(" ")
+        return int(checksum, 8) == sum(header) - sum(header[_TAR_SUM]) + 8 * ord(" ")
     except ValueError:
         return False
 
 
-def _clip(raw: bytes, limit: int, whole: bool = True) -> tuple[bytes, bool]:
-    return (raw, whole) if len(raw) <= limit else (raw[:limit], False)
+def _clip(raw: bytes, limit: int, is_whole: bool = True) -> tuple[bytes, bool]:
+    return (raw, is_whole) if len(raw) <= limit else (raw[:limit], False)
 
 
 def not_a_file(path: Path) -> str | None:

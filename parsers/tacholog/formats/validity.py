@@ -40,14 +40,14 @@ def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None
     if isinstance(what, Facts):
         return _impossible_condition(what.conditions)
     if isinstance(what, Histogram) and what.payload_bytes is not None and not 0 <= what.payload_bytes < COUNT_LIMIT:
-        return f"the message size is {_shown(what.payload_bytes)}, which it cannot be"
+        return f"the message size is {_as_text(what.payload_bytes)}, which it cannot be"
     return None
 
 
 def _impossible_number(record: Record) -> str | None:
     for size, words in ((record.payload_bytes, "message size"), (record.payload_bytes_high, "message size"), (record.samples, "number of samples")):
         if size is not None and not 0 <= size < COUNT_LIMIT:
-            return f"the {words} is {_shown(size)}, which it cannot be"
+            return f"the {words} is {_as_text(size)}, which it cannot be"
     if condition := _impossible_condition(record.conditions):
         return condition
     for number in record.numbers:
@@ -67,13 +67,13 @@ def _impossible_condition(conditions: Conditions) -> str | None:
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
-            return f"{name} is {_shown(value)}, which it cannot be"
+            return f"{name} is {_as_text(value)}, which it cannot be"
         if type(value) is float and not (isfinite(value) and 0 <= value <= VALUE_LIMIT):
             return f"{name} is {value:g}, which it cannot be"
     return None
 
 
-def _shown(count: int) -> str:
+def _as_text(count: int) -> str:
     """A count in few characters; one with hundreds of digits is no float either."""
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
@@ -83,13 +83,13 @@ def _clocks_apart(record: Record, number: Number) -> bool:
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
-def defect_of(found: Finding | BulkFinding, reached: int) -> str | None:
+def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
     """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
-    if type(found) is BulkFinding:
-        return _defect_of_many(found, reached)
-    if type(found) is not Finding:
-        return f"yields {type(found).__name__}, not Finding"
-    line, what, also = found
+    if type(finding) is BulkFinding:
+        return _defect_of_many(finding, reached)
+    if type(finding) is not Finding:
+        return f"yields {type(finding).__name__}, not Finding"
+    line, what, also = finding
     if type(also) is not tuple:
         return f"names other lines as {type(also).__name__}, not as a tuple"
     if line is not None and (defect := _defect_of_line(line, reached)):
@@ -106,12 +106,12 @@ def _defect_of_line(line: object, reached: int) -> str | None:
 def _defect_of_lines(lines: Line | Lines, reached: int) -> str | None:
     if type(lines) is not Lines:
         return _defect_of_line(lines, reached)
-    given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
-    return None if given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
+    is_given = lines.number > 0 and 0 < lines.count <= reached - lines.number + 1
+    return None if is_given else f"names {lines.count} lines from {lines.number} on, of which it was not given all"
 
 
-def _defect_of_many(found: BulkFinding, reached: int) -> str | None:
-    lines, what = found
+def _defect_of_many(finding: BulkFinding, reached: int) -> str | None:
+    lines, what = finding
     if type(lines) is not Lines or (defect := _defect_of_lines(lines, reached)):
         return defect if type(lines) is Lines else f"finds many records on {type(lines).__name__}, not on Lines"
     if what is not None and type(what) is not Records:
@@ -121,11 +121,11 @@ def _defect_of_many(found: BulkFinding, reached: int) -> str | None:
 
 def defect_of_records(records: Records, count: int) -> str | None:
     """Say why these are no records on that many lines; ``None`` if they are."""
-    columns, places = records.columns, records.places
-    if places is not None and not (places.dtype.kind == "i" and places.ndim == 1 and len(places) and _ascending(places, count)):
+    columns, indices = records.columns, records.places
+    if indices is not None and not (indices.dtype.kind == "i" and indices.ndim == 1 and len(indices) and _ascending(indices, count)):
         return "finds Records on places that are not ascending, or not within their Lines"
     try:
-        columns.check(count if places is None else len(places))
+        columns.check(count if indices is None else len(indices))
         names = [Number(metric=c.metric, statistic=c.statistic, value=None, bound=c.bound, marks=c.marks) for c in columns.numbers]
     except (TypeError, ValueError) as error:
         return f"finds Records with columns that are none: {error}"
@@ -134,8 +134,8 @@ def defect_of_records(records: Records, count: int) -> str | None:
     return _defect_of_what(msgspec.structs.replace(records.like, numbers=tuple(names)))
 
 
-def _ascending(places: NDArray[np.int64], count: int) -> bool:
-    return bool(places[0] >= 0 and places[-1] < count and (places[1:] > places[:-1]).all())
+def _ascending(indices: NDArray[np.int64], count: int) -> bool:
+    return bool(indices[0] >= 0 and indices[-1] < count and (indices[1:] > indices[:-1]).all())
 
 
 def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | None:

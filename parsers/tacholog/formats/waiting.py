@@ -58,10 +58,10 @@ class WaitingLines:
 
     def claim(self, number: int) -> Line | None:
         """Claim a line; return it if nothing had claimed it before."""
-        place = number - self._run.number
-        if 0 <= place < len(self._claimed):
-            claimed, self._claimed[place] = self._claimed[place], 1
-            return None if claimed else self._run.line(place)
+        index = number - self._run.number
+        if 0 <= index < len(self._claimed):
+            claimed, self._claimed[index] = self._claimed[index], 1
+            return None if claimed else self._run.line(index)
         line = self._lines.pop(number, None)
         self._characters -= len(line.text) if line else 0
         return line
@@ -71,21 +71,21 @@ class WaitingLines:
         if isinstance(lines, Line):
             return (lines.number,) if self.claim(lines.number) else ()
         start = lines.number - self._run.number
-        places = slice(start, start + lines.count)
-        if start >= 0 and self._claimed[places] == bytes(lines.count):
-            self._claimed[places] = b"\x01" * lines.count
+        part = slice(start, start + lines.count)
+        if start >= 0 and self._claimed[part] == bytes(lines.count):
+            self._claimed[part] = b"\x01" * lines.count
             return range(lines.number, lines.number + lines.count)
         return [number for number in range(lines.number, lines.number + lines.count) if self.claim(number)]
 
-    def claim_places(self, lines: Lines, places: NDArray[np.int64]) -> bool:
+    def claim_places(self, lines: Lines, indices: NDArray[np.int64]) -> bool:
         """Claim some lines of the run that was given last; return whether they are of it and nothing had claimed any of them before."""
         import numpy as np
 
         claimed = np.frombuffer(self._claimed, dtype=np.uint8)
         start = lines.number - self._run.number
-        if start < 0 or start + lines.count > len(claimed) or claimed[start + places].any():
+        if start < 0 or start + lines.count > len(claimed) or claimed[start + indices].any():
             return False
-        claimed[start + places] = 1
+        claimed[start + indices] = 1
         return True
 
     def expire(self) -> None:
@@ -101,10 +101,10 @@ class WaitingLines:
         """Let those lines of the run that were not claimed wait like any others."""
         run, claimed = self._run, self._claimed
         self._run, self._claimed = _NO_RUN, bytearray()
-        place = claimed.find(0)
-        while place >= 0:
-            self._hold(run.line(place))
-            place = claimed.find(0, place + 1)
+        index = claimed.find(0)
+        while index >= 0:
+            self._hold(run.line(index))
+            index = claimed.find(0, index + 1)
 
     def _hold(self, line: Line) -> None:
         self._lines[line.number] = line

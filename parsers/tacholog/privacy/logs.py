@@ -120,7 +120,7 @@ class _Published:
         return (kept + more).encode("utf-8", "surrogateescape") + end
 
     def _shown(self, text: str, kind: LineClass) -> str:
-        if self._prefix and (found := self._prefix.of(text)):
+        if self._prefix and (found := self._prefix.match(text)):
             return f"{self._shown_prefix(self._prefix, found[0])}{self._shown_text(text[found.end() :], kind)}"
         return self._shown_text(text, kind)
 

@@ -170,8 +170,8 @@ class _EcalOutput:
             yield from self._sent.take(line)
         elif self._others.knows(text):
             yield from self._others.take(line)
-        elif found := one_liner(line):
-            yield found
+        elif finding := one_liner(line):
+            yield finding
         elif _RULER.fullmatch(text):
             yield from self._others.ruler()
             yield Finding(line, None)
@@ -198,7 +198,7 @@ class _Samples:
     """One record of all latencies of a file; it stands on the last line, the others being chatter."""
 
     def __init__(self) -> None:
-        self._seen = Distribution()
+        self._distribution = Distribution()
         self._damaged = False
         self._last: Line | None = None
 
@@ -207,7 +207,7 @@ class _Samples:
         if line.whole and _SAMPLE.fullmatch(line.text):
             if self._last:
                 yield Finding(self._last, None)
-            self._seen.add(int(line.text))
+            self._distribution.add(int(line.text))
             self._last = line
         elif line.text.strip():
             self._damaged = True
@@ -216,25 +216,25 @@ class _Samples:
     def take_many(self, lines: Lines) -> BulkStep:
         """Count many of them."""
         before: list[Finding | BulkFinding] = [Finding(self._last, None)] if self._last else []
-        self._seen.add_many(lines.cells[:, 0].astype("int64"))
+        self._distribution.add_many(lines.cells[:, 0].astype("int64"))
         self._last = lines.line(-1)
         return BulkStep(lines.count, [*before, BulkFinding(lines.part(0, -1), None)])
 
     def close(self) -> Iterator[Finding]:
         """The file has ended."""
         if self._last:
-            yield Finding(self._last, None if self._damaged else _distribution(self._seen))
+            yield Finding(self._last, None if self._damaged else _record(self._distribution))
 
 
-def _distribution(seen: Distribution) -> Record:
+def _record(samples: Distribution) -> Record:
     return Record(
         test="latency",
         payload_bytes=None,
         numbers=tuple(
             printed("latency", name, round(value * MICROSECOND, 3), max(width * MICROSECOND, MICROSECOND))
-            for name, (value, width) in seen.statistics().items()
+            for name, (value, width) in samples.statistics().items()
         ),
-        samples=seen.count,
+        samples=samples.count,
         side="subscriber",
         conditions=Conditions(basis="one-way", definition="ecal-samples"),
     )

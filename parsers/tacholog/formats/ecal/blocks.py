@@ -55,14 +55,14 @@ def latency(cells: BlockValues, statistic: str) -> Number:
 
 def _received_only(cells: BlockValues) -> Record | Broken:
     """A block of which only the count was printed, because hardly more messages than the warm-up's came."""
-    if cells.whole("received") > MOST_WARM_UPS:
+    if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
     return Record(test="latency", payload_bytes=None, numbers=numbers, side="subscriber", conditions=Conditions(definition="ecal-few-received"))
 
 
 def _received(cells: BlockValues) -> Record | Broken:
-    received, size, mean, smallest, largest = (cells.whole(key) for key in ("received", "size", "mean", "min", "max"))
+    received, size, mean, smallest, largest = (cells.integer(key) for key in ("received", "size", "mean", "min", "max"))
     placed = all(int(cells.word(key, 1)) < received for key in ("min", "max"))
     units = next((units for units in _RATE_UNITS if _has_units(cells, units)), None)
     if not placed or not smallest <= mean <= largest or units is None:
@@ -88,12 +88,12 @@ def _reflected(cells: BlockValues) -> Record | Broken:
     """The receiver of 5.3 to 5.9, and the one in Python, which sent each message back."""
     python = "messages" in cells
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
-    received = cells.whole(counted_in) if counted_in else None
-    size = next((cells.whole(key) for key in ("size", "old_size") if key in cells), 0)
+    received = cells.integer(counted_in) if counted_in else None
+    size = next((cells.integer(key) for key in ("size", "old_size") if key in cells), 0)
     is_counted = received is None if "old_size" in cells else bool(received)  # The oldest receiver printed no count, all others do.
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
-    if (rate := _size_over_latency(cells, size, cells.whole("mean"))) is None:
+    if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
         return Broken("the throughput of this block is not its size over its latency")
     return Record(
         test="latency",
@@ -107,8 +107,8 @@ def _reflected(cells: BlockValues) -> Record | Broken:
 
 def _has_units(cells: BlockValues, units: list[str]) -> bool:
     """Whether the rows of the throughput have these units; the last row may have been cut off."""
-    found = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
-    return found == units[: len(found)]
+    own_units = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
+    return own_units == units[: len(own_units)]
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
@@ -116,7 +116,7 @@ def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | Non
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
     resolution = unit_bytes * 8 * (0.01 if "." in text else 1.0)
-    number = cells.printed("size_over_latency", "mean", "rate", unit_bytes * 8, resolution=resolution, places=3, marks=("derived",))
+    number = cells.printed("size_over_latency", "mean", "rate", unit_bytes * 8, resolution=resolution, decimals=3, marks=("derived",))
     if rate < 0 or mean < 0:
         return number
     lowest = max(size - 1, 0) * KILOBYTE / unit_bytes * 1e6 / (mean + 1)
@@ -128,13 +128,13 @@ def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | Non
 
 def _round_trip(cells: BlockValues) -> Record | Broken:
     lost = int("lost" in cells)
-    sent = cells.whole("lost" if lost else "runs")
-    if not 0 < sent <= cells.whole("runs"):
+    sent = cells.integer("lost" if lost else "runs")
+    if not 0 < sent <= cells.integer("runs"):
         return Broken("more messages than were asked for")
     all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # Of which no row says so.
     return Record(
         test="latency",
-        payload_bytes=cells.whole("size") * KILOBYTE or None,
+        payload_bytes=cells.integer("size") * KILOBYTE or None,
         numbers=(
             impossible("latency", "mean") if sent == lost else latency(cells, "mean"),
             *([cells.counted("messages_sent", "lost"), counted("messages_lost", lost)] if lost else [all_made]),
@@ -208,18 +208,18 @@ class Senders:
         )
 
     def _read(self, cells: BlockValues) -> Record | Broken:
-        if cells.whole("sent") > cells.whole("runs"):
+        if cells.integer("sent") > cells.integer("runs"):
             return Broken("more messages than were asked for")
         if _needed(cells) - cells.keys():
             return Broken("a row of this block is missing or out of place")
-        size_bytes = cells.whole("size") * (KILOBYTE if cells["size"].endswith("kB") else 1)
+        size_bytes = cells.integer("size") * (KILOBYTE if cells["size"].endswith("kB") else 1)
         frequency = cells.get("frequency", "as")
-        stated = Conditions(
+        conditions = Conditions(
             data_path={"ON": "zero-copy", "OFF": "copy"}.get(cells.get("zero_copy", "")),  # type: ignore[arg-type]
             offered_rate_per_s=None if frequency.startswith("as") else float(cells.word("frequency")) or None,
             settings=_settings(cells),
         )
-        self._conditions.add(stated)
+        self._conditions.add(conditions)
         for key in ("frequency", "runs"):
             self._environments.setdefault(f"ecal_{key}", set()).add(str(cells.get(key, "")))
         return Record(
@@ -227,7 +227,7 @@ class Senders:
             payload_bytes=size_bytes or None,
             numbers=(cells.counted("messages_sent", "sent"),),
             side="publisher",
-            conditions=Conditions(definition="ecal-sent").over(stated),
+            conditions=Conditions(definition="ecal-sent").over(conditions),
         )
 
     def common(self) -> Iterator[Facts]:
@@ -260,7 +260,7 @@ _LOST = re.compile(rf"[0-9]{{1,20}} bytes \([0-9]{{1,20}} MB, {_STREAMED.pattern
 
 
 def _performance(cells: BlockValues) -> Record | Broken:
-    size, kilobytes, megabytes, messages = (cells.whole(key) for key in ("size", "kbyte", "mbyte", "messages"))
+    size, kilobytes, megabytes, messages = (cells.integer(key) for key in ("size", "kbyte", "mbyte", "messages"))
     interval_us = float(cells["interval"])
     inverse = interval_us > 0 and abs(messages - 1e6 / interval_us) <= 1 + 1e-4 * messages
     of_the_size = size * messages <= kilobytes + 1 <= (size + 1) * (messages + 1) + 1
@@ -282,14 +282,14 @@ def _performance(cells: BlockValues) -> Record | Broken:
 
 
 def _in_one_process(cells: BlockValues) -> Record | Broken:
-    elapsed, sent, rate = float(cells.word("elapsed")), cells.whole("sent"), cells.whole("rate")
-    if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or cells.whole("rate2") != rate // KILOBYTE:
+    elapsed, sent, rate = float(cells.word("elapsed")), cells.integer("sent"), cells.integer("rate")
+    if elapsed <= 0 or abs(rate - sent / elapsed) > 2 + rate * 1e-4 or cells.integer("rate2") != rate // KILOBYTE:
         return Broken("the rows of this block contradict each other")
     return Record(
         test="throughput",
         payload_bytes=None,
         numbers=(
-            cells.printed("duration", "total", "elapsed", 1e9, resolution=unit_of_last_place(elapsed) * 1e9, places=0),
+            cells.printed("duration", "total", "elapsed", 1e9, resolution=unit_of_last_place(elapsed) * 1e9, decimals=0),
             cells.printed("bytes_sent", "total", "sent", _MEGABYTE),
             cells.printed("bytes_received", "total", "received", _MEGABYTE),
             *_lost(cells),
@@ -307,7 +307,7 @@ def _in_one_process(cells: BlockValues) -> Record | Broken:
 def _lost(cells: BlockValues) -> Iterator[Number]:
     """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
     lost, percent = cells.word("lost"), cells.word("lost", 2)
-    if int(lost) // _MEGABYTE > cells.whole("sent"):
+    if int(lost) // _MEGABYTE > cells.integer("sent"):
         yield impossible("bytes_lost", cell=lost)
         yield impossible("loss", cell=percent)
     else:
@@ -317,7 +317,7 @@ def _lost(cells: BlockValues) -> Iterator[Number]:
 
 
 def _service(cells: BlockValues) -> Record | Broken:
-    rate, mean, smallest, largest = (cells.whole(key) for key in ("rate", "mean", "min", "max"))
+    rate, mean, smallest, largest = (cells.integer(key) for key in ("rate", "mean", "min", "max"))
     if not smallest <= mean <= largest or (mean > 0 and not 1e6 / (mean + 1) - 1 <= rate <= 1e6 / mean + 1):
         return Broken("the rows of this block contradict each other")
     return Record(
@@ -327,7 +327,7 @@ def _service(cells: BlockValues) -> Record | Broken:
             *(latency(cells, statistic) for statistic in ("mean", "min", "max")),
             cells.printed("call_rate", "mean", "rate", 1.0, marks=("derived",)),
         ),
-        samples=cells.whole("calls"),
+        samples=cells.integer("calls"),
         side="publisher",
         conditions=Conditions(basis="rtt", load_mode="closed", definition="ecal-service-rtt"),
     )
@@ -337,7 +337,7 @@ _OF_TOPICS = Record(test="throughput", payload_bytes=None, numbers=(), scope="in
 
 
 def _sum(cells: BlockValues) -> Record | Broken:
-    if cells.whole("sum2") != cells.whole("sum") // 1000 or cells.whole("sum3") != cells.whole("sum") // 1_000_000:
+    if cells.integer("sum2") != cells.integer("sum") // 1000 or cells.integer("sum3") != cells.integer("sum") // 1_000_000:
         return Broken("the three sums are not of one second")
     return msgspec.structs.replace(_OF_TOPICS, participant="all topics", numbers=(cells.printed("message_rate", "mean", "sum", 1.0),))
 

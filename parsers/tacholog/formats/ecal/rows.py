@@ -25,24 +25,24 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
 class BlockValues(dict[str, Cell]):
     """The values of a block by the keys of their rows."""
 
-    def word(self, key: str, at: int = 0) -> Cell:
+    def word(self, key: str, index: int = 0) -> Cell:
         """Return one of the numbers in a value, as it is printed."""
-        number = [*_NUMBER.finditer(self[key])][at]
+        number = [*_NUMBER.finditer(self[key])][index]
         return Cell(number[0], self[key].start + number.start(), self[key].line)
 
-    def whole(self, key: str) -> int:
+    def integer(self, key: str) -> int:
         """Return the whole number that a value starts with."""
         return int(self.word(key))
 
     def counted(self, metric: str, key: str) -> Number:
         """Return the count that a value starts with."""
-        return counted(metric, self.whole(key), cell=self.word(key))
+        return counted(metric, self.integer(key), cell=self.word(key))
 
     def printed(
-        self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, places: int = 6, marks: tuple[str, ...] = ()
+        self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, decimals: int = 6, marks: tuple[str, ...] = ()
     ) -> Number:
-        """Return the number that a value starts with, printed to whole units unless another resolution is given. ``places`` is as in `Field`."""
-        value = float(round(float(self.word(key)) * unit, places))
+        """Return the number that a value starts with, printed to whole units unless another resolution is given. ``decimals`` is as in `Field`."""
+        value = float(round(float(self.word(key)) * unit, decimals))
         return printed(metric, statistic, value, resolution or unit, marks, cell=self.word(key))
 
 
@@ -81,7 +81,7 @@ class BlockReader:
         self._blocks = blocks
         self._labels = {label for block in blocks for row in block.rows for label in row.labels}
         self._open: BlockForm | None = None
-        self._at = 0
+        self._next_index = 0
         self._lines: list[Line] = []
         self._cells = BlockValues()
         self._is_ruled = False
@@ -98,14 +98,14 @@ class BlockReader:
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
             yield from self.close("the block was not ended")
-        if (at := self._place(label)) is None:
+        if (index := self._index_of(label)) is None:
             yield from self.close("a row of this block is missing or out of place")
-            at = self._place(label)
-        if self._open is None or at is None:
+            index = self._index_of(label)
+        if self._open is None or index is None:
             yield Finding(line, Broken("a row outside of its block"))
             return
         self._lines.append(line)
-        row = self._open.rows[at]
+        row = self._open.rows[index]
         if not line.whole and row.begun and row.begun.fullmatch(value) and not row.value.fullmatch(value):
             yield self._done(self._open.read)
             return
@@ -114,31 +114,31 @@ class BlockReader:
             yield from self.close("a row of this block is cut short or garbled, or there twice")
             return
         self._cells[row.key] = Cell(value, len(line.text.rstrip()) - len(value), line.number)
-        self._at = at + 1
-        if self._at == len(self._open.rows):
+        self._next_index = index + 1
+        if self._next_index == len(self._open.rows):
             yield self._done(self._open.read)
 
-    def _place(self, label: str) -> int | None:
+    def _index_of(self, label: str) -> int | None:
         """Which row of the open block the label is of; outside of all blocks, of the one that it opens."""
         if self._open:
-            return _next(self._open, self._at, label)
+            return _next_row(self._open, self._next_index, label)
         for block in self._blocks:
-            if (at := _next(block, 0, label)) is not None:
+            if (index := _next_row(block, 0, label)) is not None:
                 self._open = block
-                return at
+                return index
         return None
 
     def ruler(self) -> Iterator[Finding]:
         """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
-        if self._open and self._open.short and self._at == self._open.ruled:
+        if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
-        elif self._open and (self._at != self._open.ruled or self._is_ruled):
+        elif self._open and (self._next_index != self._open.ruled or self._is_ruled):
             yield from self.close("the block ends before its last row")
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
         """An empty line breaks a block in which none belongs."""
-        if self._open and self._at != self._open.spaced:
+        if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
@@ -148,12 +148,12 @@ class BlockReader:
         self._reset()
 
     def _done(self, read: Callable[[BlockValues], Record | Broken]) -> Finding:
-        found = finding_on(self._lines, read(self._cells))
+        finding = finding_on(self._lines, read(self._cells))
         self._reset()
-        return found
+        return finding
 
     def _reset(self) -> None:
-        self._open, self._at, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
+        self._open, self._next_index, self._lines, self._cells, self._is_ruled = None, 0, [], BlockValues(), False
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -164,11 +164,11 @@ def _split(text: str) -> tuple[str, str]:
     return ("\0", "") if not colon or indented else (label.strip(), value.strip())
 
 
-def _next(block: BlockForm, start: int, label: str) -> int | None:
+def _next_row(block: BlockForm, start: int, label: str) -> int | None:
     """Where the label stands among the rows that may come next."""
-    for at in range(start, len(block.rows)):
-        if label in block.rows[at].labels:
-            return at
-        if not block.rows[at].optional:
+    for index in range(start, len(block.rows)):
+        if label in block.rows[index].labels:
+            return index
+        if not block.rows[index].optional:
             break
     return None

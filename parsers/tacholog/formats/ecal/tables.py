@@ -80,15 +80,15 @@ class DocumentedTables:
 
     def _head(self, line: Line, text: str) -> Iterator[Finding]:
         """Collect the lines above a grid's double rule: only with "Payload Size" in its corner is it ours."""
-        held = [*self._grid_head, line]
+        head = [*self._grid_head, line]
         if _BORDER.fullmatch(text):
             self._grid_head = [line]
-        elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(held[0].text):
+        elif _HEAD_END.fullmatch(text) and _crossings(text) == _crossings(head[0].text):
             self._grid_head = []
-            if self._opened([row.text for row in held[1:-1]], _crossings(text)):
-                yield Finding(held[0], None, tuple(held[1:]))
+            if self._opened([row.text for row in head[1:-1]], _crossings(text)):
+                yield Finding(head[0], None, tuple(head[1:]))
         else:
-            self._grid_head = held if text.startswith("|") and len(held) < _HEAD_LINES else []
+            self._grid_head = head if text.startswith("|") and len(head) < _HEAD_LINES else []
 
     def _opened(self, texts: Sequence[str], borders: list[int]) -> bool:
         rows = [_cells(text.rstrip(), borders) for text in texts]
@@ -153,11 +153,11 @@ class DocumentedTables:
         )
 
 
-def _samples(said: re.Match[str]) -> tuple[int, int | None, int] | None:
+def _samples(match: re.Match[str]) -> tuple[int, int | None, int] | None:
     """How many samples the text says: of all sizes, or up to a size and above it."""
-    if said[2] is None:
-        return int(said[1]), None, 0
-    return (int(said[1]), int(said[2]) * KILOBYTE, int(said[3])) if said[2] == said[4] else None
+    if match[2] is None:
+        return int(match[1]), None, 0
+    return (int(match[1]), int(match[2]) * KILOBYTE, int(match[3])) if match[2] == match[4] else None
 
 
 def _columns(heads: Sequence[Sequence[str]]) -> list[DocumentedColumn]:
@@ -184,13 +184,13 @@ def _size_bytes(cell: str, *, in_kilobytes: bool) -> int | None:
 
 
 def _crossings(text: str) -> list[int]:
-    return [at for at, sign in enumerate(text) if sign == "+"]
+    return [column for column, sign in enumerate(text) if sign == "+"]
 
 
 def _cells(text: str, borders: Sequence[int] = ()) -> list[Cell]:
     """The cells of a row, which has a bar wherever the borders of a grid cross; without borders, between bars. None if it does not end with one."""
-    bars = borders or [at for at, sign in enumerate(text) if sign == "|"]
-    if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[at] != "|" for at in bars):
+    bars = borders or [column for column, sign in enumerate(text) if sign == "|"]
+    if not bars or bars[0] > 0 or len(text) != bars[-1] + 1 or any(text[column] != "|" for column in bars):
         return []
     pieces = [(start + 1, text[start + 1 : end], text[start + 1 : end].strip().removeprefix("|").strip()) for start, end in pairwise(bars)]
     return [Cell(words, start + piece.find(words)) for start, piece, words in pieces]

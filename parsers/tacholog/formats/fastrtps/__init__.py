@@ -24,7 +24,7 @@ import msgspec
 
 from tacholog.formats.fastrtps import latency, throughput
 from tacholog.formats.fastrtps.latency import RAW_HEADER, SAMPLES, RawFile
-from tacholog.formats.fastrtps.tables import Table
+from tacholog.formats.fastrtps.tables import LogTable
 from tacholog.formats.kit import (
     Broken,
     BulkFinding,
@@ -158,7 +158,7 @@ class _FastRtpsOutput:
     """Which table the log is in, and what was said before it."""
 
     def __init__(self) -> None:
-        self._table: Table | None = None
+        self._table: LogTable | None = None
         self._recovery_ms: int | None = None
         self._samples: int | None = None
         self._stopped_fine = False  # The latest run in the log.
@@ -191,7 +191,7 @@ class _FastRtpsOutput:
         if self._stopped_fine:
             yield Finding(None, Facts(status="ok"))
 
-    def _opened(self, text: str, squeezed: str) -> Table | None:
+    def _opened(self, text: str, squeezed: str) -> LogTable | None:
         """Return the table that a header opens, with what was said above it."""
         if demands := throughput.form_of(squeezed):
             recovery_ms, self._recovery_ms = self._recovery_ms, None

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.tables import STATISTICS, Form, Table, TableOfRecords, is_in_order
+from tacholog.formats.fastrtps.tables import STATISTICS, Form, LogTable, RecordTable, is_in_order
 from tacholog.formats.kit import (
     MICROSECOND,
     Basis,
@@ -49,7 +49,7 @@ def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis |
     """A generation of the table. All its statistics have as many decimals; a row says too little without those up to the median."""
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
-    return Form.of(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
+    return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
 
 
 FORMS: Mapping[str, Sequence[Form]] = {
@@ -64,7 +64,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 
 
-class LatencyTable(TableOfRecords):
+class LatencyTable(RecordTable):
     """A table that is open: its forms, by the decimals they have, and the samples that were asked for."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
@@ -98,9 +98,9 @@ def _field(name: str) -> Field:
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
-        places = cells.decimals[name]
-        whole_microseconds = name == "std" and places == len("00")  # Rounded before it was printed with decimals.
-        return MICROSECOND if whole_microseconds else MICROSECOND / 10**places
+        decimals = cells.decimals[name]
+        whole_microseconds = name == "std" and decimals == len("00")  # Rounded before it was printed with decimals.
+        return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
 
@@ -116,9 +116,9 @@ def _rule(*shapes: str, columns: Sequence[str]) -> LineRule:
     )
 
 
-def _shape(counts: Sequence[str], places: int) -> str:
+def _shape(counts: Sequence[str], decimals: int) -> str:
     """A row as it stands in the log, with blanks before its cells."""
-    cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{places}}}") for name in STATISTICS)]
+    cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{decimals}}}") for name in STATISTICS)]
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
 
 
@@ -126,7 +126,7 @@ LATENCIES = _rule(_shape(["bytes"], 2), _shape(["bytes", "samples"], 2), _shape(
 _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
-class DecimalCommas(TableOfRecords):
+class DecimalCommas(RecordTable):
     """A spreadsheet that was saved with decimal commas between commas."""
 
     def row(self, _: Line) -> Broken:
@@ -144,7 +144,7 @@ _VALUES = re.compile(rf'"{_VALUE}"(?:,"{_VALUE}"){{0,999}},?')
 _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort": "best-effort"}
 
 
-class QuotedFile(Table):
+class QuotedFile(LogTable):
     """The CSV files of old: a line of quoted headings, a line of quoted values."""
 
     def __init__(self, heading: str) -> None:
@@ -167,8 +167,8 @@ class QuotedFile(Table):
             yield Finding(line, Broken("a second line of values below one heading"))
             return
         self._read = True
-        if one := _OF_ONE_SIZE.fullmatch(self._heading):
-            yield Finding(line, _minimum_and_average(one, line.text))
+        if heading := _OF_ONE_SIZE.fullmatch(self._heading):
+            yield Finding(line, _minimum_and_average(heading, line.text))
         elif _OF_ALL_SIZES.fullmatch(self._heading):
             yield Finding(line, Broken("only the file's name says whether these are minima or averages: read the files of the single sizes instead"))
         else:
@@ -214,14 +214,14 @@ _NS_PER_UNIT = 1e-3
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
-class RawFile(Table):
+class RawFile(LogTable):
     """The samples of a file: numbered throughout, payload after payload."""
 
     def __init__(self) -> None:
         """Begin below the header."""
         self._number = 0
         self._payload_bytes = 0
-        self._seen = Distribution()
+        self._distribution = Distribution()
         self._last: Line | None = None
         self._damaged = False
 
@@ -231,12 +231,12 @@ class RawFile(Table):
 
     def take(self, line: Line) -> Iterator[Finding]:
         """Count a sample; where the payload changes, that before it is complete. A missing or garbled sample costs its payload's record."""
-        found = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
-        if found is None or int(found[2]) == 0:
+        match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
+        if match is None or int(match[2]) == 0:
             self._damaged = True
             yield Finding(line, Broken("a sample that is cut short or garbled: statistics of its payload would lack it"))
             return
-        number, payload_bytes = int(found[1]), int(found[2])
+        number, payload_bytes = int(match[1]), int(match[2])
         if payload_bytes != self._payload_bytes:
             yield from self.close()
         elif self._last:
@@ -244,7 +244,7 @@ class RawFile(Table):
         if number != self._number + 1:
             self._damaged = True
         self._number, self._payload_bytes, self._last = number, payload_bytes, line
-        self._seen.add(round(float(found[3]) * _UNITS_PER_MICROSECOND))
+        self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
 
     def take_many(self, lines: Lines) -> BulkStep:
         """Count samples of the present payload, as far as none is missing."""
@@ -257,13 +257,13 @@ class RawFile(Table):
         count = first_false(valid)
         if count == 0 or self._last is None:
             return BulkStep()
-        found: list[Finding | BulkFinding] = [Finding(self._last, None)]
+        findings: list[Finding | BulkFinding] = [Finding(self._last, None)]
         if count > 1:
-            found.append(BulkFinding(lines.part(0, count - 1), None))
+            findings.append(BulkFinding(lines.part(0, count - 1), None))
         self._number += count
         self._last = lines.line(count - 1)
-        self._seen.add_many(np.rint(latency[:count] * _UNITS_PER_MICROSECOND).astype("int64"))
-        return BulkStep(count, found)
+        self._distribution.add_many(np.rint(latency[:count] * _UNITS_PER_MICROSECOND).astype("int64"))
+        return BulkStep(count, findings)
 
     def close(self) -> Iterator[Finding]:
         """The record of the payload that ends here; it stands on its last line."""
@@ -271,7 +271,7 @@ class RawFile(Table):
             yield Finding(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
         elif self._last:
             yield Finding(self._last, self._record())
-        self._seen, self._last, self._damaged = Distribution(), None, False
+        self._distribution, self._last, self._damaged = Distribution(), None, False
 
     def _record(self) -> Record:
         return Record(
@@ -279,9 +279,9 @@ class RawFile(Table):
             payload_bytes=self._payload_bytes,
             numbers=tuple(
                 printed("latency", name, round(value * _NS_PER_UNIT, 3), max(width * _NS_PER_UNIT, unit_of_last_place(value * _NS_PER_UNIT)))
-                for name, (value, width) in self._seen.statistics().items()
+                for name, (value, width) in self._distribution.statistics().items()
             ),
-            samples=self._seen.count,
+            samples=self._distribution.count,
             side="publisher",
             conditions=Conditions(basis="rtt/2", load_mode="closed", definition="fastrtps-samples"),
         )

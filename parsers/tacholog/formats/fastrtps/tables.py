@@ -37,7 +37,7 @@ class Form(NamedTuple):
     is_fixed: bool = True
 
     @classmethod
-    def of(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
+    def from_cells(cls, cells: Mapping[str, str], *more: Any, end: str = "", **others: Any) -> Self:  # noqa: ANN401 - what a form has besides its columns
         """Make a form from the patterns of its cells. ``end`` is what may follow the last of them."""
         *_, last = cells
         return cls({name: re.compile(f"({cell}){end if name == last else ''}") for name, cell in cells.items()}, *more, **others)
@@ -45,26 +45,26 @@ class Form(NamedTuple):
     def texts(self, line: Line) -> dict[str, str] | None:
         """Return what is printed in the cells of a row, without blanks; ``None`` if they are not those of this table."""
         pieces = line.text.split(",", len(self.columns) - 1)
-        found = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
-        if found is None and not line.whole and self.least is not None:
+        texts = self._cells(pieces) if len(pieces) == len(self.columns) and (line.whole or self.is_fixed) else None
+        if texts is None and not line.whole and self.least is not None:
             closed = line.text.split(",")[:-1]
-            found = self._cells(closed) if self.least <= len(closed) < len(self.columns) else None
-        return found
+            texts = self._cells(closed) if self.least <= len(closed) < len(self.columns) else None
+        return texts
 
     def _cells(self, pieces: list[str]) -> dict[str, str] | None:
-        found: dict[str, str] = {}
+        cells: dict[str, str] = {}
         start = 0
         for (name, pattern), piece in zip(self.columns.items(), pieces, strict=False):
             cell = pattern.fullmatch("".join(piece.split()))
             if cell is None:
                 return None
-            at = piece.find(cell[1])  # It is not found where blanks stand within.
-            found[name] = Cell(cell[1], start + at) if at >= 0 else cell[1]
+            offset = piece.find(cell[1])  # It is not found where blanks stand within.
+            cells[name] = Cell(cell[1], start + offset) if offset >= 0 else cell[1]
             start += len(piece) + 1
-        return found
+        return cells
 
 
-class Table(ABC):
+class LogTable(ABC):
     """A table or a file that is open."""
 
     def knows(self, squeezed: str) -> bool:
@@ -84,7 +84,7 @@ class Table(ABC):
         yield from ()
 
 
-class TableOfRecords(Table):
+class RecordTable(LogTable):
     """A table in which each row is a record."""
 
     def take(self, line: Line) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tacholog.formats.fastrtps.tables import STATISTICS, Form, TableOfRecords, is_in_order
+from tacholog.formats.fastrtps.tables import STATISTICS, Form, RecordTable, is_in_order
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     MICROSECOND,
@@ -57,7 +57,7 @@ def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
-    return Form.of(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
+    return Form.from_cells(cells, definition, end=_ROW_ENDS, least=names.index("received_time") + 1)
 
 
 _T1 = "bytes demand sent sent_time sent_mbit received lost received_time received_mbit"
@@ -71,7 +71,7 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 def _early(columns: str) -> Form:
     """A form of 2014, with rates and times as a C++ stream prints them. Its last cell is the demand, or the time that alone vouches for its rate."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
-    return Form.of(cells, "fastrtps-demand-0.4", is_fixed=False)
+    return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
 
 _FORMS: Mapping[str, Form] = {
@@ -94,7 +94,7 @@ def form_of(squeezed: str) -> Form | None:
     return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
 
-class DemandTable(TableOfRecords):
+class DemandTable(RecordTable):
     """A table that is open: its form, and the recovery time that a banner before it gave."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
@@ -127,17 +127,17 @@ class DemandTable(TableOfRecords):
         kind = _kinds([cells["demand"], cells.get("recovery", cells["demand"]), self._leaves_out_waits(cells)])
         if count == 0 or kind.max() >= _MOST_KINDS:
             return BulkStep()
-        records = [DEMANDS.read(part.line(int(place)).text) for place in np.unique(kind, return_index=True)[1]]
+        records = [DEMANDS.read(part.line(int(first)).text) for first in np.unique(kind, return_index=True)[1]]
         columns = DEMANDS.columns_of(cells, records[0]) if isinstance(records[0], Record) else None
-        found = []
+        findings = []
         for number, record in enumerate(records):
-            places = np.flatnonzero(kind == number)
+            indices = np.flatnonzero(kind == number)
             if columns is None or not isinstance(record, Record):
                 return BulkStep()
-            like = self._completed(record, cells.part(int(places[0])))
-            found.append(BulkFinding(part, Records(like, columns.rows(places), places)))
+            like = self._completed(record, cells.part(int(indices[0])))
+            findings.append(BulkFinding(part, Records(like, columns.rows(indices), indices)))
         self._last = cells.part(-1)
-        return BulkStep(count, found)
+        return BulkStep(count, findings)
 
     def _completed(self, record: Record, cells: Cells) -> Record:
         """The record with what its table says."""
@@ -294,7 +294,7 @@ _LOOSE_CELL = r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?|-?nan"
 def _video_form(*metrics: str) -> Form:
     is_file = len(metrics) > 1
     cells = {f"{metric}_{name}": _LOOSE_CELL if is_file else _VIDEO_CELL for metric in metrics for name in STATISTICS}
-    return Form.of({"samples": _FRAMES, **cells}, "fastrtps-video", end="," if is_file else "", is_fixed=False)
+    return Form.from_cells({"samples": _FRAMES, **cells}, "fastrtps-video", end="," if is_file else "", is_fixed=False)
 
 
 def _video_header(words: Sequence[str], percent: str) -> str:
@@ -333,7 +333,7 @@ _VIDEO = LineRule(
 )
 
 
-class VideoTable(TableOfRecords):
+class VideoTable(RecordTable):
     """A table that is open: it has one row."""
 
     def __init__(self, form: Form, widths: Sequence[int]) -> None:

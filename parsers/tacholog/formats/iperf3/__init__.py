@@ -78,8 +78,8 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     for line in lines:
         if document.is_open or _OPENING.fullmatch(line.text):
             yield from document.take(line)
-        elif (found := events.take(line)) is not None or (found := events.document(line)) is not None:
-            yield from found
+        elif (findings := events.take(line)) is not None or (findings := events.document(line)) is not None:
+            yield from findings
         else:
             yield from text.take(line)
     yield from document.close()

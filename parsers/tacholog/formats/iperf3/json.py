@@ -1,7 +1,7 @@
 """The JSON of iperf3: a document that is read as it comes, or a stream of events (``--json-stream``), one object a line.
 
-Each result is known by its place in the document, and keeps the lines that its members stand on. The order of members does not matter: a result that
-needs what stands later in the document waits for it. A document may be a part of another one, or one of a list: its place is where its first result,
+Each result is known by its path in the document, and keeps the lines that its members stand on. The order of members does not matter: a result that
+needs what stands later in the document waits for it. A document may be a part of another one, or one of a list: its path is where its first result,
 or the description of its test, is found.
 Up to 3.6 no result has a member ``sender``: the test's direction, the host's role and the sender's own members say whose an interval is.
 Source: the JSON reports of iperf3 3.12, and logs of 3.0.11, 3.1.3, 3.6 and 3.12; of the stream the reports of 3.17 and what its authors say of them
@@ -17,7 +17,7 @@ from math import floor, log10
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, result
+from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, record_of
 from tacholog.formats.kit import (
     COUNT_LIMIT,
     Broken,
@@ -50,9 +50,9 @@ _NO_PLACES: Mapping[str, Cell] = MappingProxyType({})
 
 
 @functools.lru_cache(maxsize=1024)
-def is_result(place: str) -> bool:
-    """Whether the object at a place of the document, such as ``end/sum_sent``, is a result."""
-    return bool(_STREAM.fullmatch(place) or _SUM.fullmatch(place) or place == _PROCESSORS)
+def is_result(path: str) -> bool:
+    """Whether the object at a path of the document, such as ``end/sum_sent``, is a result."""
+    return bool(_STREAM.fullmatch(path) or _SUM.fullmatch(path) or path == _PROCESSORS)
 
 
 def ending(error: str) -> Facts:
@@ -61,7 +61,7 @@ def ending(error: str) -> Facts:
     return Facts(status="truncated" if stopped else "failed", reason=error)
 
 
-class Results:
+class TestResults:
     """The results of one test, in their order: what stood before them says what they are of."""
 
     def __init__(self) -> None:
@@ -71,8 +71,8 @@ class Results:
         self._is_client: bool | None = None
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
-        self._seen: set[str] = set()
-        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by the place of the result and its socket.
+        self._paths: set[str] = set()
+        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by the path of the result and its socket.
         self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
@@ -82,72 +82,72 @@ class Results:
 
     def printed_by(self, version: str) -> None:
         """Take the version, as ``start/version`` has it."""
-        found = _VERSION.match(version)
-        self._version = (int(found[1]), int(found[2])) if found else None
+        match = _VERSION.match(version)
+        self._version = (int(match[1]), int(match[2])) if match else None
 
-    def met(self, place: str) -> None:
+    def met(self, path: str) -> None:
         """An object stood here: that of its connection says whether this host is the client. Both at once say nothing."""
-        if place in _ROLES:
-            self._roles.add(_ROLES[place])
-            self._is_client = _ROLES[place] if len(self._roles) == 1 else None
+        if path in _ROLES:
+            self._roles.add(_ROLES[path])
+            self._is_client = _ROLES[path] if len(self._roles) == 1 else None
 
-    def waits_for_its_pair(self, place: str) -> bool:
+    def waits_for_its_pair(self, path: str) -> bool:
         """Whether this is what was received, and what was sent has not been read."""
-        return "received" in place and place.replace("received", "sent") not in self._seen
+        return "received" in path and path.replace("received", "sent") not in self._paths
 
-    def shows_no_datagrams(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
+    def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a client's summary says that of datagrams that were sent none arrived: so it does where the test failed before its end, too."""
-        is_summary = place.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
-        was_sent = bool(members.get("bytes")) or _pair(place) in self._sent
-        is_received = "received" in place and bool(members.get("bytes"))  # Who received bytes received datagrams.
+        is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
+        was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
+        is_received = "received" in path and bool(members.get("bytes"))  # Who received bytes received datagrams.
         return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
 
     def record(
-        self, place: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
+        self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
         """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same.
 
         ``printed`` is where its members stand. ``ended_well`` says whether it is known that the test ended without an error.
         """
-        if place == _PROCESSORS:
+        if path == _PROCESSORS:
             return self._processors(members, printed)
-        is_interval = place.startswith("intervals/")
-        self._seen |= {"retransmits"} & members.keys()
-        if members.get("omitted") is True or (_STREAM.fullmatch(place) and (self.test.streams or 1) == 1):
+        is_interval = path.startswith("intervals/")
+        self._paths |= {"retransmits"} & members.keys()
+        if members.get("omitted") is True or (_STREAM.fullmatch(path) and (self.test.streams or 1) == 1):
             return None
-        is_paired = not self.waits_for_its_pair(place)
-        self._seen.add(place)
-        rule = self._rule(place, members, is_interval=is_interval)
+        is_paired = not self.waits_for_its_pair(path)
+        self._paths.add(path)
+        rule = self._rule(path, members, is_interval=is_interval)
         cells = _cells(members, printed, of_one_side=rule is not BOTH, has_all_digits=not self._is_before(_ALL_DIGITS))
         lacks = cells is None or self._lacks(cells, is_sent=rule is SENT, is_interval=is_interval)
-        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(place, members) or self._turned(members):
+        if cells is None or rule is None or lacks or not is_paired or self._is_of_the_other(path, members) or self._turned(members):
             return Broken("members of this result are missing, out of place, or contradict each other")
         if rule is SENT and not is_interval and cells.get("datagrams"):
-            self._sent[_pair(place)] = cells["datagrams"]
-        participant = self._participant(place, members)
-        if self.shows_no_datagrams(place, members):
+            self._sent[_pair(path)] = cells["datagrams"]
+        participant = self._participant(path, members)
+        if self.shows_no_datagrams(path, members):
             if not ended_well:
                 return Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
-            return all_lost(cells, self.test, participant, self._sent.get(_pair(place)))
-        return result(rule, cells, self.test, "interval" if is_interval else "summary", participant)
+            return all_lost(cells, self.test, participant, self._sent.get(_pair(path)))
+        return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
-    def _participant(self, place: str, members: Mapping[str, JsonScalar]) -> str | None:
+    def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
         """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
-        words = [SERVER_TO_CLIENT] if self._is_reverse or place.endswith("_bidir_reverse") else []
-        words += [f"stream {_whole(members.get('socket'))}"] if _STREAM.fullmatch(place) else []
+        words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
+        words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
         return ", ".join(words) or None
 
     def _is_before(self, version: tuple[int, int]) -> bool:
         return self._version is not None and self._version < version
 
-    def _rule(self, place: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
+    def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
         """Which kind of record the result is; ``None`` if it lacks what says so."""
-        kind = place.rpartition("/")[2].removesuffix("_bidir_reverse")
+        kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
         if not (is_old or isinstance(is_sender, bool)) or (is_interval and not isinstance(members.get("omitted"), bool)):
             return None
-        if _STREAM.fullmatch(place) and _whole(members.get("socket")) is None:
+        if _STREAM.fullmatch(path) and _integer(members.get("socket")) is None:
             return None
         if is_interval and is_old:
             return self._rule_before_3_7(members)
@@ -166,14 +166,14 @@ class Results:
         is_sent = by_test if by_members is None else by_members
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
-    def _is_of_the_other(self, place: str, members: Mapping[str, JsonScalar]) -> bool:
+    def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
         """Whether what was received stands under the name of what was sent, or the reverse, where UDP says whose it is."""
-        says_whose = self.test.transport == "UDP" and place in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
-        return says_whose and members.get("sender") is not _IS_SENT[place]
+        says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
+        return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _turned(self, members: Mapping[str, JsonScalar]) -> bool:
         """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
-        socket, is_sender = _whole(members.get("socket")), members.get("sender")
+        socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
@@ -184,7 +184,7 @@ class Results:
             return False  # A server that was not told what was sent prints any count beside it.
         if self.test.transport == "UDP":
             return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
-        return is_sent and "retransmissions" not in cells and "retransmits" in self._seen
+        return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
 
     def _processors(self, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell]) -> Record | Broken:
         names = {f"{host}_{what}": f"{words}{which}" for host, words in _HOSTS.items() for what, which in _WHICH.items()}
@@ -199,12 +199,12 @@ _HOSTS = {"host": "local", "remote": "remote"}
 _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
-def _pair(place: str) -> str:
-    """The place of a sum without whose it is: what was sent and what was received are a pair."""
-    return place.replace("_sent", "").replace("_received", "")
+def _pair(path: str) -> str:
+    """The path of a sum without whose it is: what was sent and what was received are a pair."""
+    return path.replace("_sent", "").replace("_received", "")
 
 
-def _whole(value: JsonScalar) -> int | None:
+def _integer(value: JsonScalar) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
 
@@ -216,8 +216,8 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     protocol, target = members.get("protocol"), _real(members.get("target_bitrate"))
     return IperfTest(
         transport=protocol if isinstance(protocol, str) else None,
-        block_bytes=max(_whole(members.get("blksize")) or 0, 0) or None,
-        streams=max(_whole(members.get("num_streams")) or 0, 0) or None,
+        block_bytes=max(_integer(members.get("blksize")) or 0, 0) or None,
+        streams=max(_integer(members.get("num_streams")) or 0, 0) or None,
         duration_s=max(_real(members.get("duration")) or 0.0, 0.0) or None,
         load_mode=None if target is None else "paced" if target else "max-rate",
     )
@@ -231,8 +231,8 @@ def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
     """Whether the bytes are those of the datagrams: of all, or of all but the lost; some may have come out of their interval."""
     if not block_bytes:
         return True
-    found, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
-    return any(abs(found - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
+    expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
+    return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
 # Members by the names of the rules' groups, those that are counts and the others.
@@ -245,7 +245,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
     """The figures by the names of the rules, if all that every result has are there, and the rate is bytes over time."""
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
-        for names, read in ((_COUNTS, _whole), (_REALS, _real))
+        for names, read in ((_COUNTS, _integer), (_REALS, _real))
     )
     values: dict[str, float] = counts | reals
     start, end = _real(members.get("start")), _real(members.get("end"))
@@ -256,7 +256,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
     lasted = _lasted(values, end - start, of_one_side=of_one_side, has_all_digits=has_all_digits)
     if lasted is None:
         return None
-    shown = {
+    cells = {
         group: printed[name] for group, name in (_COUNTS | _REALS).items() if name in printed and (group != "seconds" or lasted == values[group])
     }
     values["seconds"] = lasted
@@ -265,7 +265,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
     if not has_all_digits:
         rounded = ((group, members.get(_REALS[group])) for group in _ROUNDED)
         values |= {f"{group}_step": _last_digit(figure) for group, figure in rounded if isinstance(figure, float)}
-    return Cells(values, {}, shown)
+    return Cells(values, {}, cells)
 
 
 def _last_digit(value: float) -> float:
@@ -293,21 +293,21 @@ _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
 _OTHER_SIDE = "server_output_json"  # The server's document within the client's, of the same test.
 _SEVERAL = "several results on one line: print the JSON with a member a line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # Results that wait for the description of their test, which sorted documents have last.
+_MOST_HELD = 20_000  # TestResults that wait for the description of their test, which sorted documents have last.
 _WAIT_LINES = 3000  # After so many lines those of a waiting result are claimed: a format must claim a line within 4096.
 
 
-class _Held(NamedTuple):
-    """A result that waits: its place in its document, its members, and the object that it is read from."""
+class _WaitingResult(NamedTuple):
+    """A result that waits: its path in its document, its members, and the object that it is read from."""
 
-    place: str
+    path: str
     members: Mapping[str, JsonScalar]
     item: JsonObject
 
-    def found(self, results: Results, *, ended_well: bool = False) -> Finding:
+    def finding(self, results: TestResults, *, ended_well: bool = False) -> Finding:
         """Return what the object says."""
         printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
-        return self.item.found(results.record(self.place, self.members, printed, ended_well=ended_well))
+        return self.item.found(results.record(self.path, self.members, printed, ended_well=ended_well))
 
 
 class IperfDocument:
@@ -319,11 +319,11 @@ class IperfDocument:
         self._begin()
 
     def _begin(self) -> None:
-        self._results = Results()
-        self._root: str | None = None  # The place of the document within the JSON, once it is known.
-        self._parts: set[str] = set()  # The places of its "start" and "end", and of what is called so around it.
+        self._results = TestResults()
+        self._root: str | None = None  # The path of the document within the JSON, once it is known.
+        self._parts: set[str] = set()  # The paths of its "start" and "end", and of what is called so around it.
         self._has_failed = False
-        self._held: list[_Held] = []
+        self._waiting: list[_WaitingResult] = []
         self._claimed = 0  # So many of the held results have their lines claimed.
 
     @property
@@ -343,18 +343,18 @@ class IperfDocument:
         if read.is_foreign:
             return
         if len(self._parts) < _MOST_PARTS:
-            self._parts |= {place for place in read.opened if place.rpartition("/")[2] in ("start", "end")}
-        facts = [fact for place, member in read.members if (fact := self._fact(place, member.value))]
-        closed = [found for item in read.closed for found in self._closed(item)] if read.closed else []
+            self._parts |= {path for path in read.opened if path.rpartition("/")[2] in ("start", "end")}
+        facts = [fact for path, member in read.members if (fact := self._fact(path, member.value))]
+        closed = [finding for item in read.closed for finding in self._closed(item)] if read.closed else []
         if read.damage:
-            yield from (found for found in closed if line not in {found.line, *found.also})
+            yield from (finding for finding in closed if line not in {finding.line, *finding.also})
             yield from self._damaged(line, read)
             return
         yield from closed
         yield from self._claim(line)
         yield from (Finding(line, fact) for fact in facts)
-        is_of_result = any(self._is_result(place) for place in self._reader.holders(line)) or any(line in held.item.lines for held in self._held)
-        if not (facts or is_of_result or any(line in {found.line, *found.also} for found in closed)):
+        is_of_result = any(self._is_result(path) for path in self._reader.holders(line)) or any(line in result.item.lines for result in self._waiting)
+        if not (facts or is_of_result or any(line in {finding.line, *finding.also} for finding in closed)):
             yield Finding(line, None)
         if not self.is_open and not self._tests and self._is_report:
             yield Finding(None, self._ending())
@@ -374,29 +374,29 @@ class IperfDocument:
     def _has(self, part: str) -> bool:
         """Whether the document has begun to say what was run (``start``), or what came of it (``end``)."""
         if self._root is None:
-            return any(place.rpartition("/")[2] == part for place in self._parts)
+            return any(path.rpartition("/")[2] == part for path in self._parts)
         return (f"{self._root}/{part}" if self._root else part) in self._parts
 
-    def _keeps(self, place: str) -> bool:
+    def _keeps(self, path: str) -> bool:
         """Whether an object is a result, or the description of the test. The first one shows where the document is."""
-        within = self._within(place)
+        within = self._within(path)
         if within is None or not (is_result(within) or within == _TEST):
             return False
         if self._root is None:
-            self._root = place.removesuffix(within).rstrip("/")
+            self._root = path.removesuffix(within).rstrip("/")
         return True
 
-    def _within(self, place: str) -> str | None:
-        """Return a place as it is within the document of iperf3; ``None`` if it is not within one."""
-        if _OTHER_SIDE in place:
+    def _within(self, path: str) -> str | None:
+        """Return a path as it is within the document of iperf3; ``None`` if it is not within one."""
+        if _OTHER_SIDE in path:
             return None
         if self._root is not None:
-            return place if not self._root else place.removeprefix(f"{self._root}/") if place.startswith(f"{self._root}/") else None
-        starts = [part.end() for part in _PART.finditer(place)]
-        return next((place[at:] for at in starts if is_result(place[at:])), place[starts[0] :] if starts else None)
+            return path if not self._root else path.removeprefix(f"{self._root}/") if path.startswith(f"{self._root}/") else None
+        starts = [part.end() for part in _PART.finditer(path)]
+        return next((path[start:] for start in starts if is_result(path[start:])), path[starts[0] :] if starts else None)
 
-    def _is_result(self, place: str) -> bool:
-        within = self._within(place)
+    def _is_result(self, path: str) -> bool:
+        within = self._within(path)
         return within is not None and is_result(within)
 
     def _damaged(self, line: Line, read: JsonLine) -> Iterator[Finding]:
@@ -410,48 +410,52 @@ class IperfDocument:
             yield Finding(None, Facts(status="truncated", reason="the JSON is damaged, and what follows cannot be placed"))
 
     def _given_up(self, lost: Iterable[JsonObject], reason: str) -> Iterator[Finding]:
-        yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.place))
+        yield from (item.found(Broken(reason)) for item in lost if self._is_result(item.path))
 
     def _never_described(self) -> Iterator[Finding]:
-        held, self._held = self._held, []
-        yield from (one.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for one in held)
+        waiting, self._waiting = self._waiting, []
+        yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _closed(self, item: JsonObject) -> Iterator[Finding]:
         """Read an object that has ended; yield the finding if it is a result, and those that waited for it."""
-        if item.place == self._root:
+        if item.path == self._root:
             yield from self._end_of_test()
             return
-        place = self._within(item.place)
-        if place is None:
+        path = self._within(item.path)
+        if path is None:
             return
         members = {name: member.value for name, member in item.members.items()} if item.members else {}
-        if is_result(place) and item.lines:
-            yield from self._result(_Held(place, members, item))
-        elif place == _TEST:
+        if is_result(path) and item.lines:
+            yield from self._result(_WaitingResult(path, members, item))
+        elif path == _TEST:
             self._results.describe({} if item.is_damaged else members)
-        self._results.met(place)
+        self._results.met(path)
 
-    def _result(self, one: _Held) -> Iterator[Finding]:
-        if one.item.is_damaged:
-            yield one.item.found(Broken("a member of this result is damaged or missing"))
-        elif self._has("start") and not self._results.waits_for_its_pair(one.place) and not self._results.shows_no_datagrams(one.place, one.members):
-            yield one.found(self._results)
-        elif len(self._held) < _MOST_HELD:
-            self._held.append(one)
+    def _result(self, result: _WaitingResult) -> Iterator[Finding]:
+        if result.item.is_damaged:
+            yield result.item.found(Broken("a member of this result is damaged or missing"))
+        elif (
+            self._has("start")
+            and not self._results.waits_for_its_pair(result.path)
+            and not self._results.shows_no_datagrams(result.path, result.members)
+        ):
+            yield result.finding(self._results)
+        elif len(self._waiting) < _MOST_HELD:
+            self._waiting.append(result)
         else:
-            yield one.item.found(Broken("more results stand before the description of their test than can wait for it"))
+            yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
         """Claim the lines of those that have waited for long. They stay the lines of their results."""
-        while self._claimed < len(self._held) and self._held[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
-            yield self._held[self._claimed].item.found(None)
+        while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
+            yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
         """The object of the document is closed: what waited is read in the order in which iperf3 prints it."""
-        held = sorted(self._held, key=lambda one: (one.place.startswith("end/"), "received" in one.place))
-        for one in held:
-            yield one.found(self._results, ended_well=self._has("end") and not self._has_failed)
+        waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
+        for result in waiting:
+            yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
         yield Finding(None, self._ending())
         self._tests += 1
         self._begin()
@@ -459,9 +463,9 @@ class IperfDocument:
     def _ending(self) -> Facts:
         return Facts(status="ok") if self._has("end") else Facts(status="truncated", reason="the JSON has no 'end'")
 
-    def _fact(self, place: str, value: JsonScalar) -> Facts | None:
+    def _fact(self, path: str, value: JsonScalar) -> Facts | None:
         """Return what a value says of the run."""
-        match self._within(place), value:
+        match self._within(path), value:
             case "error", str():
                 self._has_failed = True
                 return ending(value)
@@ -488,7 +492,7 @@ class EventStream:
 
     def __init__(self) -> None:
         """Wait for a test."""
-        self._results = Results()
+        self._results = TestResults()
         self._is_running = self._has_failed = False
 
     def take(self, line: Line) -> Iterator[Finding] | None:
@@ -508,9 +512,9 @@ class EventStream:
         elif name == "start" and isinstance(data, dict):
             yield Finding(line, self._start(data))
         elif name in {"interval", "end"} and isinstance(data, dict):
-            place = _INTERVAL if name == "interval" else name
-            records = self._records(data, place)
-            yield from (Finding(line, found) for found in records)
+            path = _INTERVAL if name == "interval" else name
+            records = self._records(data, path)
+            yield from (Finding(line, record) for record in records)
             if name == "end":
                 self._is_running = False
                 yield Finding(line, Facts(status="ok"))
@@ -522,16 +526,16 @@ class EventStream:
         else:
             yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
-    def _records(self, data: _Object, place: str) -> list[Record | Broken]:
+    def _records(self, data: _Object, path: str) -> list[Record | Broken]:
         """The results in an object. What was received is read behind what was sent."""
-        found, later = [], []
-        for at, members in _objects(data, place):
-            if self._results.waits_for_its_pair(at):
-                later.append((at, members))
+        records, later = [], []
+        for result_path, members in _objects(data, path):
+            if self._results.waits_for_its_pair(result_path):
+                later.append((result_path, members))
             else:
-                found.append(self._results.record(at, members, ended_well=not self._has_failed))
-        found += [self._results.record(at, members, ended_well=not self._has_failed) for at, members in later]
-        return [record for record in found if record]
+                records.append(self._results.record(result_path, members, ended_well=not self._has_failed))
+        records += [self._results.record(result_path, members, ended_well=not self._has_failed) for result_path, members in later]
+        return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
         """What a whole document, several in a list or in a row, or one within another say on one line; ``None`` for any other line."""
@@ -540,7 +544,7 @@ class EventStream:
         # It is whole if its brackets are closed, whether or not its line is.
         value = parse_json(f'{{"":{line.text}}}') or parse_json(f'{{"":[{_NEXT_DOCUMENT.sub("},", line.text)}]}}')
         documents = list(_documents(value)) if value else []
-        return (found for document in documents for found in self._document(line, document)) if documents else None
+        return (finding for document in documents for finding in self._document(line, document)) if documents else None
 
     def _document(self, line: Line, document: _Object) -> Iterator[Finding]:
         yield Finding(line, self._start(document["start"]))
@@ -548,18 +552,18 @@ class EventStream:
             self._has_failed = True
             yield Finding(line, ending(error))
         for interval in document.get("intervals", []):
-            yield from (Finding(line, found) for found in self._records(interval, _INTERVAL))
+            yield from (Finding(line, record) for record in self._records(interval, _INTERVAL))
         if isinstance(end := document.get("end"), dict):
-            yield from (Finding(line, found) for found in self._records(end, "end"))
+            yield from (Finding(line, record) for record in self._records(end, "end"))
         yield Finding(line, Facts(status="ok") if "end" in document else Facts(status="truncated", reason="the JSON has no 'end'"))
         self._is_running = False
 
     def _start(self, data: _Object) -> Facts:
-        self._results, self._is_running, self._has_failed = Results(), True, False
+        self._results, self._is_running, self._has_failed = TestResults(), True, False
         described = dict(_objects(data, "start", results=False))
         self._results.describe(described.get("start/test_start", {}))
-        for place in described:
-            self._results.met(place)
+        for path in described:
+            self._results.met(path)
         self._results.printed_by(str(data.get("version") or ""))
         system, stamp = data.get("system_info"), described.get("start/timestamp", {})
         return Facts(
@@ -587,13 +591,13 @@ def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
             yield from _documents(member)
 
 
-def _objects(value: Any, place: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
-    """The objects within a value by their places, and of each the members that are no objects; of results, or of all others."""
+def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
+    """The objects within a value by their paths, and of each the members that are no objects; of results, or of all others."""
     if isinstance(value, dict):
         for name, member in value.items():
-            yield from _objects(member, f"{place}/{name}", results=results)
-        if is_result(place) is results:
-            yield place, {name: member for name, member in value.items() if not isinstance(member, dict | list)}
+            yield from _objects(member, f"{path}/{name}", results=results)
+        if is_result(path) is results:
+            yield path, {name: member for name, member in value.items() if not isinstance(member, dict | list)}
     elif isinstance(value, list):
         for member in value:
-            yield from _objects(member, f"{place}/[]", results=results)
+            yield from _objects(member, f"{path}/[]", results=results)

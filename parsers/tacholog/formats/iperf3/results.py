@@ -44,9 +44,9 @@ _IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time
 _SHORTEST_S = 0.02  # The rounding of two times: what is shorter is not judged by its rate.
 
 
-def _clean(value: Any, places: int = 3) -> Any:  # noqa: ANN401
+def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
     """A figure without what floats add to it."""
-    return round(value, places) if isinstance(value, int | float) else rounded(value, places)
+    return round(value, decimals) if isinstance(value, int | float) else rounded(value, decimals)
 
 
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
@@ -99,12 +99,12 @@ def _loss(cells: Cells) -> Any:  # noqa: ANN401
     return cells["share"] if "share" in cells else cells["lost"] / at_least(cells["datagrams"], 1)
 
 
-def _came(cells: Cells) -> Any:  # noqa: ANN401
+def _arrived(cells: Cells) -> Any:  # noqa: ANN401
     """How many datagrams came; ``None`` if fewer than none were lost, for some of them came late."""
     if "lost" not in cells:
         return None
-    came = cells["datagrams"] - cells["lost"]
-    return came if not isinstance(came, int | float) or (cells["datagrams"] and 0 <= cells["lost"] <= cells["datagrams"]) else None
+    count = cells["datagrams"] - cells["lost"]
+    return count if not isinstance(count, int | float) or (cells["datagrams"] and 0 <= cells["lost"] <= cells["datagrams"]) else None
 
 
 _DIGITS = r"(?:[0-9]\.[0-9][0-9]|[1-9][0-9]\.[0-9]|[1-9][0-9]{2,6}+)"
@@ -180,7 +180,7 @@ RECEIVED = _rule(
     *_DATAGRAM_FIELDS,
     side="subscriber",
     behind=(r"  (?P<jitter>[0-9]{1,9}+\.[0-9]{3}) ms  (?P<lost>[0-9]{1,12}+)/(?P<datagrams>[0-9]{1,12}+) \([0-9]{1,3}+(?:\.[0-9]{1,3}+)?+%\)  ",),
-    samples=_came,
+    samples=_arrived,
 )
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
 # Bytes as the sender counted them, losses and jitter as the receiver did.
@@ -202,11 +202,11 @@ class IperfTest(msgspec.Struct, frozen=True):
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
         """Return a record of this test, with these numbers."""
-        known = tuple(numbers)
+        all_numbers = tuple(numbers)
         return msgspec.structs.replace(
             record,
             payload_bytes=self.block_bytes,
-            numbers=known,
+            numbers=all_numbers,
             samples=samples,
             scope=scope,
             participant=participant,
@@ -216,30 +216,30 @@ class IperfTest(msgspec.Struct, frozen=True):
                 load_mode=self.load_mode,
                 publishers=self.streams,
                 # RFC 1889 smooths the differences of one-way transit times, so the two clocks need not agree.
-                basis="one-way" if any(number.metric == "jitter" for number in known) else None,
+                basis="one-way" if any(number.metric == "jitter" for number in all_numbers) else None,
                 planned_duration_s=self.duration_s,
             ),
         )
 
 
-def result(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
+def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
     """What one side counted, or in one row of UDP what the sender and the receiver did.
 
     In a summary no byte at all means that the figures of the side never arrived, if `all_lost` does not know better: what stands beside it is another
     count, or fewer than none. Up to 3.6 the datagrams of a row for both sides are those up to the last one that arrived, though the tool calls them
     sent: they are what was sent only where they are the bytes'. A server of those versions does not know what was sent, and prints 0 bytes of it.
     """
-    found = rule.record(cells)
-    if isinstance(found, Broken):
-        return found
-    numbers, samples, datagrams = list(found.numbers), found.samples, cells.get("datagrams")
+    record = rule.record(cells)
+    if isinstance(record, Broken):
+        return record
+    numbers, samples, datagrams = list(record.numbers), record.samples, cells.get("datagrams")
     if scope == "summary" and cells["transfer"] == 0 and (rule is not RECEIVED or not datagrams):
         numbers[:2] = (msgspec.structs.replace(n, value=None, resolution=None, bound="=", marks=("impossible",)) for n in numbers[:2])
         if rule is not BOTH:
             numbers, samples = numbers[:2], None
     if rule is BOTH and datagrams and "transfer" not in cells.decimals and datagrams * (test.block_bytes or 0) == cells["transfer"]:
         numbers.append(counted("messages_sent", datagrams, cell=cells.printed.get("datagrams")))
-    return test.record(found, scope, participant, numbers, samples)
+    return test.record(record, scope, participant, numbers, samples)
 
 
 def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagrams: int | None) -> Record | Broken:
@@ -248,16 +248,16 @@ def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagr
     Bytes beside it are the receiver's 0, or in rows for both sides the sender's, of which it is not known how many datagrams they were.
     """
     rates = Cells({name: value for name, value in cells.items() if name not in _OF_DATAGRAMS}, cells.decimals, cells.printed)
-    found = (BOTH if cells["transfer"] else RECEIVED).record(rates)
-    if isinstance(found, Broken):
-        return found
-    numbers = list(found.numbers)
+    record = (BOTH if cells["transfer"] else RECEIVED).record(rates)
+    if isinstance(record, Broken):
+        return record
+    numbers = list(record.numbers)
     if not cells["transfer"]:
         numbers[:2] = (msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2])  # No datagram, no byte.
     if sent_datagrams:
         numbers.append(msgspec.structs.replace(counted("messages_lost", sent_datagrams), marks=(DERIVED,)))
     numbers.append(Number(metric="loss", statistic="total", value=1.0, marks=(DERIVED,)))
-    return test.record(found, "summary", participant, numbers)
+    return test.record(record, "summary", participant, numbers)
 
 
 _OF_DATAGRAMS = ("jitter", "lost", "datagrams", "share")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, result
+from tacholog.formats.iperf3.results import BOTH, EITHER, RECEIVED, SENT, SERVER_TO_CLIENT, IperfTest, all_lost, of_date, processors, record_of
 from tacholog.formats.kit import Broken, Cell, Cells, Facts, Finding, Line, Record, printed
 
 _HEADER = re.compile(
@@ -95,24 +95,22 @@ class TextReport:
 
     def take(self, line: Line) -> Iterator[Finding]:
         """Use one line."""
-        for found in self._take(line):
-            if found.what is self._all_lost and found.what is not None:
-                self._unproven.append((line, found.what))
+        for finding in self._take(line):
+            if finding.what is self._all_lost and finding.what is not None:
+                self._unproven.append((line, finding.what))
             else:
-                yield found
+                yield finding
         if line.text == _DONE:
-            yield from (Finding(held, record) for held, record in self._unproven)
+            yield from (Finding(row, record) for row, record in self._unproven)
             self._unproven = []
         elif self._unproven and (_STARTS.match(line.text) or len(self._unproven) > _STREAMS):
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
         """The test, or the log, is over. If nothing says that it ended well, the figures of the other side may never have arrived."""
+        lost = Broken("nothing received in a test that did not end: the receiver's figures may never have arrived")
         unproven, self._unproven = self._unproven, []
-        yield from (
-            Finding(held, Broken("nothing received in a test that did not end: the receiver's figures may never have arrived"))
-            for held, _ in unproven
-        )
+        yield from (Finding(line, lost) for line, _ in unproven)
 
     def _take(self, line: Line) -> Iterator[Finding]:
         text = line.text
@@ -222,11 +220,11 @@ class TextReport:
         return is_opening or _SUSPECT.search(text) is not None or (not self._has_begun and _ANNOUNCEMENT.fullmatch(text) is not None)
 
     def _processors(self, line: Line) -> Record | Broken:
-        found = _PROCESSORS.fullmatch(line.text)
-        if found is None:
+        match = _PROCESSORS.fullmatch(line.text)
+        if match is None:
             return Broken("processor times that are cut short or garbled")
         test = msgspec.structs.replace(self._test, streams=self._number_of_streams(2 if self._roles else 1))
-        shares = {name.replace("_", "-"): cell for name, cell in Cell.named(found).items() if name != "role"}
+        shares = {name.replace("_", "-"): cell for name, cell in Cell.named(match).items() if name != "role"}
         numbers = [printed("cpu", name, float(share), 0.1, zero_is_exact=True, cell=share) for name, share in shares.items()]
         return processors(test, numbers, SERVER_TO_CLIENT if self._is_reverse else None)
 
@@ -269,17 +267,17 @@ class TextReport:
     def _result(self, row: re.Match[str]) -> Record | Broken:
         if len(self._last_row) < _STREAMS or _series(row) in self._last_row:
             self._last_row[_series(row)] = row[0]
-        cells, side, stated = _cells(row, self._columns), self._side(row), self._stated(row)
+        cells, side, test = _cells(row, self._columns), self._side(row), self._test_of(row)
         is_summary = side == "both" or bool(row["word"])
-        record = result(_RULES[side], cells, stated or self._test, "summary" if is_summary else "interval", self._participant(row))
-        if isinstance(record, Broken) or stated is None:
+        record = record_of(_RULES[side], cells, test or self._test, "summary" if is_summary else "interval", self._participant(row))
+        if isinstance(record, Broken) or test is None:
             return record if isinstance(record, Broken) else _OTHER_PROTOCOL
         if is_summary and side == "sender" and cells.get("datagrams"):
             self._sent[_series(row)] = cells["datagrams"]
         if is_summary and side != "sender" and self._shows_no_datagrams(row, cells):
             if not cells["transfer"] and _series(row) not in self._sent:
                 return Broken("nothing received, and no row says that anything was sent")
-            record = all_lost(cells, stated, self._participant(row), self._sent.get(_series(row)))
+            record = all_lost(cells, test, self._participant(row), self._sent.get(_series(row)))
             self._all_lost = record if isinstance(record, Record) else None
         return record
 
@@ -321,20 +319,20 @@ class TextReport:
             return "sender"
         return "receiver" if row["jitter"] else ""
 
-    def _stated(self, row: re.Match[str]) -> IperfTest | None:
+    def _test_of(self, row: re.Match[str]) -> IperfTest | None:
         """What is known of the test; ``None`` if that contradicts the columns."""
-        shown = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
-        if shown and self._test.transport and shown != self._test.transport:
+        by_columns = {"": None, "datagrams": "UDP", "jitter": "UDP"}.get(self._columns, "TCP")
+        if by_columns and self._test.transport and by_columns != self._test.transport:
             return None
         streams = self._number_of_streams(2 if row["role"] else 1)
-        return msgspec.structs.replace(self._test, transport=self._test.transport or shown, streams=streams)
+        return msgspec.structs.replace(self._test, transport=self._test.transport or by_columns, streams=streams)
 
     def _number_of_streams(self, directions: int) -> int | None:
         """How many streams there are in a direction: what the log says, or as many as it announces, if no announcement can be missing."""
         if self._test.streams is not None or not self._has_all_streams:
             return self._test.streams
-        number, rest = divmod(len(self._streams), directions)
-        return number if number and not rest else None
+        number, remainder = divmod(len(self._streams), directions)
+        return number if number and not remainder else None
 
     def _participant(self, row: re.Match[str]) -> str | None:
         """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""

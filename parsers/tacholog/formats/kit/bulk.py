@@ -151,10 +151,10 @@ class Lines:
         """Where the numbers stand on their lines: a row a line, and for each number its beginning and its end."""
         return self._run.spans()[self._start : self._stop]
 
-    def line(self, place: int) -> Line:
+    def line(self, index: int) -> Line:
         """Return one of the lines; the first is at place 0, the last at -1."""
-        at = (self._start if place >= 0 else self._stop) + place
-        return Line(self._first + at, self._run.text_of(at))
+        position = (self._start if index >= 0 else self._stop) + index
+        return Line(self._first + position, self._run.text_of(position))
 
     def part(self, start: int, stop: int | None = None) -> Lines:
         """Return the lines from one place to before another, which may count from the end as in a slice."""
@@ -168,7 +168,7 @@ class Lines:
 def lines_in(piece: Line | Lines) -> Iterator[Line]:
     """Yield the lines of what ``parse`` was given, one by one."""
     if isinstance(piece, Lines):
-        yield from (piece.line(place) for place in range(piece.count))
+        yield from (piece.line(index) for index in range(piece.count))
     else:
         yield piece
 
@@ -197,21 +197,21 @@ class _RunText:
         begins = np.flatnonzero(np.frombuffer(b"\n" + self.text[:-1], dtype=np.uint8) == ord("\n"))
         return edges - begins[:, None, None]
 
-    def text_of(self, place: int) -> str:
-        start, end = self._bounds_of(place)
+    def text_of(self, index: int) -> str:
+        start, end = self._bounds_of(index)
         return self.text[start:end].removesuffix(b"\r").decode("ascii")
 
-    def _bounds_of(self, place: int) -> tuple[int, int]:
+    def _bounds_of(self, index: int) -> tuple[int, int]:
         """Return where a line begins and ends. Mostly the first and the last one are asked for, and need no look at the others."""
-        if place == 0:
+        if index == 0:
             return 0, self.text.index(b"\n")
-        if place == self.count - 1:
+        if index == self.count - 1:
             return self.text.rindex(b"\n", 0, -1) + 1, len(self.text) - 1
         if self._ends is None:
             import numpy as np
 
             self._ends = np.flatnonzero(np.frombuffer(self.text, dtype=np.uint8) == ord("\n"))
-        return int(self._ends[place - 1]) + 1, int(self._ends[place])
+        return int(self._ends[index - 1]) + 1, int(self._ends[index])
 
 
 def _line_count(text: bytes) -> int:
@@ -264,14 +264,14 @@ def rounded(values: NDArray[np.float64], places: int = 3) -> NDArray[np.float64]
     """Round to so many decimals as ``round`` does. NumPy alone is wrong for large numbers, which it multiplies by a thousand first."""
     import numpy as np
 
-    found = np.round(values, places)
+    result = np.round(values, places)
     large = np.flatnonzero(values >= _ROUNDED_WELL_BELOW)
     if len(large):
         exact = values[large]
         has_decimals = exact != np.floor(exact)  # Whole numbers, which most large ones are, need not be rounded.
         exact[has_decimals] = [round(value, places) for value in exact[has_decimals].tolist()]
-        found[large] = exact
-    return found
+        result[large] = exact
+    return result
 
 
 def first_false(valid: NDArray[np.bool_]) -> int:
@@ -297,9 +297,9 @@ def numbers_of(text: bytes, rows: int, least_rows: int = _WORTH_COLUMNS) -> NDAr
     """
     import numpy as np
 
-    found = _by_columns(_MARGIN + text + b" ", rows) if rows >= least_rows else None
+    numbers = _by_columns(_MARGIN + text + b" ", rows) if rows >= least_rows else None
     # It takes two to three times as long for many numbers, and reads any.
-    return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ").reshape(rows, -1) if found is None else found
+    return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ").reshape(rows, -1) if numbers is None else numbers
 
 
 def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
@@ -312,28 +312,28 @@ def _by_columns(text: bytes, rows: int) -> NDArray[np.float64] | None:
     if not rows or not len(edges) or len(edges) % (2 * rows):
         return None
     bounds = edges.reshape(rows, -1, 2)
-    found = np.empty(bounds.shape[1::-1]).T  # Whoever reads them reads them by columns too.
+    numbers = np.empty(bounds.shape[1::-1]).T  # Whoever reads them reads them by columns too.
     dots = 0
     before = np.concatenate([[0], bounds[:-1, -1, 1]])  # where the number before ends
     for column in range(bounds.shape[1]):
         starts, ends = np.ascontiguousarray(bounds[:, column, 0]), np.ascontiguousarray(bounds[:, column, 1])
         _, dot, fraction = text[starts[0] : ends[0]].partition(b".")
-        lengths, places = ends - starts, len(fraction)
+        lengths, decimals = ends - starts, len(fraction)
         longest, shortest = int(lengths.max()), int(lengths.min())
-        if longest - len(dot) > _MOST_DIGITS or shortest - len(dot) < max(1, places):
+        if longest - len(dot) > _MOST_DIGITS or shortest - len(dot) < max(1, decimals):
             return None
         if dot:
-            if not (characters[ends - (places + 1)] == _DOT).all():
+            if not (characters[ends - (decimals + 1)] == _DOT).all():
                 return None
             dots += rows
-        found[:, column] = _whole_numbers(text, ends, lengths, longest, places if dot else None, int((ends - before).min()))
+        numbers[:, column] = _whole_numbers(text, ends, lengths, longest, decimals if dot else None, int((ends - before).min()))
         if dot:
-            found[:, column] /= 10.0**places
+            numbers[:, column] /= 10.0**decimals
         before = ends
-    return found if np.count_nonzero(characters == _DOT) == dots else None  # Else a number has a second dot, or one where the first row has none.
+    return numbers if np.count_nonzero(characters == _DOT) == dots else None  # Else a number has a second dot, or one where the first row has none.
 
 
-def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int, places: int | None, blank: int) -> Integers:
+def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int, decimals: int | None, blank: int) -> Integers:
     """Return the whole numbers that end before these places of a text, of at most 15 digits. A dot within them is passed over.
 
     Args:
@@ -341,26 +341,26 @@ def _whole_numbers(text: bytes, ends: Integers, lengths: Integers, longest: int,
         ends: behind the last character of each number.
         lengths: how many characters each number has.
         longest: the largest of these.
-        places: how many digits stand behind the dot; ``None`` if there is none.
+        decimals: how many digits stand behind the dot; ``None`` if there is none.
         blank: so many characters before the end of each number hold nothing but this number and blanks.
     """
     import numpy as np
 
-    found: Integers
+    numbers: Integers
     if longest <= _LONG:
         size = next(size for size in _WORDS if longest <= size)
-        return _in_words(text, ends, None if blank >= size else lengths, size, places)
-    if places is None:
+        return _in_words(text, ends, None if blank >= size else lengths, size, decimals)
+    if decimals is None:
         low, high = np.minimum(lengths, _LONG), np.maximum(lengths - _LONG, 0)
-        found = _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
-        return found
-    whole = lengths - (places + 1)
-    fraction = _whole_numbers(text, ends, np.full(len(ends), places), places, None, places)
-    found = _whole_numbers(text, ends - (places + 1), whole, int(whole.max()), None, 0) * 10**places + fraction
-    return found
+        numbers = _in_words(text, ends, low, _LONG) + _in_words(text, ends - _LONG, high, _LONG) * 10**_LONG
+        return numbers
+    integer_digits = lengths - (decimals + 1)
+    fraction = _whole_numbers(text, ends, np.full(len(ends), decimals), decimals, None, decimals)
+    numbers = _whole_numbers(text, ends - (decimals + 1), integer_digits, int(integer_digits.max()), None, 0) * 10**decimals + fraction
+    return numbers
 
 
-def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, places: int | None = None) -> Integers:
+def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, decimals: int | None = None) -> Integers:
     """Return the whole numbers of which the characters fit into words of this size. ``None`` for lengths: only blanks stand before them.
 
     Steps inside of each word add neighbours up: pairs, fours, all eight. Source: Lemire, "Quickly parsing eight digits" (2018).
@@ -379,11 +379,11 @@ def _in_words(text: bytes, ends: Integers, lengths: Integers | None, size: int, 
         word >>= before
         word <<= before
     word &= constant(0x0F0F0F0F_0F0F0F0F)  # Nothing is left of a blank.
-    if places is not None:  # The digits before the dot take its place.
-        behind = kind.type((1 << 8 * size) - (1 << 8 * (size - places)))
+    if decimals is not None:  # The digits before the dot take its place.
+        behind = kind.type((1 << 8 * size) - (1 << 8 * (size - decimals)))
         word = (word & behind) | ((word << kind.type(8)) & ~behind)
     for bits, factor, mask in ((8, 10, 0x00FF00FF_00FF00FF), (16, 100, 0x0000FFFF_0000FFFF), (32, 10_000, 0x00000000_FFFFFFFF)):
         if bits < 8 * size:
             word = (word * kind.type(factor) + (word >> kind.type(bits))) & constant(mask)
-    found: Integers = word.astype(np.int64)
-    return found
+    numbers: Integers = word.astype(np.int64)
+    return numbers

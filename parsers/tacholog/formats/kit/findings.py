@@ -81,13 +81,15 @@ def read_in_bulk(
             yield from one(piece)
 
 
-def _run_in_bulk(run: Lines, one: Callable[[Line], Iterable[Finding]], many: Callable[[Lines], BulkStep]) -> Iterator[Finding | BulkFinding]:
-    place = looks = 0
-    while place < run.count:
-        taken = many(run.part(place)) if looks < _LOOKS + place // _LINES_A_LOOK else BulkStep()
-        looks += 1
-        yield from taken.found
-        place += taken.lines
-        if place < run.count:
-            yield from one(run.line(place))
-            place += 1
+def _run_in_bulk(
+    run: Lines, read_line: Callable[[Line], Iterable[Finding]], read_lines: Callable[[Lines], BulkStep]
+) -> Iterator[Finding | BulkFinding]:
+    index = tries = 0
+    while index < run.count:
+        step = read_lines(run.part(index)) if tries < _LOOKS + index // _LINES_A_LOOK else BulkStep()
+        tries += 1
+        yield from step.found
+        index += step.lines
+        if index < run.count:
+            yield from read_line(run.line(index))
+            index += 1

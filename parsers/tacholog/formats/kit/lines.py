@@ -35,12 +35,12 @@ def as_iso(text: str) -> str | None:
     if _SECONDS.fullmatch(text):
         return of_seconds(int(text[:10]))
     try:
-        if found := _ISO.fullmatch(text):
-            zone = {"UTC": "Z", None: ""}.get(found["zone"], found["zone"])
-            return datetime.fromisoformat(f"{found['day'].replace('/', '-')}T{found['clock']}{zone}").isoformat()
-        if found := _OF_C.fullmatch(text):
-            day = f"{found['year']}-{MONTHS.index(found['month']) + 1:02}-{int(found['day']):02}"
-            return datetime.fromisoformat(f"{day}T{found['clock']}{'Z' if found['zone'] else ''}").isoformat()
+        if match := _ISO.fullmatch(text):
+            zone = {"UTC": "Z", None: ""}.get(match["zone"], match["zone"])
+            return datetime.fromisoformat(f"{match['day'].replace('/', '-')}T{match['clock']}{zone}").isoformat()
+        if match := _OF_C.fullmatch(text):
+            day = f"{match['year']}-{MONTHS.index(match['month']) + 1:02}-{int(match['day']):02}"
+            return datetime.fromisoformat(f"{day}T{match['clock']}{'Z' if match['zone'] else ''}").isoformat()
     except ValueError:
         pass
     return None
@@ -96,9 +96,9 @@ class Cell(str):
         return cell
 
     @classmethod
-    def named(cls, found: re.Match[str], shift: int = 0) -> dict[str, Cell]:
+    def named(cls, match: re.Match[str], shift: int = 0, line: int | None = None) -> dict[str, Cell]:
         """Return what the named groups of a match hold, of a text that begins behind so many characters of its line."""
-        return {name: cls(found[name], found.start(name) + shift) for name in found.re.groupindex if found[name] is not None}
+        return {name: cls(match[name], match.start(name) + shift, line) for name in match.re.groupindex if match[name] is not None}
 
     @classmethod
     def between(cls, text: str, separator: str | None, shift: int = 0) -> list[Cell]:

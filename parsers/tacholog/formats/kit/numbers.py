@@ -37,8 +37,8 @@ def printed(
     if value < 0:
         return impossible(metric, statistic, marks, line=line, cell=cell)
     bound: Bound = "=" if value or zero_is_exact else "<"
-    shown = resolution if bound == "<" else value
-    return at_cell(Number(metric=metric, statistic=statistic, value=shown, resolution=resolution, bound=bound, marks=marks, line=line), cell)
+    limit = resolution if bound == "<" else value
+    return at_cell(Number(metric=metric, statistic=statistic, value=limit, resolution=resolution, bound=bound, marks=marks, line=line), cell)
 
 
 def counted(metric: str, count: int, *, line: int | None = None, cell: str | None = None) -> Number:
@@ -72,5 +72,5 @@ def unit_of_last_place(value: float) -> float:
 
 def unit_of_last_decimal(text: str) -> float:
     """Return the unit of the last printed decimal: 0.01 for ``3.20``, 1 for ``320``. The decimal sign may be a comma."""
-    whole, _, decimals = text.replace(",", ".").partition(".")
-    return 10.0 ** -len(decimals) if whole.removeprefix("-").isdigit() and (decimals.isdigit() or not decimals) else 1.0
+    integer, _, decimals = text.replace(",", ".").partition(".")
+    return 10.0 ** -len(decimals) if integer.removeprefix("-").isdigit() and (decimals.isdigit() or not decimals) else 1.0

@@ -130,19 +130,19 @@ class Field(NamedTuple):
         marks, unit = self.marks, self._unit(cells)
         value, cell = (cells[self.value], cells.printed.get(self.value)) if isinstance(self.value, str) else (self.value(cells), None)
         if self.unknown and self.unknown(cells):
-            found = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
+            number = Number(metric=self.metric, statistic=self.statistic, value=None, marks=("impossible", *marks))
         elif self.zero and self.zero(cells):
-            found = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=0.0, marks=marks)
         elif self.is_exact and self.statistic == "total" and isinstance(self.value, str):
-            found = counted(self.metric, value)
+            number = counted(self.metric, value)
         elif self._is_exact:
-            found = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=float(value), marks=marks)
         elif (resolution := self._resolution(cells, unit)) is None:
-            found = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
+            number = Number(metric=self.metric, statistic=self.statistic, value=float(value * unit), marks=marks)
         else:
             amount = float(value) if unit == 1 else float(round(value * unit, self.places))
-            found = printed(self.metric, self.statistic, amount, resolution, marks)
-        return at_cell(found, cell)
+            number = printed(self.metric, self.statistic, amount, resolution, marks)
+        return at_cell(number, cell)
 
     def column(self, cells: Cells, like: Number) -> NumberColumn | None:
         """Return the number of many lines, of which the first has this one; ``None`` if its unit cannot be told."""
@@ -219,21 +219,21 @@ class LineRule:
         patterns = [re.compile(f"{shape} *+", re.ASCII) for shape in shapes]
         self._patterns = (*patterns, *other)
         letters_in_runs = tuple((letter, digit) for letter, digit in self._letters.items() if letter)
-        bulks = [Bulk(_NAME.sub("(?:", found.pattern).encode(), letters=letters_in_runs, rule=self) for found in patterns]
+        bulks = [Bulk(_NAME.sub("(?:", pattern.pattern).encode(), letters=letters_in_runs, rule=self) for pattern in patterns]
         self.bulk = tuple(bulks)  #: for the constant ``BULK`` of the format
         self._shapes = {bulk.line: pattern for bulk, pattern in zip(bulks, patterns, strict=True)}
 
     def match(self, text: str) -> dict[str, Cell] | None:
         """Return the texts of a line by the names of their groups; ``None`` if it is not of this kind."""
-        found = next((found for pattern in self._patterns if (found := pattern.fullmatch(text))), None)
-        return None if found is None else Cell.named(found)
+        match = next((match for pattern in self._patterns if (match := pattern.fullmatch(text))), None)
+        return None if match is None else Cell.named(match)
 
-    def cells(self, texts: Mapping[str, str | None], **known: float) -> Cells:
+    def cells(self, texts: Mapping[str, str | None], **log_values: float) -> Cells:
         """Return the numbers of one line.
 
         Args:
             texts: what is printed, by the names of the groups. `Cell`s know where they stand. A text that is no number, as a word, is left out.
-            known: what only the log knows, by the names that fields have for it.
+            log_values: values that only the log knows, by the names that fields have for them.
         """
         values: dict[str, Any] = {}
         decimals: dict[str, int] = {}
@@ -244,14 +244,14 @@ class LineRule:
             except ValueError:
                 continue
             decimals[name] = len(plain.partition(".")[2])
-        return Cells(values | known, decimals, {name: text for name, text in texts.items() if isinstance(text, Cell)})
+        return Cells(values | log_values, decimals, {name: text for name, text in texts.items() if isinstance(text, Cell)})
 
     def record(self, cells: Cells, before: Cells | None = None) -> Record | Broken:
         """Return the record of one line, behind another line of its series if there is one."""
         fields = [field for field in self._fields if field.is_in(cells)]
         unknown = {str(field.value) for field in fields if field.unknown and field.unknown(cells)}
-        known = Cells({name: value for name, value in cells.items() if name not in unknown}, cells.decimals) if unknown else cells
-        wrong = next((check.reason for check in self._checks if not check.holds(known)), None)
+        possible = Cells({name: value for name, value in cells.items() if name not in unknown}, cells.decimals) if unknown else cells
+        wrong = next((check.reason for check in self._checks if not check.holds(possible)), None)
         if wrong is None and before is not None:
             wrong = next((order.reason for order in self._order if not order.holds(cells, before)), None)
         size = cells.get(self._size or "")
@@ -266,10 +266,10 @@ class LineRule:
             numbers=tuple(field.number(cells) for field in fields),
         )
 
-    def read(self, text: str, before: Cells | None = None, **known: float) -> Record | Broken | None:
+    def read(self, text: str, before: Cells | None = None, **log_values: float) -> Record | Broken | None:
         """Return the record of one line; ``None`` if it is not of this kind."""
         texts = self.match(text)
-        return None if texts is None else self.record(self.cells(texts, **known), before)
+        return None if texts is None else self.record(self.cells(texts, **log_values), before)
 
     def cells_of(self, lines: Lines) -> Cells | None:
         """Return the numbers of many lines of one of the shapes."""
@@ -278,17 +278,17 @@ class LineRule:
         if first is None:
             return None
         texts = {name: text for name, text in first.groupdict().items() if text is not None}
-        numbers = {tuple(span): at for at, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
+        numbers = {tuple(span): index for index, span in enumerate(Lines(1, f"{text}\n".encode(), lines.bulk).spans[0].tolist())}
         columns = {name: numbers[first.span(name)] for name in texts}
         decimals = {name: len(text.partition(".")[2]) for name, text in texts.items()}
-        return Cells({name: lines.cells[:, at] for name, at in columns.items()}, decimals, columns=columns)
+        return Cells({name: lines.cells[:, index] for name, index in columns.items()}, decimals, columns=columns)
 
     def columns(self, lines: Lines, like: Record) -> RecordColumns | None:
         """Return the records of many lines, of which the first has this one; ``None`` if it is no record of this rule."""
         import numpy as np
 
-        own, definition = self.like, self.like.conditions.definition
-        fits = (like.test, like.scope) == (own.test, own.scope) and definition in (None, like.conditions.definition)
+        shared, definition = self.like, self.like.conditions.definition
+        fits = (like.test, like.scope) == (shared.test, shared.scope) and definition in (None, like.conditions.definition)
         cells = self.cells_of(lines) if fits else None
         if cells is None:
             return None

@@ -118,7 +118,7 @@ class Tally:
 
     def numbers(self) -> list[Number]:
         """The numbers of the summary, in the order in which the intervals brought them."""
-        found = []
+        numbers = []
         for key, resolution in self._resolutions.items():
             if key in self._extremes:
                 value = self._extremes[key]
@@ -132,8 +132,8 @@ class Tally:
                 continue
             # Counted as one last place each, they are no more than that in a mean, so that only one that small is a bound itself.
             is_bound = key in self._below and resolution is not None and value <= resolution
-            found.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
-        return found
+            numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
+        return numbers
 
 
 def _loss(received: Number | None, lost: Number | None) -> Number | None:
@@ -210,19 +210,19 @@ class Distribution:
         mean = self._total / self.count
         variance_of_sums = self.count * self._squares - self._total**2  # Whole numbers: floats would lose small deviations of large values.
         deviation = isqrt(variance_of_sums * 10**6) / (10**3 * self.count)
-        found = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
-        return found | self._percentiles() | {"max": (float(self._maximum), 0.0)}
+        moments = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
+        return moments | self._percentiles() | {"max": (float(self._maximum), 0.0)}
 
     def _percentiles(self) -> dict[str, tuple[float, float]]:
-        found: dict[str, tuple[float, float]] = {}
+        percentiles: dict[str, tuple[float, float]] = {}
         ranks = [(name, ceil(Fraction(name[1:]) * self.count / 100)) for name in PERCENTILES]
         covered = 0
         for value, count in sorted(self._counts.items()):
             covered += count
-            while len(found) < len(ranks) and ranks[len(found)][1] <= covered:
+            while len(percentiles) < len(ranks) and ranks[len(percentiles)][1] <= covered:
                 width = float(1 << _dropped_digits(value)) if self._coarse else 0.0
-                found[ranks[len(found)][0]] = (float(value), 0.0 if width == 1 else width)
-        return found
+                percentiles[ranks[len(percentiles)][0]] = (float(value), 0.0 if width == 1 else width)
+        return percentiles
 
 
 def _dropped_digits(value: int) -> int:

@@ -27,11 +27,11 @@ from tacholog.formats.native.results import (
     RESULTS_OF_TOOLS,
     Fields,
     basis_of,
+    conditions_under,
     count,
     decimal,
     pairs_of,
     payload_bytes,
-    stated,
     unknown_kind_of_result,
 )
 
@@ -111,17 +111,17 @@ _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group
 
 def detect(head: str) -> Detected:
     """A native log opens with a line that names its own dialect."""
-    found = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
-    return Detected(found, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=found)
+    fits = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
+    return Detected(fits, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
     """Yield what each line says; a log that stops before its ``end`` line is truncated."""
-    run = _Run()
+    run = _NativeRun()
     ended = of_tool = False
     for line in lines:
         of_tool = of_tool or line.text.startswith("search ")
-        kind = found[0] if (found := _KIND.match(line.text)) else ""
+        kind = match[0] if (match := _KIND.match(line.text)) else ""
         result = (RESULTS_OF_TOOLS if of_tool else RESULTS).get(kind)
         read = result.record if result else (_KINDS_OF_TOOLS if of_tool else _KINDS).get(kind)
         if read is None:
@@ -139,7 +139,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
         yield Finding(None, Facts(status="truncated", reason="the log has no end line: the run was killed, or is still running"))
 
 
-class _Run:
+class _NativeRun:
     """What the lines of a run say of each other. Sizes are measured one after another, and only the last one's warm-up is kept."""
 
     def __init__(self) -> None:
@@ -166,13 +166,13 @@ class _Run:
         elif kind == "sustain":
             self._last_trial = -1
 
-    def said_of(self, found: _What, fields: Fields, kind: str) -> _What:
+    def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
         """Return a finding with what other lines of the run say of it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
-        if kind == "trial" and isinstance(found, Record):
-            found = self._in_order(found, fields)
-        return found if self._is_one_of_several else self._warmed_up(found, fields, kind)
+        if kind == "trial" and isinstance(what, Record):
+            what = self._in_order(what, fields)
+        return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
         """Trials are counted: one that stands twice was not carried out twice."""
@@ -183,21 +183,21 @@ class _Run:
         last, self._last_trial = self._last_trial, max(self._last_trial, index)
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
-    def _warmed_up(self, found: _What, fields: Fields, kind: str) -> _What:
+    def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
         """Return a finding with the outcome of its size's warm-up, and the use of resources with the number of round trips that it was for."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
             self._begin_size(size, outcome if outcome in _OUTCOMES else "", int(messages[0]) if messages else None)
-        if not isinstance(found, Record) or size != self._size:
-            return found
+        if not isinstance(what, Record) or size != self._size:
+            return what
         if kind == "latency":
-            self._measured = found.samples
-        elif kind == "resources" and found.test == "latency" and self._warmed is not None and self._measured is not None:
-            found = msgspec.structs.replace(found, samples=self._warmed + self._measured)
+            self._measured = what.samples
+        elif kind == "resources" and what.test == "latency" and self._warmed is not None and self._measured is not None:
+            what = msgspec.structs.replace(what, samples=self._warmed + self._measured)
         if not self._outcome:
-            return found
-        return msgspec.structs.replace(found, conditions=msgspec.structs.replace(found.conditions, warmup=self._outcome))
+            return what
+        return msgspec.structs.replace(what, conditions=msgspec.structs.replace(what.conditions, warmup=self._outcome))
 
 
 def read_in_any_log(line: Line) -> Finding | None:
@@ -228,13 +228,13 @@ def _histogram(fields: Fields) -> Histogram:
 
 
 def _bins(numbers: str) -> Bins:
-    found: Iterable[int]
+    edges: Iterable[int]
     try:
-        found = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Four times as fast as int().
+        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Four times as fast as int().
     except msgspec.DecodeError:  # JSON has no leading zeros.
-        found = map(int, numbers.split(","))
+        edges = map(int, numbers.split(","))
     try:
-        return Bins(found)
+        return Bins(edges)
     except OverflowError as error:
         raise ValueError("a bin beyond 2^63") from error
 
@@ -246,12 +246,12 @@ def _opening(fields: Fields) -> Facts:
 
 def _config(fields: Fields) -> Facts:
     """What was asked for. What a version does not say it cannot do, or did in one way."""
-    found = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
-    found |= stated(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
-    found |= stated(fields, "rate_per_s duration_s batch_bytes")
-    found |= {"keyed": True} if "instances" in fields else {}
+    values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
+    values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
+    values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
+    values |= {"keyed": True} if "instances" in fields else {}
     try:
-        conditions = msgspec.convert(found, Conditions)
+        conditions = msgspec.convert(values, Conditions)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
     return Facts(

@@ -32,16 +32,16 @@ class Fields(dict[str, str]):
         self.starts: dict[str, int] = {}
 
 
-def pairs_of(text: str, at: int) -> Fields | None:
+def pairs_of(text: str, position: int) -> Fields | None:
     """The pairs of a line from this place on, or ``None`` if anything is left over between or behind them."""
     fields = Fields()
-    while (pair := _PAIR.match(text, at)) and pair[1] not in fields:
+    while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
         if pair[2] is None:
             fields[pair[1]], fields.starts[pair[1]] = pair[3], pair.start(3)
         else:
-            fields[pair[1]] = _ESCAPE.sub(lambda found: _ESCAPED.get(found[0], found[0]), pair[2])
-        at = pair.end()
-    return fields if at == len(text) else None
+            fields[pair[1]] = _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[0], escape[0]), pair[2])
+        position = pair.end()
+    return fields if position == len(text) else None
 
 
 def count(fields: Fields, key: str) -> int:
@@ -83,9 +83,9 @@ def payload_bytes(fields: Fields) -> int:
     return size
 
 
-def one_of(known: tuple[Word, ...], fields: Fields, key: str) -> Word:
+def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
     """The word under a key, if it is a known one; it raises what `count` does."""
-    for word in known:
+    for word in words:
         if fields[key] == word:
             return word
     raise ValueError(f"{key}={fields[key]} is not known")
@@ -113,10 +113,10 @@ _CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
 }
 
 
-def stated(fields: Fields, keys: str) -> dict[str, Any]:
+def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
     """The conditions under these keys, which are separated by blanks, as far as the line has them; it raises what `one_of` does."""
-    known = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
-    return {condition: read(fields, key) for key, condition, read in known}
+    entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
+    return {condition: read(fields, key) for key, condition, read in entries}
 
 
 Under = tuple[str, str, str]
@@ -157,7 +157,9 @@ class ResultKind(NamedTuple):
             KeyError: a key is missing.
             ValueError: what stands under a key cannot be.
         """
-        numbers = tuple(itertools.chain.from_iterable(said(fields) if callable(said) else number(*said, fields) for said in self.numbers))
+        numbers = tuple(
+            itertools.chain.from_iterable(numbers_of(fields) if callable(numbers_of) else number(*numbers_of, fields) for numbers_of in self.numbers)
+        )
         samples = next((key for key in self.samples if key in fields), self.samples[0] if self.samples else None)
         return Record(
             test=self.test(fields) if callable(self.test) else self.test,
@@ -180,17 +182,17 @@ class ResultKind(NamedTuple):
         return key not in self.optional or key in fields
 
     def _conditions(self, fields: Fields) -> Conditions:
-        found: dict[str, Any] = stated(fields, "transport basis demand recovery_time_ns publishers subscribers")
-        found["definition"] = self.definition(fields) if callable(self.definition) else self.definition
-        if found["definition"].startswith("perftest-rtt"):
-            found.setdefault("basis", "rtt")  # Interval lines of round trips do not name it.
+        values: dict[str, Any] = conditions_under(fields, "transport basis demand recovery_time_ns publishers subscribers")
+        values["definition"] = self.definition(fields) if callable(self.definition) else self.definition
+        if values["definition"].startswith("perftest-rtt"):
+            values.setdefault("basis", "rtt")  # Interval lines of round trips do not name it.
         if self.rate:
-            found["offered_rate_per_s"] = decimal(fields, self.rate)
+            values["offered_rate_per_s"] = decimal(fields, self.rate)
         if "exceed_ratio" in fields:
-            found["goal"] = _goal(fields)
+            values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            found["batch_bytes"] = 0  # Each message of this size went alone, whatever the run was told.
-        return Conditions(**found)
+            values["batch_bytes"] = 0  # Each message of this size went alone, whatever the run was told.
+        return Conditions(**values)
 
 
 _TESTS: tuple[Test, ...] = get_args(Test)
@@ -427,9 +429,9 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 def _intervals(test: Test, *keys: str) -> LineRule:
     """Interval lines of one size, of which a long run prints most. Behind its warm-up another size may have other conditions."""
-    said = ("payload_bytes", "index", "duration_ns", *keys)
+    names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
-        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in said),
+        "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),
         fields=[Field(*under, is_exact=True) for under in _OF_INTERVALS],
         record=Record(test=test, payload_bytes=None, numbers=(), scope="interval"),
         order=(Order("another size has begun", lambda now, before: now["payload_bytes"] == before["payload_bytes"]),),

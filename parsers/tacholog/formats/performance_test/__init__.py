@@ -141,13 +141,13 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
             yield from experiment.box(line)
         elif (text := line.text.strip()) in _ENDINGS or not text:
             yield Finding(line, _ENDINGS.get(text))
-        elif found := _KEY.fullmatch(line.text):
-            if found["key"] == _OPENING:
+        elif match := _KEY.fullmatch(line.text):
+            if match["key"] == _OPENING:
                 yield from experiment.summaries()
                 experiment = _Experiment()
-            if facts := experiment.stated(found["key"], found["value"].strip()):
+            if facts := experiment.learn(match["key"], match["value"].strip()):
                 yield Finding(line, facts)
-        yield from experiment.beside(line)
+        yield from experiment.pass_by(line)
     yield from experiment.summaries()
 
 
@@ -156,7 +156,7 @@ class _Experiment:
 
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
-        self._stated: dict[str, str] = {}
+        self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
         self._before_silence: dict[str, Tally] | None = None  # The tallies, without the rows since in which nothing happened.
@@ -167,29 +167,29 @@ class _Experiment:
         self._is_over = False
         self._screens = Screens()
 
-    def stated(self, key: str, value: str) -> Facts | None:
+    def learn(self, key: str, value: str) -> Facts | None:
         """Take a line of the head. Before the opening line and after the table there is no head."""
-        if self.columns or len(self._stated) >= _KEYS or not (self._stated or key == _OPENING):
+        if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learned({key: value})
 
-    def _learned(self, stated: Mapping[str, str]) -> Facts:
-        before, system = self._conditions, _middleware(self._stated)
-        self._stated |= stated
-        self._conditions = _conditions(self._stated)
-        environment = {f"performance_test {key}": value.strip() for key, value in stated.items() if value}
-        now = _middleware(self._stated)
+    def _learned(self, values: Mapping[str, str]) -> Facts:
+        before, system = self._conditions, _middleware(self._head)
+        self._head |= values
+        self._conditions = _conditions(self._head)
+        environment = {f"performance_test {key}": value.strip() for key, value in values.items() if value}
+        now = _middleware(self._head)
         return Facts(
-            tool_version=stated.get(_VERSION),
+            tool_version=values.get(_VERSION),
             system=now if now != system else None,
-            conditions=_new(self._conditions, before, settled=_MODE in stated),
+            conditions=_new(self._conditions, before, settled=_MODE in values),
             environment=environment,
         )
 
     def settled(self) -> Facts | None:
         """How the load is made, where the table begins and no mode was stated."""
         mode = self._conditions.load_mode
-        return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._stated else None
+        return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
     def document(self, line: Line) -> Iterator[Finding]:
         """All of an experiment: facts first, for what they say holds of its records."""
@@ -197,8 +197,8 @@ class _Experiment:
         if isinstance(document, Broken):
             yield Finding(line, document)
             return
-        yield Finding(None, self._learned(document.stated))
-        accumulates = accumulated(document.stated.get(_VERSION), document.rows)
+        yield Finding(None, self._learned(document.head))
+        accumulates = accumulated(document.head.get(_VERSION), document.rows)
         for row in document.rows:
             yield from self._of_row(line, row, accumulates=accumulates)
         self._is_over = not document.ends_early and bool(document.rows) and isinstance(document.rows[-1], ExperimentRow)
@@ -211,20 +211,20 @@ class _Experiment:
     def box(self, line: Line) -> Iterator[Finding]:
         """Use a line of a screen. What is run was said above the first one."""
         self.columns = self.columns or _ON_SCREEN
-        for found in self._screens.take(line):
-            if isinstance(found, Screen):
-                yield from self._of_screen(found)
+        for finding in self._screens.take(line):
+            if isinstance(finding, Screen):
+                yield from self._of_screen(finding)
             else:
-                yield found
+                yield finding
 
-    def beside(self, line: Line) -> Iterator[Finding]:
+    def pass_by(self, line: Line) -> Iterator[Finding]:
         """Go on to a line."""
         for screen in self._screens.pass_by(line):
             yield from self._of_screen(screen)
 
     def _of_screen(self, screen: Screen) -> Iterator[Finding]:
-        for found in self._of_row(screen.lines[0], screen.row, accumulates=self._stated.get(_VERSION) in ACCUMULATING):
-            yield found_of(screen, found)
+        for finding in self._of_row(screen.lines[0], screen.row, accumulates=self._head.get(_VERSION) in ACCUMULATING):
+            yield found_of(screen, finding)
 
     def begin(self, line: Line) -> Broken | None:
         """The table's header names the columns."""
@@ -233,7 +233,7 @@ class _Experiment:
 
     def row(self, line: Line) -> Iterator[Finding]:
         """The two records of a row; only rows in their order count for the summaries."""
-        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._stated.get(_VERSION) in ACCUMULATING)
+        yield from self._of_row(line, read_row(line, self.columns), accumulates=self._head.get(_VERSION) in ACCUMULATING)
 
     def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Finding]:
         if isinstance(row, Broken):
@@ -242,15 +242,15 @@ class _Experiment:
             return
         row = row._replace(flowing=self._flowing)
         self._flowing |= row.active
-        own = self._own(line, row) if accumulates else row
-        records = own.records(self._conditions, self._meaning)
+        own_row = self._own_row(line, row) if accumulates else row
+        records = own_row.records(self._conditions, self._meaning)
         for record in records:
             yield Finding(line, record)
         if row.time > self._time and (self._tallies or not row.idle):
-            whole, self._time = self._time >= 0, row.time
-            self._count(line, row, records if not accumulates else records[-1:], whole=whole)
+            is_whole, self._time = self._time >= 0, row.time
+            self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
-    def _own(self, line: Line, row: ExperimentRow) -> ExperimentRow:
+    def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
         """What a row says of its own time, where its latencies are those since the start."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
@@ -259,23 +259,23 @@ class _Experiment:
 
     @property
     def _meaning(self) -> Conditions:
-        return _MEANINGS.get(_mode(self._stated), Conditions())
+        return _MEANINGS.get(_mode(self._head), Conditions())
 
-    def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, whole: bool) -> None:
+    def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, is_whole: bool) -> None:
         """Count a row in. One in which nothing happened counts if something happens later: what is behind the last message is no part of the run."""
         if not row.idle:
             self._before_silence = None
         elif self._before_silence is None:
             self._before_silence = copy.deepcopy(self._tallies)
         for record in records:
-            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=whole, lasted=row.lasted)
+            self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=is_whole, lasted=row.lasted)
 
     def summaries(self) -> Iterator[Finding]:
         """What the rows come to."""
         for screen in self._screens.close():
             yield from self._of_screen(screen)
-        if self._so_far and (whole := self._whole_run(*self._so_far)):
-            yield whole
+        if self._so_far and (whole_run := self._whole_run(*self._so_far)):
+            yield whole_run
         for tally in (self._before_silence or self._tallies).values():
             if summary := tally.found(partial=self._partial):
                 yield summary
@@ -294,22 +294,22 @@ class _Experiment:
         return Finding(line, msgspec.structs.replace(record, scope="summary", samples=samples, numbers=numbers))
 
 
-def _conditions(stated: Mapping[str, str]) -> Conditions:
+def _conditions(head: Mapping[str, str]) -> Conditions:
     """The conditions among what the head states."""
-    reliability = _RELIABILITY.search(stated.get("QOS", ""))
-    rate = _positive(stated.get("Publishing rate"))
-    mode: LoadMode | None = "max-rate" if stated.get("Publishing rate") == "0" else "open" if rate else None
+    reliability = _RELIABILITY.search(head.get("QOS", ""))
+    rate = _positive(head.get("Publishing rate"))
+    mode: LoadMode | None = "max-rate" if head.get("Publishing rate") == "0" else "open" if rate else None
     return Conditions(
         reliability=None if reliability is None else "reliable" if reliability[1] == "RELIABLE" else "best-effort",
-        type=stated.get("Msg name") or _type_as_topic(stated.get("Topic name", "")),
+        type=head.get("Msg name") or _type_as_topic(head.get("Topic name", "")),
         offered_rate_per_s=rate,
-        load_mode=mode if _mode(stated) == "NONE" else None,
-        planned_duration_s=_positive(stated.get("Maximum runtime (sec)")),
-        publishers=_count(stated.get("Number of publishers")),
-        subscribers=_count(stated.get("Number of subscribers")),
-        data_path="zero-copy" if stated.get("Zero copy transfer") == "1" else None,
-        warmup=_ignored(stated.get(_IGNORED)),
-        settings=_settings(stated),
+        load_mode=mode if _mode(head) == "NONE" else None,
+        planned_duration_s=_positive(head.get("Maximum runtime (sec)")),
+        publishers=_count(head.get("Number of publishers")),
+        subscribers=_count(head.get("Number of subscribers")),
+        data_path="zero-copy" if head.get("Zero copy transfer") == "1" else None,
+        warmup=_ignored(head.get(_IGNORED)),
+        settings=_settings(head),
     )
 
 
@@ -319,25 +319,25 @@ def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Condit
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
-def _settings(stated: Mapping[str, str]) -> str | None:
+def _settings(head: Mapping[str, str]) -> str | None:
     """What else changes how messages travel, by the name that a setting has in text and JSON."""
-    qos = {found["name"] or found["last"]: found["value"] or found["flag"] for found in _QOS.finditer(stated.get("QOS", ""))}
-    known = {setting: {**stated, **qos}.get(key) for key, setting in _SETTINGS.items()}
-    means = _means(stated)
-    known["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
-    return settings_text({setting: _FLAGS.get(value, value) for setting, value in known.items() if value})
+    qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
+    values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
+    means = _means(head)
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
+    return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
-def _middleware(stated: Mapping[str, str]) -> str | None:
+def _middleware(head: Mapping[str, str]) -> str | None:
     """What carries the messages: what the communication names, or the middleware below ROS 2; ``None`` if it is not said."""
-    means, rmw = _means(stated), stated.get("RMW Implementation")
+    means, rmw = _means(head), head.get("RMW Implementation")
     if means and not _THROUGH_ROS.match(means):
         return means
     return f"{SYSTEM} with {rmw}" if rmw else None
 
 
-def _means(stated: Mapping[str, str]) -> str | None:
-    return stated.get(_WITHOUT_MODES) or stated.get("Communicator")
+def _means(head: Mapping[str, str]) -> str | None:
+    return head.get(_WITHOUT_MODES) or head.get("Communicator")
 
 
 def _ignored(seconds: str | None) -> str | None:
@@ -345,9 +345,9 @@ def _ignored(seconds: str | None) -> str | None:
     return f"first {seconds} s ignored" if _count(seconds) else None
 
 
-def _mode(stated: Mapping[str, str]) -> str:
+def _mode(head: Mapping[str, str]) -> str:
     """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
-    return stated.get(_MODE, "NONE" if _WITHOUT_MODES in stated and not _WITH_MODES & stated.keys() else "")
+    return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:

@@ -63,12 +63,12 @@ _QOS = {
 }
 
 
-def _whole(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
+def _integer(value: Any) -> str | None:  # noqa: ANN401 - whatever JSON holds
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _nanoseconds(value: Any) -> str | None:  # noqa: ANN401
-    return str(Decimal(value) / 10**9) if _whole(value) else None
+    return str(Decimal(value) / 10**9) if _integer(value) else None
 
 
 def _seconds(value: Any) -> str | None:  # noqa: ANN401
@@ -76,7 +76,7 @@ def _seconds(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _number(value: Any) -> str | None:  # noqa: ANN401
-    return str(value) if _is_of_usual_length(value) else _whole(value)
+    return str(value) if _is_of_usual_length(value) else _integer(value)
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
@@ -87,17 +87,17 @@ def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
 _MEMBERS: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
     "experiment_start": ("T_experiment", _nanoseconds),
     "loop_start": ("T_loop", _nanoseconds),
-    "num_samples_received": ("received", _whole),
-    "num_samples_sent": ("sent", _whole),
-    "num_samples_lost": ("lost", _whole),
-    "total_data_received": ("data_received", _whole),
+    "num_samples_received": ("received", _integer),
+    "num_samples_sent": ("sent", _integer),
+    "num_samples_lost": ("lost", _integer),
+    "total_data_received": ("data_received", _integer),
     **{f"latency_{name}": (f"latency_{name} (ms)", _seconds) for name in ("min", "max", "mean", "variance")},
     "latency_n": ("latencies", _number),
     "latency_M2": ("latency_M2", _number),
 }
 _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
-    **{f"sys_tracker_{name}": (name, _whole) for name in USAGE},
-    "cpu_info_cpu_cores": ("cpu_cores", _whole),
+    **{f"sys_tracker_{name}": (name, _integer) for name in USAGE},
+    "cpu_info_cpu_cores": ("cpu_cores", _integer),
     "cpu_info_cpu_usage": ("cpu_usage (%)", _number),
 }
 
@@ -105,7 +105,7 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 class ExperimentDocument(NamedTuple):
     """An experiment: what its head states, with the names of the tool's text; its rows in order; and whether the text ends too early."""
 
-    stated: Mapping[str, str]
+    head: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]
     ends_early: bool
 
@@ -117,17 +117,17 @@ def looks_like_document(text: str) -> bool:
 
 def read_document(text: str) -> ExperimentDocument | Broken:
     """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
-    head, found, results = text.partition(LIST)
-    if not found:
+    head, separator, results = text.partition(LIST)
+    if not separator:
         return Broken("the JSON ends before its results")
     members = parse_json(head.rstrip(",") + "}", parse_float=Decimal) if head.endswith(",") else None
     if members is None:
         return Broken("the JSON says in a garbled way what was run")
     rows = tuple(_rows(results))
-    return ExperimentDocument(dict(_stated(members)), rows, ends_early=not results.rstrip().endswith("]}"))
+    return ExperimentDocument(dict(_head_values(members)), rows, ends_early=not results.rstrip().endswith("]}"))
 
 
-def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     qos = " ".join(
         f"{words}: {str(members[name]).lower() if isinstance(members[name], bool) else members[name]}"
         for name, words in _QOS.items()
@@ -142,13 +142,13 @@ def _stated(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
     """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
-    at = 0
-    for found in _OBJECT.finditer(results):
-        if results[at : found.start()] != ("," if at else ""):
+    end = 0
+    for match in _OBJECT.finditer(results):
+        if results[end : match.start()] != ("," if end else ""):
             yield _GARBLED
-        yield _row(found[0])
-        at = found.end()
-    if results[at:].rstrip() not in ("", "]", "]}"):
+        yield _row(match[0])
+        end = match.end()
+    if results[end:].rstrip() not in ("", "]", "]}"):
         yield _GARBLED
 
 
@@ -158,13 +158,13 @@ def _row(text: str) -> ExperimentRow | Broken:
         return _GARBLED
     cells = {}
     for name, value in members.items():
-        known = _MEMBERS.get(name) or _SYSTEM.get(name)
-        if known is None:
+        reader = _MEMBERS.get(name) or _SYSTEM.get(name)
+        if reader is None:
             continue  # A member of some version that says nothing of messages.
-        cell, read = known
-        if (shown := read(value)) is None:
+        cell, read = reader
+        if (text_of_value := read(value)) is None:
             return _GARBLED
-        cells[cell] = shown
+        cells[cell] = text_of_value
     return checked(ExperimentRow(float(cells["T_experiment"]), cells, digits=None))
 
 
@@ -176,12 +176,12 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
     counts = [row.samples for row in good]
     if len(counts) < _TELLING or any(before >= after for before, after in pairwise(counts)):
         return False
-    return all(row.samples > _TWICE * _own(row) for row in good[1:]) and all(
-        after.samples - before.samples <= _TWICE * _own(after) for before, after in pairwise(good)
+    return all(row.samples > _TWICE * _own_messages(row) for row in good[1:]) and all(
+        after.samples - before.samples <= _TWICE * _own_messages(after) for before, after in pairwise(good)
     )
 
 
-def _own(row: ExperimentRow) -> float:
+def _own_messages(row: ExperimentRow) -> float:
     """About how many messages came in the row's own time; and one, for the fraction that its rate is printed without."""
     return row.received + 1.0
 
@@ -190,7 +190,7 @@ def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentR
     """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
-    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(one) for one in (row, before))
+    (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(each) for each in (row, before))
     count = all_n - old_n
     if count <= 0 or count != int(count):
         return without_latencies(row)

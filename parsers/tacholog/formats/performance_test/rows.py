@@ -237,11 +237,11 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
     if not all(_CELL.fullmatch(cell) for cell in cells):
         return Broken("row is cut short, garbled or of another table")
     row: dict[str, str] = dict(zip(columns, cells, strict=False))
-    at = 0
+    offset = 0
     for name, piece in zip(columns, pieces, strict=False):
         if name in _SHOWN:
-            row[name] = Cell(row[name], at + piece.index(row[name]))
-        at += len(piece) + 1
+            row[name] = Cell(row[name], offset + piece.index(row[name]))
+        offset += len(piece) + 1
     return checked(ExperimentRow(float(cells[0]), row))
 
 
@@ -364,15 +364,15 @@ class Screens:
 
 def _row_of_screen(times: tuple[Cell, ...], cells: tuple[Cell, ...]) -> ExperimentRow:
     """The row of a CSV that says the same. Without a message, bars stand for the latencies."""
-    shown = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
+    row_cells = dict(zip(("T_experiment", "T_loop", *_SCREEN_COUNTS), (*times, *cells), strict=False))
     seconds = dict(zip(("min", "max", "mean"), cells[len(_SCREEN_COUNTS) :], strict=False))
-    shown |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
-    return checked(ExperimentRow(float(times[0]), shown, place_ns=MICROSECOND))
+    row_cells |= {f"latency_{name} (ms)": cell.read_as(str(Decimal(cell) * 1000)) for name, cell in seconds.items() if _SECONDS.fullmatch(cell)}
+    return checked(ExperimentRow(float(times[0]), row_cells, place_ns=MICROSECOND))
 
 
-def found_of(screen: Screen, found: Finding) -> Finding:
+def found_of(screen: Screen, finding: Finding) -> Finding:
     """Let a finding stand on the lines of its screen, and each number on its own: a row's time is on the first, all else on the last."""
-    record = found.what
+    record = finding.what
     if isinstance(record, Record):
         first, last = screen.lines[0].number, screen.lines[-1].number
         numbers = tuple(msgspec.structs.replace(n, line=first if n.metric == "duration" else last) for n in record.numbers)

@@ -115,23 +115,23 @@ def _first_row(head: str) -> bool:
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
     """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
-    run = _Run()
+    run = _PerftestRun()
 
-    def one(line: Line) -> Iterator[Finding]:
+    def read_line(line: Line) -> Iterator[Finding]:
         nonlocal run
         if begins_run(line.text):
             yield from run.close("another run begins within this")
-            run = _Run()
+            run = _PerftestRun()
         yield from run.take(line)
 
-    def many(rows: Lines) -> BulkStep:
+    def read_lines(rows: Lines) -> BulkStep:
         return run.take_many(rows)
 
-    yield from read_in_bulk(lines, one, many)
+    yield from read_in_bulk(lines, read_line, read_lines)
     yield from run.close()
 
 
-class _Run:
+class _PerftestRun:
     """One run of the tool: its readers, one a dialect, and what its banner and notices say of the records."""
 
     def __init__(self) -> None:
@@ -151,9 +151,9 @@ class _Run:
             yield Finding(line, None)
             return
         for reader in self._readers:
-            found = reader.take(cut)
-            if found is not None:
-                yield from found if reader is self._page else map(self._completed, found)
+            findings = reader.take(cut)
+            if findings is not None:
+                yield from findings if reader is self._page else map(self._completed, findings)
                 return
         around = self.banner.take(cut)
         if around:
@@ -162,8 +162,8 @@ class _Run:
 
     def take_many(self, lines: Lines) -> BulkStep:
         """Use rows of a file of samples, of which other readers know nothing once it has begun."""
-        taken = self._samples.take_many(lines)
-        return taken._replace(found=[self._completed(found) if isinstance(found, Finding) else found for found in taken.found])
+        step = self._samples.take_many(lines)
+        return step._replace(found=[self._completed(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
         """Give up what the readers hold, and say how the run ended if its progress lines do."""
@@ -172,17 +172,17 @@ class _Run:
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
-    def _completed(self, found: Finding) -> Finding:
+    def _completed(self, finding: Finding) -> Finding:
         """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
-        record = found.what
+        record = finding.what
         if not isinstance(record, Record):
-            return found
+            return finding
         self._results = True
-        stated = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
+        conditions = self._lite.conditions if (record.conditions.definition or "").startswith("lite") else self.banner.conditions
         numbers = record.numbers
         if record.conditions.definition in {"rti-one-way", "rti-low-resolution"}:
             numbers = tuple(msgspec.structs.replace(n, marks=(*n.marks, *sorted(self.banner.marks))) for n in numbers)
             self.banner.marks.clear()
             if record.conditions.definition == "rti-low-resolution":
                 self.banner.marks.add("low_resolution_clock")
-        return found._replace(what=msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(stated)))
+        return finding._replace(what=msgspec.structs.replace(record, numbers=numbers, conditions=record.conditions.over(conditions)))

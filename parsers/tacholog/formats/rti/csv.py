@@ -84,7 +84,7 @@ def _cells(text: str, point: str, line: Line | None = None) -> Sequence[str]:
     if not _ROWS[point].fullmatch(text):
         return ()
     shift = line.text.find(text) if line else -1
-    return [Cell(found[0], found.start() + shift) if shift >= 0 else found[0] for found in _NUMBERS[point].finditer(text)]
+    return [Cell(match[0], match.start() + shift) if shift >= 0 else match[0] for match in _NUMBERS[point].finditer(text)]
 
 
 def _signature(cells: Sequence[str], point: str) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ class CsvTable:
             for form in _forms(head):
                 if len(cells) >= head.row.least and _signature(cells, point) == tuple(form.values())[: len(cells)]:
                     return self._record(head.row, dict(zip(form, cells, strict=False)))
-        return self._saved_anew(line, closed.rstrip(", \t"), whole=False)
+        return self._saved_anew(line, closed.rstrip(", \t"), is_whole=False)
 
     def _record(self, row: CsvRow, cells: Mapping[str, str]) -> Record | Broken:
         if row not in _OF_LATENCY:
@@ -167,27 +167,27 @@ class CsvTable:
         is_certain = self._unit is not None or re.search("[.,]", cells["min"]) is not None
         return rules.record(row.rule, cells, () if is_certain else ("unit_assumed",), unit=unit_ns(self._unit or "us"))
 
-    def _saved_anew(self, line: Line, text: str, *, whole: bool = True) -> Record | Broken:
+    def _saved_anew(self, line: Line, text: str, *, is_whole: bool = True) -> Record | Broken:
         """A row from a spreadsheet, or the closed cells of one: no padding, and zeros gone from behind the point."""
         head = self._head
         if head is None or re.search(r"\s", text):
-            return OUT_OF_PLACE if whole else CUT
+            return OUT_OF_PLACE if is_whole else CUT
         cells = Cell.between(text, ",", line.text.find(text))
         is_fine = head.row in _OF_LATENCY and any(len(cell.partition(".")[2]) > 1 for cell in cells[: len(head.row.decimals)])
         decimals = list(_forms(head))[is_fine]
-        if not whole and len(cells) < head.row.least:
+        if not is_whole and len(cells) < head.row.least:
             return CUT
-        lacks = len(cells) != len(decimals) if whole else len(cells) > len(decimals)
+        lacks = len(cells) != len(decimals) if is_whole else len(cells) > len(decimals)
         if lacks or not all(map(_fits, cells, decimals.values())):
             return OUT_OF_PLACE
         return self._record(head.row, {name: _filled(cell, decimals[name]) for name, cell in zip(decimals, cells, strict=False)})
 
 
-def _fits(cell: str, places: int) -> bool:
-    return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{places}}})?" if places else r"[0-9]{1,40}", cell) is not None
+def _fits(cell: str, decimals: int) -> bool:
+    return re.fullmatch(rf"-?[0-9]{{1,40}}(?:\.[0-9]{{1,{decimals}}})?" if decimals else r"[0-9]{1,40}", cell) is not None
 
 
-def _filled(cell: Cell, places: int) -> Cell:
+def _filled(cell: Cell, decimals: int) -> Cell:
     """The cell with the zeros that stood behind its point."""
-    whole, _, behind = cell.partition(".")
-    return cell.read_as(f"{whole}.{behind:0<{places}}" if places else whole)
+    integer, _, behind = cell.partition(".")
+    return cell.read_as(f"{integer}.{behind:0<{decimals}}" if decimals else integer)

@@ -77,12 +77,12 @@ class JsonOutput:
 
     def noise(self, line: Line) -> list[Finding]:
         """A line that is not the document's: an object is not held open for ever."""
-        held = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
-        return list(self.close("the object does not end")) if held else []
+        is_too_long = bool(self._lines) and line.number - self._lines[0].number > _OPEN_LINES
+        return list(self.close("the object does not end")) if is_too_long else []
 
-    def _knows(self, line: Line, rest: str) -> bool:
+    def _knows(self, line: Line, behind: str) -> bool:
         """Whether what stands behind the braces is what the tool prints: it ends no line after them."""
-        return not rest or self._lines != [] or self._banner.take(line._replace(text=rest)) is not None
+        return not behind or self._lines != [] or self._banner.take(line._replace(text=behind)) is not None
 
     def _begun(self, line: Line, size: str | None) -> list[Finding]:
         done = list(self.close("another size begins within this object"))
@@ -145,8 +145,8 @@ class JsonOutput:
             return record
         low, high = (float(self._values[f"latency_{name}"].replace(",", ".")) for name in ("min", "max"))
         old_low, old_high = self._extremes
-        kept = (low, high) == (old_low, old_high)
-        if low > old_low or high < old_high or (record.scope == "summary" and not kept):
+        are_same = (low, high) == (old_low, old_high)
+        if low > old_low or high < old_high or (record.scope == "summary" and not are_same):
             self._size = None
             return Broken("minimum or maximum go back: this object is of another size than those before it")
         self._extremes = (low, high)

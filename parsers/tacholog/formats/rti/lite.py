@@ -81,8 +81,8 @@ def _row(text: str, separator: str = " +") -> re.Pattern[str]:
     """The pattern of a row of such cells: counts, and ``name.places`` for numbers with so many decimals."""
     cells = []
     for cell in text.split():
-        name, _, places = cell.partition(".")
-        cells.append(rf"(?P<{name}>[0-9]{{1,15}}\.[0-9]{{{places}}})" if places else rf"(?P<{name}>[0-9]{{1,18}})")
+        name, _, decimals = cell.partition(".")
+        cells.append(rf"(?P<{name}>[0-9]{{1,15}}\.[0-9]{{{decimals}}})" if decimals else rf"(?P<{name}>[0-9]{{1,18}})")
     return re.compile(separator.join(cells))
 
 
@@ -149,12 +149,12 @@ class Lite:
         return [Finding(line, None)] if _CHATTER.match(text) or text.startswith("[LAT]") else None
 
     def _sample(self, line: Line, text: str) -> Record | Broken:
-        found = _LATENCY.fullmatch(text)
-        if found is None or not line.whole:
-            return CUT if found else Broken("a sample that is garbled")
+        match = _LATENCY.fullmatch(text)
+        if match is None or not line.whole:
+            return CUT if match else Broken("a sample that is garbled")
         if self._size is None:
             return Broken("no line says of which size this sample is")
-        cells = Cell.named(found, line.text.find(text))
+        cells = Cell.named(match, line.text.find(text))
         record = rules.record(_SAMPLE, {**cells, "size": self._size})
         return record if isinstance(record, Broken) else msgspec.structs.replace(record, samples=1)
 
@@ -172,12 +172,12 @@ class Lite:
         return Facts(conditions=conditions, environment=environment) if read or environment else None
 
     def _row(self, pattern: re.Pattern[str], rule: LineRule, line: Line, text: str) -> Record | Broken | None:
-        found = pattern.fullmatch(text)
-        if found is None:
+        match = pattern.fullmatch(text)
+        if match is None:
             return OUT_OF_PLACE
-        if "time" in found.re.groupindex and int(found["size"]) == 0:
+        if "time" in match.re.groupindex and int(match["size"]) == 0:
             return None  # Before its first message the subscriber does not know the size.
-        return rules.record(rule, Cell.named(found, line.text.find(text))) if line.whole else CUT
+        return rules.record(rule, Cell.named(match, line.text.find(text))) if line.whole else CUT
 
 
 def _test(value: str) -> Conditions:

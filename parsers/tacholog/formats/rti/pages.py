@@ -34,8 +34,8 @@ def _is_spread(cells: Cells) -> bool:
 
 
 def _is_of_many(cells: Cells) -> bool:
-    places = cells.decimals
-    return cells["subscribers"] > 0 and not places["size"] and places["mbit"] > 0 and places["percent"] == len("00") and cells["percent"] <= 100  # noqa: PLR2004
+    decimals = cells.decimals
+    return cells["subscribers"] > 0 and not decimals["size"] and decimals["mbit"] > 0 and decimals["percent"] == len("00") and cells["percent"] <= 100  # noqa: PLR2004
 
 
 SPREAD = LineRule(
@@ -66,10 +66,10 @@ class TableForm(NamedTuple):
         texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
         if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
             return OUT_OF_PLACE
-        found = rules.record(self.rule, texts, unit=MICROSECOND)
-        if isinstance(found, Broken) or "subscribers" not in texts:
-            return found
-        return msgspec.structs.replace(found, conditions=found.conditions.over(Conditions(subscribers=int(texts["subscribers"]))))
+        record = rules.record(self.rule, texts, unit=MICROSECOND)
+        if isinstance(record, Broken) or "subscribers" not in texts:
+            return record
+        return msgspec.structs.replace(record, conditions=record.conditions.over(Conditions(subscribers=int(texts["subscribers"]))))
 
 
 def tables(columns: Sequence[str]) -> list[TableForm]:
@@ -172,8 +172,8 @@ class LineTable:
         cells = Cell.between(inner, "|" if self._has_bars else None, line.text.find(inner))
         if not line.whole or len(cells) != len(table.headings) or not all(_NUMBER_CELL.fullmatch(cell) for cell in cells):
             return Broken("a row that does not fit the table's columns")
-        places = [at for at, cell in enumerate(cells) if "." in cell]
-        if places[:1] != [table.first_decimal]:
+        decimal_columns = [column for column, cell in enumerate(cells) if "." in cell]
+        if decimal_columns[:1] != [table.first_decimal]:
             return OUT_OF_PLACE
         return table.record(cells)
 
@@ -218,7 +218,7 @@ class WebPage:
     def __init__(self) -> None:
         self._columns: list[str] = []  # Of the head seen so far; none outside of a table.
         self._row: list[Line] = []
-        self._held: Finding | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
+        self._last_row: Finding | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
@@ -233,8 +233,8 @@ class WebPage:
             return self._empty_cell(line) if line.text.strip() else None
         if self._title != Conditions() and _UNDERLINE.fullmatch(text.strip()):
             return [Finding(line, None)]
-        if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (found := self._line_of_cells(line)) is not None:
-            return found
+        if (self._lines.is_open or text.startswith(HEADS_BEGIN)) and (findings := self._line_of_cells(line)) is not None:
+            return findings
         heading = HEADING.fullmatch(text) is not None
         if heading and not self._row and tables([*self._columns, text]):
             self._columns.append(text)
@@ -245,19 +245,19 @@ class WebPage:
             return [*done, Finding(line, None)]
         if self._columns and _CELL.fullmatch(text):
             return self._cell(line)
-        is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._held is None
-        done = [Finding(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._stated(line)]
+        is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._last_row is None
+        done = [Finding(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._titled(line)]
         return done or None
 
     def close(self, reason: str = _ENDS) -> Iterator[Finding]:
         """Leave the table at once; a row that may lack a cell is broken."""
-        if self._held:
-            yield self._held
+        if self._last_row:
+            yield self._last_row
         if self._row:
             yield finding_on(self._row, Broken(reason))
         if self._columns:
             self._use_up_title()
-        self._row, self._columns, self._held = [], [], None
+        self._row, self._columns, self._last_row = [], [], None
 
     def _empty_cell(self, line: Line) -> list[Finding] | None:
         """A bar alone: no processor time."""
@@ -269,19 +269,19 @@ class WebPage:
         """Leave the table for text behind it, before which its last row is complete even without its processor time."""
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
-        elif self._row and self._held:
-            yield self._held._replace(what=OUT_OF_PLACE)
-            self._held = None
+        elif self._row and self._last_row:
+            yield self._last_row._replace(what=OUT_OF_PLACE)
+            self._last_row = None
         yield from self.close(reason)
 
-    def _stated(self, line: Line) -> Iterator[Finding]:
+    def _titled(self, line: Line) -> Iterator[Finding]:
         words = line.text.strip(" \u2022")
-        title = next((found for pattern in _TITLES if (found := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
+        title = next((match for pattern in _TITLES if (match := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
         if title:
-            said = title.groupdict()
-            transport = "SHMEM" if said.get("memory") else said.get("transport")
-            self._title = Conditions(keyed=said["keyed"].lower() == "keyed" if said.get("keyed") else None, transport=transport)
-            self._reliability = self._of_title = _RELIABILITY.get(said.get("reliability") or "", Conditions())
+            groups = title.groupdict()
+            transport = "SHMEM" if groups.get("memory") else groups.get("transport")
+            self._title = Conditions(keyed=groups["keyed"].lower() == "keyed" if groups.get("keyed") else None, transport=transport)
+            self._reliability = self._of_title = _RELIABILITY.get(groups.get("reliability") or "", Conditions())
             self._bullets = set()
         elif words in _RELIABILITY:
             if words in self._bullets:
@@ -310,18 +310,18 @@ class WebPage:
 
     def _checked(self, table: TableForm) -> Iterator[Finding]:
         """The row before this one, which is good if this one has its first decimal where it should be."""
-        if self._held is None:
+        if self._last_row is None:
             return
-        slipped = [at for at, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
-        yield self._held._replace(what=OUT_OF_PLACE) if slipped else self._held
-        self._held = None
+        slipped = [column for column, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
+        yield self._last_row._replace(what=OUT_OF_PLACE) if slipped else self._last_row
+        self._last_row = None
 
     def _complete(self) -> Iterator[Finding]:
         """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
-        if self._held:
-            yield self._held
+        if self._last_row:
+            yield self._last_row
         what = self._record()
-        self._held = finding_on(self._row, what)
+        self._last_row = finding_on(self._row, what)
         self._row = []
         if isinstance(what, Broken):
             yield from self.close()
@@ -331,19 +331,19 @@ class WebPage:
         if not all(cell.whole for cell in self._row) or len(gaps) > 1:
             return OUT_OF_PLACE
         (table,) = tables(self._columns)
-        found = table.record([Cell(bare(cell.text), 0, cell.number) for cell in self._row])
-        return found if isinstance(found, Broken) else self._conditioned(found)
+        record = table.record([Cell(bare(cell.text), 0, cell.number) for cell in self._row])
+        return record if isinstance(record, Broken) else self._conditioned(record)
 
     def _line_of_cells(self, line: Line) -> list[Finding] | None:
         """Use a line of a table that has a row a line."""
         was_open = self._lines.is_open
-        found = self._lines.take(line)
-        if was_open and (found is None or self._lines.has_begun):
+        finding = self._lines.take(line)
+        if was_open and (finding is None or self._lines.has_begun):
             self._use_up_title()
-        if found is None:
+        if finding is None:
             return None
         done = list(self._leave(_SLIPPED)) if self._columns else []
-        return [*done, found._replace(what=self._conditioned(found.what)) if isinstance(found.what, Record) else found]
+        return [*done, finding._replace(what=self._conditioned(finding.what)) if isinstance(finding.what, Record) else finding]
 
     def _use_up_title(self) -> None:
         """Forget a title that stands above one table alone, which one that states the reliability does: that of the next may be garbled."""

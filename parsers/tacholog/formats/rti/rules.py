@@ -119,11 +119,11 @@ def _is_placed(cells: Cells) -> bool:
 
     Where names tell the cells apart, only the extremes and percentiles must agree.
     """
-    own = {cells.decimals[name] for name in _ORDER if name in cells}
+    decimals = {cells.decimals[name] for name in _ORDER if name in cells}
     deviation = cells.decimals["std"]
     if "has_names" in cells:
-        return own == {0} or (own == {_FINE} and deviation == _FINE)
-    return (own | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
+        return decimals == {0} or (decimals == {_FINE} and deviation == _FINE)
+    return (decimals | {cells.decimals["mean"]}, deviation) in (({0}, 1), ({_FINE}, _FINE))
 
 
 def _are_counts_whole(cells: Cells) -> bool:
@@ -183,7 +183,7 @@ def publisher(definition: str, scope: Scope = "summary", basis: Basis | None = "
     return Record(test="latency", payload_bytes=None, numbers=(), scope=scope, side="publisher", conditions=conditions)
 
 
-def _whole(name: str) -> str:
+def _count(name: str) -> str:
     return rf"(?P<{name}>[0-9]{{1,15}}+)"
 
 
@@ -202,7 +202,7 @@ def _text(shape: str) -> tuple[str, str]:
 
 def _row(decimals: Mapping[str, int]) -> tuple[str, str]:
     """A row of CSV as C++ pads it."""
-    cells = (_real(name, places) if places else _whole(name) for name, places in decimals.items())
+    cells = (_real(name, digits) if digits else _count(name) for name, digits in decimals.items())
     return _both(" *+" + ", *+".join(cells), f", *+{_real('cpu', 2, 3)}")
 
 
@@ -212,17 +212,17 @@ _SUMMARY_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RATES}
 _RUNNING_THROUGHPUT_ROW = {name: _DECIMALS_OF_RATES.get(name, 0) for name in RUNNING_RATES}
 _LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in LATENCIES}
 _RUNNING_LATENCY_ROW = {"size": 0} | {name: int(name == "std") for name in RUNNING}
-_LOST = rf"Lost: ++{_whole('lost')} \({_real('percent', 2, 3)}%\)"
+_LOST = rf"Lost: ++{_count('lost')} \({_real('percent', 2, 3)}%\)"
 _SUMMARY_TEXT = (
-    rf"Length: ++{_whole('size')} ++Packets: ++{_whole('received')} ++Packets/s\(ave\): ++{_whole('rate')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
+    rf"Length: ++{_count('size')} ++Packets: ++{_count('received')} ++Packets/s\(ave\): ++{_count('rate')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
 )
 _RUNNING_TEXT = (
-    rf" *+Packets: ++{_whole('received')} ++Packets/s: ++{_whole('last_rate')} ++Packets/s\(ave\): ++{_whole('rate')}"
+    rf" *+Packets: ++{_count('received')} ++Packets/s: ++{_count('last_rate')} ++Packets/s\(ave\): ++{_count('rate')}"
     rf" ++Mbps: ++{_real('last_mbit')} ++Mbps\(ave\): ++{_real('mbit')} ++{_LOST}"
 )
 _ANSWER_TEXT = (
-    rf"One[ -][wW]ay Latency: ++{_whole('last')} us ++Ave ++{_whole('mean')} us ++Std ++{_real('std')} us"
-    rf" ++Min ++{_whole('min')} us ++Max ++{_whole('max')}(?: us)?+"
+    rf"One[ -][wW]ay Latency: ++{_count('last')} us ++Ave ++{_count('mean')} us ++Std ++{_real('std')} us"
+    rf" ++Min ++{_count('min')} us ++Max ++{_count('max')}(?: us)?+"
 )
 
 SUMMARY = LineRule(
@@ -286,14 +286,14 @@ CSV_ROWS = (
 )
 
 
-def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> Cells | Broken:
+def figures(rule: LineRule, texts: Mapping[str, str | None], **log_values: float) -> Cells | Broken:
     """The figures of a row by the names of the rule's groups."""
     printed = {name: text for name, text in texts.items() if text is not None}
     if trouble := too_large(*(text for name, text in printed.items() if name != "size"), size=printed.get("size")):
         return trouble
     if any(text.startswith("-") for name, text in printed.items() if name not in {*COSTS, "cpu"}):
         return OUT_OF_PLACE
-    cells = rule.cells(printed, **known)
+    cells = rule.cells(printed, **log_values)
     if {"lost", "percent"} <= cells.keys():
         share, slack = _share_lost(cells), _share_slack(cells)
         if abs(cells["percent"] - share / 100) <= slack < abs(cells["percent"] - share):
@@ -301,11 +301,11 @@ def figures(rule: LineRule, texts: Mapping[str, str | None], **known: float) -> 
     return cells
 
 
-def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **known: float) -> Record | Broken:
+def record(rule: LineRule, texts: Mapping[str, str | None], marks: tuple[str, ...] = (), **log_values: float) -> Record | Broken:
     """The record of a row by the names of the rule's groups; ``marks`` are those of its latencies."""
-    cells = figures(rule, texts, **known)
-    found = cells if isinstance(cells, Broken) else rule.record(cells)
-    if isinstance(found, Broken) or not marks:
-        return found
-    numbers = (msgspec.structs.replace(n, marks=(*n.marks, *marks)) if n.metric == "latency" else n for n in found.numbers)
-    return msgspec.structs.replace(found, numbers=tuple(numbers))
+    cells = figures(rule, texts, **log_values)
+    result = cells if isinstance(cells, Broken) else rule.record(cells)
+    if isinstance(result, Broken) or not marks:
+        return result
+    numbers = (msgspec.structs.replace(n, marks=(*n.marks, *marks)) if n.metric == "latency" else n for n in result.numbers)
+    return msgspec.structs.replace(result, numbers=tuple(numbers))

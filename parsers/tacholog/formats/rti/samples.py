@@ -56,12 +56,12 @@ class Samples:
     def add_many(self, lines: Lines, microseconds: NDArray[np.int64]) -> Iterator[Finding]:
         """Take many samples."""
         self._run.add_many(microseconds)
-        at = 0
-        while at < lines.count:
-            end = min(at + BATCH - self._count, lines.count)
-            self._interval.add_many(microseconds[at:end])
-            yield from self._hold(lines.part(at, end), end - at)
-            at = end
+        start = 0
+        while start < lines.count:
+            end = min(start + BATCH - self._count, lines.count)
+            self._interval.add_many(microseconds[start:end])
+            yield from self._hold(lines.part(start, end), end - start)
+            start = end
 
     def add(self, line: Line, microseconds: int) -> Iterator[Finding]:
         """Take a sample; a thousand of them are an interval."""

@@ -57,20 +57,20 @@ def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
-        kept = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"), remark.start("more") + 1)
-        return [at for at in range(len(line)) if at not in kept and not _is_within_number(line, at)]
+        excluded = () if remark is None else range(remark.start(), remark.start("words") + 1) or (remark.start("more"), remark.start("more") + 1)
+        return [end for end in range(len(line)) if end not in excluded and not _is_within_number(line, end)]
 
     return [line[: chance.choice(ends(line) or [0])] + b"\n" if chance.random() < SHARE else line for line in lines]
 
 
 def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
     """Leave some lines out, never more than two in a row."""
-    found: list[bytes] = []
+    remaining: list[bytes] = []
     gap = 0
     for line in lines:
         gap = gap + 1 if chance.random() < SHARE and gap < _MOST_LOST else 0
-        found += [] if gap else [line]
-    return found
+        remaining += [] if gap else [line]
+    return remaining
 
 
 def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
@@ -80,11 +80,11 @@ def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
     """Put the lines of another log between these, each log in its order."""
-    found, logs = [], [list(reversed(lines)), list(reversed(others))]
+    mixed, logs = [], [list(reversed(lines)), list(reversed(others))]
     while all(logs):
         log = chance.choice(logs)
-        found += [log.pop() for _ in range(min(len(log), chance.choice((1, 1, 2, 5, 20))))]
-    return [*found, *(line for log in logs for line in reversed(log))]
+        mixed += [log.pop() for _ in range(min(len(log), chance.choice((1, 1, 2, 5, 20))))]
+    return [*mixed, *(line for log in logs for line in reversed(log))]
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
@@ -129,21 +129,21 @@ def may_flip(log: bytes) -> dict[int, Sequence[int]]:
 
     "10 us" and "10 ms" differ by one byte, and nobody can tell.
     """
-    found: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
+    flips: dict[int, Sequence[int]] = dict.fromkeys(range(len(log)), NO_NUMERALS)
     for number in _NUMBER.finditer(log):
-        found |= dict.fromkeys(range(*number.span("unit")), NO_LETTERS)
-        for at in range(number.start(), number.start("unit") if number["unit"] else number.end()):
-            found.pop(at, None)
+        flips |= dict.fromkeys(range(*number.span("unit")), NO_LETTERS)
+        for offset in range(number.start(), number.start("unit") if number["unit"] else number.end()):
+            flips.pop(offset, None)
     for role in _ROLE.finditer(log):
-        for at in range(*role.span()):
-            found.pop(at, None)
-    return found
+        for offset in range(*role.span()):
+            flips.pop(offset, None)
+    return flips
 
 
 def _with(line: bytes, more: bytes, chance: random.Random) -> bytes:
-    at = chance.randrange(len(line))
-    return line[:at] + more + line[at:]
+    offset = chance.randrange(len(line))
+    return line[:offset] + more + line[offset:]
 
 
-def _is_within_number(line: bytes, at: int) -> bool:
-    return line[at - 1 : at] in NUMERALS and line[at : at + 1] in NUMERALS
+def _is_within_number(line: bytes, offset: int) -> bool:
+    return line[offset - 1 : offset] in NUMERALS and line[offset : offset + 1] in NUMERALS

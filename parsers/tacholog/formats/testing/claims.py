@@ -105,7 +105,9 @@ def says_part_of(claim: Claim, true: Claim, change: str, allow: Allowances) -> b
 def invented(records: Iterable[Record], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
     """Return the records that say what no true record says."""
     claims = [(record, claim_of(record)) for record in records if not is_derived(record)]
-    return [record for record, claim in claims if claim not in true and not any(says_part_of(claim, one, change, allow) for one in true)]
+    return [
+        record for record, claim in claims if claim not in true and not any(says_part_of(claim, true_claim, change, allow) for true_claim in true)
+    ]
 
 
 def misplaced(events: Iterable[Event], true: frozenset[Claim], change: str, allow: Allowances) -> list[Record]:
@@ -134,20 +136,20 @@ def _distances(events: Iterable[Event], true: frozenset[Claim], change: str, all
 
 def unknown_numbers(records: Iterable[Record], true: frozenset[Claim], allow: Allowances) -> list[Record]:
     """Return the records with a number that no true record has."""
-    known = _values(number for claim in true for number in _numbers(claim, allow))
-    return [record for record in records if not is_derived(record) and not _values(claim_of(record).numbers) <= known]
+    true_values = _values(number for claim in true for number in _numbers(claim, allow))
+    return [record for record in records if not is_derived(record) and not _values(claim_of(record).numbers) <= true_values]
 
 
 def out_of_range(records: Sequence[Record]) -> list[Record]:
     """Return the computed records with a minimum, mean or maximum beyond those of all intervals."""
-    seen: dict[tuple[str, str], list[float]] = {}
+    interval_values: dict[tuple[str, str], list[float]] = {}
     for number in (number for record in records if record.scope == "interval" for number in record.numbers):
-        seen.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
+        interval_values.setdefault((number.metric, number.statistic), []).extend(() if number.value is None else (number.value,))
 
     def beyond(number: Number) -> bool:
-        values = seen.get((number.metric, number.statistic), [])
-        known = number.statistic in ("min", "mean", "max") and number.value is not None
-        return known and not (values and min(values) * 0.999999 <= (number.value or 0) <= max(values) * 1.000001)
+        values = interval_values.get((number.metric, number.statistic), [])
+        is_comparable = number.statistic in ("min", "mean", "max") and number.value is not None
+        return is_comparable and not (values and min(values) * 0.999999 <= (number.value or 0) <= max(values) * 1.000001)
 
     return [record for record in records if is_derived(record) and any(beyond(number) for number in record.numbers)]
 
@@ -166,27 +168,27 @@ def _is_same_word(name: str, value: object, true: Mapping[str, object], change: 
     return (change == "flipped" and _are_alike(text, true_text)) or (change == "cut" and true_text.startswith(text))
 
 
-def _are_alike(one: str, other: str) -> bool:
+def _are_alike(text: str, other: str) -> bool:
     """Whether a text may be another in which bytes flipped: one of them may have become a blank that ends it, or replaced the blank that did."""
-    return other in one or one in other or (len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= FLIPPED_BYTES)
+    return other in text or text in other or (len(text) == len(other) and sum(a != b for a, b in zip(text, other, strict=True)) <= FLIPPED_BYTES)
 
 
 def _distance(event: Event, claim: Claim, true: frozenset[Claim], change: str, allow: Allowances) -> float:
     """Return how far the record on these lines is from every true one; infinite if further than `Distance` knows."""
-    if claim in true or any(says_part_of(claim, one, change, allow) for one in true):
+    if claim in true or any(says_part_of(claim, true_claim, change, allow) for true_claim in true):
         return Distance.NONE
     if not _has_known_conditions(claim, true, allow):
         return inf
-    if same := [one for one in true if one.kind == claim.kind and claim.numbers <= _numbers(one, allow)]:
-        return Distance.CONTEXT if claim.sizes in {(None, None), *(one.sizes for one in same)} else Distance.SIZE
-    of_any = _values(number for one in true for number in _numbers(one, allow))
+    if same := [true_claim for true_claim in true if true_claim.kind == claim.kind and claim.numbers <= _numbers(true_claim, allow)]:
+        return Distance.CONTEXT if claim.sizes in {(None, None), *(true_claim.sizes for true_claim in same)} else Distance.SIZE
+    of_any = _values(number for true_claim in true for number in _numbers(true_claim, allow))
     return Distance.LINES if len(event.lines) > 1 and _values(claim.numbers) <= of_any else inf
 
 
 def _has_known_conditions(claim: Claim, true: frozenset[Claim], allow: Allowances) -> bool:
     """Whether each condition and size is one of a true record."""
-    words = {word for one in true for word in one.words} | allow.extra_words
-    sizes = {size for one in true for size in one.sizes} | {None}
+    words = {word for true_claim in true for word in true_claim.words} | allow.extra_words
+    sizes = {size for true_claim in true for size in true_claim.sizes} | {None}
     return {word for word in claim.words if word[0] != "participant"} <= words and sizes.issuperset(claim.sizes)
 
 

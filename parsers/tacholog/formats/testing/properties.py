@@ -42,15 +42,15 @@ class Result(NamedTuple):
     """What a result of a sample states.
 
     Attributes:
-        place: its log and line.
+        log_line: its log and line.
         test: its test; ``None`` if it is no result of a whole measurement, for which `States` says nothing.
-        stated: the names of the conditions that are known of it.
+        conditions: the names of the conditions that are known of it.
         definition: the name of its definition.
     """
 
-    place: str
+    log_line: str
     test: str | None
-    stated: frozenset[str]
+    conditions: frozenset[str]
     definition: str | None
 
 
@@ -65,10 +65,10 @@ def _stated_results(path: Path, name: str) -> Iterator[Result]:
         record = event.what
         if isinstance(record, Record):
             facts = log.account.runs[event.run]
-            known = asdict(record.conditions.over(facts.conditions))
-            known |= {"payload_bytes": record.payload_bytes, "tool_version": facts.tool_version}
-            stated = frozenset(condition for condition, value in known.items() if value is not None)
-            yield Result(f"{path.name}:{event.line}", record.test if record.scope == "summary" else None, stated, known["definition"])
+            values = asdict(record.conditions.over(facts.conditions))
+            values |= {"payload_bytes": record.payload_bytes, "tool_version": facts.tool_version}
+            names = frozenset(condition for condition, value in values.items() if value is not None)
+            yield Result(f"{path.name}:{event.line}", record.test if record.scope == "summary" else None, names, values["definition"])
 
 
 def check_definitions(name: str, logs: Sequence[Path]) -> None:
@@ -92,19 +92,22 @@ def _expect_no_fault(what_is_wrong: str, faults: Sequence[str]) -> None:
 
 def faults_of_definitions(definitions: Collection[str], results: Iterable[Result]) -> list[str]:
     """Return, for each definition that is not declared, the first result that names it."""
-    first = {result.definition: result.place for result in reversed([*results]) if result.definition not in definitions}
-    known = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
-    return [f"{place}: {f'{one!r} is none' if one else 'none is stated: name one'} of {known}" for one, place in first.items()]
+    first = {result.definition: result.log_line for result in reversed([*results]) if result.definition not in definitions}
+    declared = f"DEFINITIONS ({', '.join(definitions) or 'which is empty'})"
+    return [
+        f"{log_line}: {f'{definition!r} is none' if definition else 'none is stated: name one'} of {declared}"
+        for definition, log_line in first.items()
+    ]
 
 
 def faults_of_states(declared: Mapping[str, States], results: Iterable[Result]) -> list[str]:
     """Return what is wrong with ``STATES``, each with what to do about it."""
-    found: dict[str, list[Result]] = {}
+    by_test: dict[str, list[Result]] = {}
     for result in results:
         if result.test is not None:
-            found.setdefault(result.test, []).append(result)
-    faults = [f"no sample has a result of the test {test}: add one, or leave {test} out" for test in declared if test not in found]
-    for test, of_test in found.items():
+            by_test.setdefault(result.test, []).append(result)
+    faults = [f"no sample has a result of the test {test}: add one, or leave {test} out" for test in declared if test not in by_test]
+    for test, of_test in by_test.items():
         if test in declared:
             faults += [f"{test}: {fault}" for fault in _faults_of_test(declared[test], of_test)]
         else:
@@ -114,14 +117,14 @@ def faults_of_states(declared: Mapping[str, States], results: Iterable[Result]) 
 
 def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str]:
     always, sometimes = set(declared.always.split()), set(declared.sometimes.split())
-    by_all, by_any = _stated(results)
+    by_all, by_any = _names_stated(results)
     for name in sorted(always | sometimes | by_any):
         if name in always & sometimes:
             yield f"{name} is declared twice: declare it always or sometimes"
         elif name not in by_any:
             yield f"no sample states {name}: add one that does, or do not declare it"
         elif name in always - by_all:
-            lacking = next(result.place for result in results if name not in result.stated)
+            lacking = next(result.log_line for result in results if name not in result.conditions)
             yield f"{lacking} does not state {name}: declare it sometimes"
         elif name in sometimes & by_all:
             yield f"no sample lacks {name}: add one that does, or declare it always"
@@ -131,15 +134,15 @@ def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str
 
 def _states_like(results: Sequence[Result]) -> str:
     """Return the declaration that fits these results, as it is written in Python."""
-    by_all, by_any = _stated(results)
+    by_all, by_any = _names_stated(results)
     words = {"always": " ".join(sorted(by_all)), "sometimes": " ".join(sorted(by_any - by_all))}
     return f"States({', '.join([f'{when}={names!r}' for when, names in words.items() if names])})"
 
 
-def _stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
+def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
     """Return which conditions all of the results state, and which any does."""
-    stated = [result.stated for result in results]
-    return set(frozenset.intersection(*stated)), set(frozenset.union(*stated))
+    names = [result.conditions for result in results]
+    return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
 
 _SMALL_BYTES = 20_000  # Logs that are read again and again.
@@ -161,7 +164,7 @@ class FormatUnderTest:
         self.name, self.logs, self.others, self.allow, self.not_moved = name, logs, others, allow, not_moved
         self.small = [log for log in logs if len(log) < _SMALL_BYTES] or logs[:1]
         self._true: dict[bytes, frozenset[Claim]] = {}
-        self._whole: dict[bytes, list[tuple[Event, Record]]] = {}
+        self._results: dict[bytes, list[tuple[Event, Record]]] = {}
 
     def true(self, log: bytes) -> frozenset[Claim]:
         """Return what the records of a sample say as it is."""
@@ -187,24 +190,24 @@ class FormatUnderTest:
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
         """Read a log that was made of samples by a change, which is named in the message of whatever goes wrong."""
-        with _shown(log, change):
+        with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
     def records(self, log: bytes) -> list[Record]:
         """Return the records of a log, read and checked by `events`."""
         return _records(self.events(log))
 
-    def whole(self, log: bytes) -> list[tuple[Event, Record]]:
+    def results(self, log: bytes) -> list[tuple[Event, Record]]:
         """Return the results of a sample as it is."""
-        if log not in self._whole:
-            self._whole[log] = _results(self.events(log))
-        return self._whole[log]
+        if log not in self._results:
+            self._results[log] = _results(self.events(log))
+        return self._results[log]
 
     def check_any_bytes(self, log: bytes) -> None:
         """Check that whatever the bytes are, each line is in one class."""
         if packing_of(log) or why_no_text(log):
             return  # UTF-16 and archives are refused with a message, and what is packed has other lines.
-        with _shown(log, "any bytes"):
+        with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
                 raise AssertionError(f"{counted} lines of {lines_in(log)} are in a class")
@@ -213,17 +216,17 @@ class FormatUnderTest:
         """Check that a log that ends anywhere holds no record that the whole log does not hold."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.logs)
-        whole = self.whole(log)
+        all_results = self.results(log)
         cut = log[: chance.randint(0, len(log))]
         with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
             last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
-            found = _results(changed.events)
-            records = [record for _, record in whole]
-            same = [record for event, record in found if event.last_line != last or record in records]
-            rest = [record for _, record in found][len(same) :]
-            true = frozenset(claim_of(record) for event, record in whole if event.last_line == last)
-            _expect_none("is not in the whole log", [record for record, one in zip(same, records, strict=False) if record != one], changed)
-            _expect_none("is not in the whole log", invented(rest, true, "cut", self.allow), changed)
+            results = _results(changed.events)
+            records = [record for _, record in all_results]
+            same = [record for event, record in results if event.last_line != last or record in records]
+            last_records = [record for _, record in results][len(same) :]
+            true = frozenset(claim_of(record) for event, record in all_results if event.last_line == last)
+            _expect_none("is not in the whole log", [record for record, expected in zip(same, records, strict=False) if record != expected], changed)
+            _expect_none("is not in the whole log", invented(last_records, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
         """Check that lines that are cut, lost, repeated or mixed with another tool's invent no record."""
@@ -244,10 +247,10 @@ class FormatUnderTest:
         if not telling:
             return
         log, other = chance.choice(telling), chance.choice(telling)
-        moved = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
-        with self._read(moved, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
-            found = misplaced(changed.events, changed.true, change, self.allow)
-            _expect_none("mixes what different records of the sample say", found, changed, lambda: name_distance(changed, change, self.allow))
+        moved_log = b"".join(changes.MOVES[change](_lines(log), _lines(other), chance))
+        with self._read(moved_log, f"lines {change}, seed {seed}", log, *([other] if change == "interleaved" else ())) as changed:
+            faults = misplaced(changed.events, changed.true, change, self.allow)
+            _expect_none("mixes what different records of the sample say", faults, changed, lambda: name_distance(changed, change, self.allow))
             _expect_none("is beyond all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
@@ -267,20 +270,20 @@ class FormatUnderTest:
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
         with self._read(foreign, f"digits of another script in some lines, seed {seed}", log) as changed:
-            found = unknown_numbers([record for _, record in _results(changed.events)], changed.true, self.allow)
-            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", found, changed)
+            faults = unknown_numbers([record for _, record in _results(changed.events)], changed.true, self.allow)
+            _expect_none("takes digits of another script for a number (write [0-9] for \\d)", faults, changed)
 
     def check_flipped(self, seed: int) -> None:
         """Check that bytes that flip outside of numbers invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         flipped = bytearray(b"".join(_lines(log)))
-        places = changes.may_flip(bytes(flipped))
-        for at in chance.sample(sorted(places), min(chance.randint(1, FLIPPED_BYTES), len(places))):
-            flipped[at] = chance.choice(places[at])
+        flips = changes.may_flip(bytes(flipped))
+        for offset in chance.sample(sorted(flips), min(chance.randint(1, FLIPPED_BYTES), len(flips))):
+            flipped[offset] = chance.choice(flips[offset])
         with self._read(bytes(flipped), f"bytes flipped outside of numbers, seed {seed}", log) as changed:
-            found = invented(_records(changed.events), changed.true, "flipped", self.allow)
-            _expect_none("says what no record of the sample says", found, changed)
+            faults = invented(_records(changed.events), changed.true, "flipped", self.allow)
+            _expect_none("says what no record of the sample says", faults, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
         """Check that bytes that flip anywhere are survived."""
@@ -289,30 +292,32 @@ class FormatUnderTest:
         for _ in range(chance.randint(1, 20)):
             flipped[chance.randrange(len(flipped))] = chance.randrange(256)
         if not why_no_text(bytes(flipped)):
-            with _shown(bytes(flipped), f"bytes flipped, seed {seed}"):
+            with _log_in_message(bytes(flipped), f"bytes flipped, seed {seed}"):
                 self.events(bytes(flipped))
 
 
 def check_bulk(name: str, log: bytes) -> None:
     """Check that reading as many lines at once as can be gives what reading them one by one gives."""
     at_once, one_by_one = (Scan(LogText(io.BytesIO(log)), name, run_lines) for run_lines in (_SHORTEST_RUN, len(log) + 1))
-    found, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
-    for one, other in zip(found, expected, strict=False):
-        if one._replace(lines=tuple(one.lines)) != other._replace(lines=tuple(other.lines)):
-            raise AssertionError(f"read at once, the log yields\n{one}\nand line by line\n{other}")
-        if _places(one) != _places(other):
-            raise AssertionError(f"read at once, the numbers of\n{one}\nstand at\n{_places(one)}\nand line by line at\n{_places(other)}")
-    if len(found) != len(expected) or at_once.account != one_by_one.account:
+    events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
+    for event, expected_event in zip(events, expected, strict=False):
+        if event._replace(lines=tuple(event.lines)) != expected_event._replace(lines=tuple(expected_event.lines)):
+            raise AssertionError(f"read at once, the log yields\n{event}\nand line by line\n{expected_event}")
+        if _positions(event) != _positions(expected_event):
+            raise AssertionError(
+                f"read at once, the numbers of\n{event}\nstand at\n{_positions(event)}\nand line by line at\n{_positions(expected_event)}"
+            )
+    if len(events) != len(expected) or at_once.account != one_by_one.account:
         raise AssertionError(f"read at once, the log has the account\n{at_once.account}\nand line by line\n{one_by_one.account}")
 
 
-def _places(event: Event) -> list[tuple[int | None, int | None]]:
+def _positions(event: Event) -> list[tuple[int | None, int | None]]:
     """Where the numbers of a record stand on their lines, which is not part of what they say."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager
-def _shown(log: bytes, change: str) -> Iterator[None]:
+def _log_in_message(log: bytes, change: str) -> Iterator[None]:
     """Add the change and the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
     try:
         yield
@@ -323,13 +328,13 @@ def _shown(log: bytes, change: str) -> Iterator[None]:
         raise
 
 
-def _expect_none(words: str, found: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
+def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
     """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
-    if not found:
+    if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
-    why = f"{explain(found[0], changed)}\n{advice}The record:" if changed and isinstance(found[0], Record) else ""
-    raise AssertionError(f"{len(found)} times what the format yields {words}:{chr(10) if why else ''}{why} {found[0]!r}")
+    why = f"{explain(faults[0], changed)}\n{advice}The record:" if changed and isinstance(faults[0], Record) else ""
+    raise AssertionError(f"{len(faults)} times what the format yields {words}:{chr(10) if why else ''}{why} {faults[0]!r}")
 
 
 def _records(events: Iterable[Event]) -> list[Record]:
@@ -370,8 +375,8 @@ def format_tests(
     except ImportError as error:
         raise ImportError("tacholog.formats.testing needs hypothesis: pip install pytest hypothesis") from error
     paths = list(logs)
-    own, strange = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
-    subject = FormatUnderTest(name, own, strange, allow or Allowances(), {path.read_bytes() for path in not_moved})
+    own_logs, other_logs = [path.read_bytes() for path in paths], [path.read_bytes() for path in others] or [_STRANGE_LOG]
+    subject = FormatUnderTest(name, own_logs, other_logs, allow or Allowances(), {path.read_bytes() for path in not_moved})
     seeds = st.integers(0, 2**32)
     words = st.lists(st.sampled_from(_WORDS), max_size=80).map(lambda chosen: " ".join(chosen).encode())
 
