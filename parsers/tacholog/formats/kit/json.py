@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<mark>[{}\[\],:])|(?P<text>\"(?:[^\"\\\x00-\x1f]|\\.)*\")|(?P<number>-?[0-9]{1,20}(?:\.[0-9]{1,25})?(?:[eE][-+]?[0-9]{1,3})?)(?![\w.])|"
     r"(?P<word>true|false|null)\b)"
 )
-# A line that others print into a document: no member and no element begins with a letter, but for the three words of JSON.
+# A line that another program prints into a document: apart from the three words of JSON, no member and no element begins with a letter.
 _FOREIGN = re.compile(r"(?!\s*+(?:true|false|null)\b)\s*+[^\W\d_][^\"{}\[\]]*+")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _DEEPEST = 16
@@ -44,8 +44,8 @@ class JsonMember(NamedTuple):
 class JsonObject(NamedTuple):
     """An object: its path, its values by their names, and the lines that they stand on.
 
-    Values of objects and lists within it have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
-    ``damaged_line`` is where, if that is known.
+    Values of nested objects and lists have names like ``clat_ns/mean`` and ``bins/0``. ``is_damaged`` says that a value is missing or garbled, and
+    ``damaged_line`` is the line, if it is known.
     """
 
     path: str
@@ -56,35 +56,35 @@ class JsonObject(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path, by its name in 0.4.0."""
+        """The path, under its name in 0.4.0."""
         return self.path
 
     def found(self, what: JsonResult) -> Finding:
-        """Make the finding that stands on the lines of this object. What is broken is shown at the line that is damaged."""
+        """Make a finding on the lines of this object. A broken result is shown at its damaged line."""
         if isinstance(what, Broken) and self.damaged_line in self.lines:
             return Finding(self.damaged_line, what, tuple(line for line in self.lines if line is not self.damaged_line))
         return Finding(self.lines[0] if self.lines else None, what, self.lines[1:])
 
     def whole(self, name: str) -> int | None:
-        """Return a whole number below 2^63; ``None`` if there is none of that name."""
+        """Return a whole number below 2^63; ``None`` if the object has no such number of this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < COUNT_LIMIT else None
 
     def real(self, name: str) -> float | None:
-        """Return a number; ``None`` if there is none of that name."""
+        """Return a number; ``None`` if the object has none of this name."""
         value = self.members[name].value if name in self.members else None
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= VALUE_LIMIT else None
 
     def text(self, name: str) -> str | None:
-        """Return a text; ``None`` if there is none of that name."""
+        """Return a text; ``None`` if the object has none of this name."""
         value = self.members[name].value if name in self.members else None
         return value if isinstance(value, str) else None
 
     def number(self, name: str, metric: str, statistic: str, unit: float = 1.0, *, is_binned: bool = False) -> Number | None:
-        """Return the number of a record; ``None`` if there is no number of that name. ``unit`` is the printed unit in the metric's unit.
+        """Return the number of a record; ``None`` if the object has no number of this name. ``unit`` is the printed unit in the unit of the metric.
 
-        The number keeps its line, and its last printed place as its resolution. Where it ``is_binned`` (a percentile from a histogram), its digits
-        say more than was measured: its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
+        The number keeps its line; its resolution is its last printed place. If it ``is_binned`` (a percentile from a histogram), it has more digits
+        than were measured, and its resolution is unknown. A number below zero is impossible; a printed 0 may be an exact 0.
         """
         value = self.real(name)
         if value is None:
@@ -99,11 +99,11 @@ class JsonObject(NamedTuple):
 
 
 class JsonLine(NamedTuple):
-    """What one line of a document held.
+    """The contents of one line of a document.
 
-    ``members`` are its values by their paths, without those of kept objects. ``opened`` are the paths of the objects and lists that begin on it,
-    ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be read on.
-    ``is_foreign`` says that the line is text of others, and no part of the document.
+    ``members`` are its values by their paths, without the values of kept objects. ``opened`` are the paths of the objects and lists that begin on the
+    line, ``closed`` the objects that end on it. ``damage`` says what is wrong with the line; ``lost`` are the kept objects that cannot be completed.
+    ``is_foreign`` says that another program printed the line, so that it is no part of the document.
     """
 
     members: list[tuple[str, JsonMember]]
@@ -122,18 +122,17 @@ class _OpenValue:
         self.key = ""
         self.members: dict[str, JsonMember] = {}
         self.lines: list[Line] = []
-        self.count = 0  # of a list's elements
+        self.count = 0  # elements of a list
         self.expects = "first"  # first, key, colon, value, next
         self.is_damaged = False
         self.damaged_line: Line | None = None
 
     def damage(self, line: Line | None = None) -> None:
-        """Note that a value is missing or garbled, and on which line, if that is known."""
         self.is_damaged = True
         self.damaged_line = self.damaged_line or line
 
     def keep(self, name: str, member: JsonMember) -> None:
-        """Take a value. Two of one name, or too many, leave the object damaged."""
+        """Add a value. A repeated name, or too many values, damages the object."""
         if name in self.members or len(self.members) >= _MOST_MEMBERS:
             self.damage(member.line)
         else:
@@ -141,16 +140,14 @@ class _OpenValue:
         self.stand_on(member.line)
 
     def stand_on(self, line: Line) -> None:
-        """Remember a line of the object."""
         if not self.stands_on(line) and len(self.lines) < _HELD_LINES:
             self.lines.append(line)
 
     def stands_on(self, line: Line) -> bool:
-        """Whether a value of the object stands on the line that is read now."""
+        """Whether a value of the object stands on the line that is being read."""
         return bool(self.lines) and self.lines[-1] is line
 
     def object(self) -> JsonObject:
-        """Return what has been read of the object."""
         return JsonObject(self.path, self.members, tuple(self.lines), self.is_damaged, self.damaged_line)
 
 
@@ -166,14 +163,13 @@ class JsonReader:
     """
 
     def __init__(self, keeps: Callable[[str], bool], *, nested: bool = True, shares_lines: bool = True) -> None:
-        """Wait for a document."""
         self._keeps, self._nested, self._shares_lines = keeps, nested, shares_lines
         self._frames: list[_OpenValue] = []
         self._line = JsonLine([], [], [])
 
     @property
     def is_open(self) -> bool:
-        """Whether a document has begun and not ended."""
+        """Whether a document is open."""
         return bool(self._frames)
 
     def holders(self, line: Line) -> list[str]:
@@ -192,7 +188,7 @@ class JsonReader:
         return self._line
 
     def spoil(self, line: Line, damage: str) -> JsonLine:
-        """Take a line for damaged. If it opens and closes nothing, it costs only its object; else what follows has no path that is known."""
+        """Treat a line as damaged. If it opens and closes nothing, only its object is lost; otherwise all paths behind it are unknown."""
         frame = self._frames[-1] if self._frames else None
         if frame is not None and frame.closing == "}" and not re.search(r"[{}\[\]]", line.text):
             frame.expects = "key"
@@ -206,13 +202,13 @@ class JsonReader:
         return self._line._replace(damage=damage, lost=self.abandon())
 
     def abandon(self) -> tuple[JsonObject, ...]:
-        """Leave the document; return the kept objects that were open."""
+        """Leave the document; return the kept objects that were still open."""
         lost = tuple(frame.object() for frame in self._frames if frame.keeps and frame.lines)
         self._frames = []
         return lost
 
     def _keeper(self) -> _OpenValue | None:
-        """Return the open object that keeps the values read now."""
+        """Return the open object that keeps the current values."""
         frames = self._frames
         if self._nested:
             return next((frame for frame in frames if frame.keeps), None)
@@ -287,7 +283,7 @@ class JsonReader:
         frame.expects, frame.count = "next", frame.count + 1
 
     def _name_in(self, keeper: _OpenValue) -> str:
-        """Return the name of the present value in an open object around it."""
+        """Return the name of the current value in an open object around it."""
         if keeper is self._frames[-1]:
             return _name(keeper, any_element=False)
         inner = self._frames[self._frames.index(keeper) :]
@@ -299,7 +295,7 @@ class JsonReader:
 
 
 def _name(frame: _OpenValue, *, any_element: bool) -> str:
-    """Return the name of the present value in an object, or its number in a list."""
+    """Return the name of the current value in an object, or its index in a list."""
     if frame.closing == "]":
         return "[]" if any_element else str(frame.count)
     return frame.key.replace("~", "~0").replace("/", "~1") if "/" in frame.key or "~" in frame.key else frame.key
@@ -321,7 +317,7 @@ def json_findings(
     results: Mapping[str, Callable[[JsonObject], Iterable[JsonResult]]],
     facts: Callable[[str, JsonScalar], Facts | None] = lambda _path, _value: None,
 ) -> Iterator[Finding]:
-    """Yield what a log of JSON documents holds: all that ``parse`` of a format for such a tool has to do.
+    """Yield the findings in a log of JSON documents: a complete ``parse`` for a tool that prints JSON.
 
     Args:
         lines: the lines of the log. Lines outside of documents stay unknown.
@@ -367,15 +363,15 @@ def _results(item: JsonObject, read: Callable[[JsonObject], Iterable[JsonResult]
 
 
 def settings_text(settings: Mapping[str, str]) -> str | None:
-    """Return settings as the condition of that name has them, a JSON object with sorted names; ``None`` if there are none."""
+    """Return settings as the condition ``settings`` holds them, a JSON object with sorted names; ``None`` if there are none."""
     return json.dumps(dict(sorted(settings.items())), ensure_ascii=False) if settings else None
 
 
 def parse_json(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any] | None:
-    """Parse a text that is one JSON object; ``None`` if it is not, or has two members of one name, NaN, infinity, or a number out of reach."""
+    """Parse a text that is one JSON object; ``None`` if it is not, or has a repeated name, NaN, infinity, or a number that is too large."""
     try:
         value = json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError, ArithmeticError):  # the last: of Decimal, for an exponent of twenty digits
+    except (ValueError, RecursionError, ArithmeticError):  # Decimal raises the last one for an exponent of twenty digits.
         return None
     return value if isinstance(value, dict) else None
 

@@ -39,10 +39,10 @@ _SUMMED = ("messages_received", "messages_sent", "messages_lost", "bytes_receive
 
 
 class Tally:
-    """The intervals of one series so far: what a summary needs, in bounded memory."""
+    """The intervals of one series so far: all that a summary needs, in bounded memory."""
 
     def __init__(self, line: Line, record: Record) -> None:
-        """Open the series that this record is the first interval of; it is added like the others."""
+        """Start a series with its first interval, which must still be added like the others."""
         self._first = self._last = line
         self.first = record  #: the first interval
         self._samples = 0
@@ -50,20 +50,22 @@ class Tally:
         self._weights: dict[tuple[str, str], Fraction] = {}
         self._extremes: dict[tuple[str, str], float] = {}
         self._resolutions: dict[tuple[str, str], float | None] = {}
-        self._below: set[tuple[str, str]] = set()  # What an interval printed as 0: less than its last place.
-        self._unknown: set[tuple[str, str]] = set()  # What an interval did not say: then nothing is known of its sum.
+        self._below: set[tuple[str, str]] = set()  # Numbers that an interval printed as 0: less than their last place.
+        self._unknown: set[tuple[str, str]] = set()  # Numbers that an interval did not state: their sum is unknown.
         self.stamp = -1e12  #: the time of the latest interval, in the tool's own terms
 
     def add(self, line: Line, record: Record, *, stamp: float, whole: bool, lasted: float = 1.0, silent: float = 0.0) -> None:
-        """Count an interval in. ``whole`` is false where a start or an end falls into it.
+        """Count an interval in. ``whole`` is false where the run started or ended within it.
 
-        ``lasted`` is how long it was, in whatever unit, and ``silent`` for how long nothing at all came before it.
+        ``lasted`` is the length of the interval, in any unit, and ``silent`` how long nothing was received before it.
         """
         self._last, self.stamp = line, stamp
         if record.test != "latency" or (mean := record.number("latency", "mean")) is None or mean.value is not None:
             self._samples += record.samples or 0
         for number in record.numbers:
-            if number.value is None or (number.bound != "=" and number.metric in _LATENCY):  # Less than the last place is no latency to count in.
+            if number.value is None or (
+                number.bound != "=" and number.metric in _LATENCY
+            ):  # A latency below the last printed place cannot be counted in.
                 self._unknown.add((number.metric, number.statistic))
             else:
                 self._count(number, number.value, record.samples or 0, lasted if whole else None)
@@ -71,7 +73,7 @@ class Tally:
                     self._weigh((number.metric, number.statistic), 0.0, Fraction(silent))
 
     def _count(self, number: Number, value: float, samples: int, lasted: float | None) -> None:
-        """Count a number in; ``lasted`` is ``None`` of an interval that is not whole."""
+        """Count a number in; ``lasted`` is ``None`` for an interval that is not whole."""
         key = (number.metric, number.statistic)
         if number.metric == "peak_memory":
             self._extremes[key] = max(value, self._extremes.get(key, value))
@@ -94,10 +96,10 @@ class Tally:
         self._weights[key] = self._weights.get(key, Fraction(0)) + weight
 
     def found(self, more: Sequence[Number] = (), *, partial: bool = False) -> Finding | None:
-        """The summary, standing on the first and the last line of the series; ``None`` where nothing can be said of the whole.
+        """Return the summary, on the first and the last line of the series; ``None`` where the intervals give no number of the whole.
 
-        ``more`` are numbers known otherwise, which go before sums. ``partial`` says that rows are missing from the series, and the summary then
-        says so too, as it does of a number that some rows do not state.
+        ``more`` are numbers from another source, which replace sums. ``partial`` says that rows are missing from the series: the summary then has the
+        mark `PARTIAL`, as has a number that some rows do not state.
         """
         numbers = {(n.metric, n.statistic): n for n in (*self.numbers(), *more)}
         if loss := _loss(*(numbers.get((f"messages_{name}", "total")) for name in ("received", "lost"))):
@@ -117,7 +119,7 @@ class Tally:
         return msgspec.structs.replace(number, marks=tuple(sorted({*number.marks, DERIVED, *((PARTIAL,) if missing else ())})))
 
     def numbers(self) -> list[Number]:
-        """The numbers of the summary, in the order in which the intervals brought them."""
+        """Return the numbers of the summary, in the order in which the intervals stated them."""
         numbers = []
         for key, resolution in self._resolutions.items():
             if key in self._extremes:
@@ -130,14 +132,14 @@ class Tally:
                 value = float(self._sums[key] / self._weights[key])
             else:
                 continue
-            # Counted as one last place each, they are no more than that in a mean, so that only one that small is a bound itself.
+            # Each was counted as one last place, so their mean is at most one last place; only such a small mean is a bound itself.
             is_bound = key in self._below and resolution is not None and value <= resolution
             numbers.append(Number(metric=key[0], statistic=key[1], value=value, resolution=resolution, bound="<" if is_bound else "="))
         return numbers
 
 
 def _loss(received: Number | None, lost: Number | None) -> Number | None:
-    """The share of loss in these counts, if both are known."""
+    """Return the share of loss from these counts, if both are known."""
     if not received or not lost or received.value is None or lost.value is None or not received.value + lost.value:
         return None
     return Number(metric="loss", statistic="total", value=lost.value / (received.value + lost.value))
@@ -149,10 +151,9 @@ PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999")
 
 
 class Distribution:
-    """Whole numbers, counted."""
+    """Counts of whole numbers, from which statistics are computed."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.count = 0
         self._total = 0
         self._squares = 0
@@ -163,7 +164,7 @@ class Distribution:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each value is kept as it came."""
+        """Whether each value is kept exactly."""
         return not self._coarse
 
     def add(self, value: int) -> None:
@@ -178,7 +179,7 @@ class Distribution:
             self._coarsen()
 
     def add_many(self, values: NDArray[np.int64]) -> None:
-        """Count many samples, none below zero."""
+        """Count many samples, all of at least zero."""
         import numpy as np
 
         if not len(values):
@@ -200,7 +201,7 @@ class Distribution:
             self._counts[_coarse(value)] += count
 
     def statistics(self) -> dict[str, tuple[float, float]]:
-        """Each statistic by name: its value, and how wide the bin is that it was read from (0: exact).
+        """Return each statistic by name: its value, and the width of the bin that it was read from (0: exact).
 
         Raises:
             ValueError: there is no sample.
@@ -208,7 +209,9 @@ class Distribution:
         if not self.count:
             raise ValueError("no samples")
         mean = self._total / self.count
-        variance_of_sums = self.count * self._squares - self._total**2  # Whole numbers: floats would lose small deviations of large values.
+        variance_of_sums = (
+            self.count * self._squares - self._total**2
+        )  # In whole numbers, because floats would lose small deviations of large values.
         deviation = isqrt(variance_of_sums * 10**6) / (10**3 * self.count)
         moments = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
         return moments | self._percentiles() | {"max": (float(self._maximum), 0.0)}
