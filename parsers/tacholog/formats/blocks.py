@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class RecordBlock(NamedTuple):
-    """Records that are alike but for size, samples and numbers, one on each of some lines.
+    """Records that differ only in size, samples and numbers, each on a line of its own.
 
     Attributes:
-        like: one of these records: its scope, test, side, participant, conditions and upper end of the size are those of all. Its size, samples and
-            numbers are not used, except for samples if the columns have none.
+        like: one of these records: all have its scope, test, side, participant, conditions and upper end of the size. Its size, samples and numbers
+            are not used, except for its samples if the columns have none.
         columns: sizes, samples and numbers, n of each.
         run: lines among which the records stand.
         lines: the line of each record, shape (n,).
@@ -54,7 +54,7 @@ class RecordBlock(NamedTuple):
         return cls(records.like, records.columns, run, run.number + indices)
 
     def __len__(self) -> int:
-        """How many records these are."""
+        """Return the number of records."""
         return len(self.columns.payload_bytes)
 
     def records(self) -> Iterator[tuple[int, Record]]:
@@ -92,26 +92,25 @@ def _value_or_none(value: float) -> float | None:
     return value if value == value else None  # noqa: PLR0124 - NaN is what does not equal itself
 
 
-RUN_LINES = 24  # In a shorter run, starting the arrays costs more than they save.
-_LOOKED_AT = 1 << 14  # Bytes of a run: mostly enough to see that it is long enough, without a count of all its lines.
-_LEAST_LINES = 3  # The first and the last line are read by ``parse``.
+RUN_LINES = 24  # For a shorter run, setting up the arrays costs more than it saves.
+_LOOKED_AT = 1 << 14  # Bytes of a run: usually enough to see that it is long enough, without counting all its lines.
+_LEAST_LINES = 3  # ``parse`` reads the first and the last line.
 
 
 class RunCutter:
-    """Cuts the whole lines of a chunk into runs of these shapes and what is between them."""
+    """Cuts the whole lines of a chunk into runs of these shapes, and the stretches between them."""
 
     def __init__(self, bulks: Sequence[Bulk], least: int) -> None:
-        """Look for runs of at least ``least`` lines."""
         self._bulks = bulks
         self._least = least
         shapes = b"|".join(rb"((?:%b\r?+\n)++)" % bulk.line for bulk in bulks)
         self._pattern = re.compile(b"(?m:^)(?:" + shapes + b")") if bulks else None
 
     def cut(self, lines: bytes) -> Iterator[tuple[bytes, Bulk | None]]:
-        """Yield each run with its shape, and each stretch between runs with ``None``; every piece ends with a line's end."""
+        """Yield each run with its shape, and each stretch between runs with ``None``; every piece ends with a line end."""
         end = 0
         for match in self._pattern.finditer(lines) if self._pattern else ():
-            # Before Python 3.11.4 a match forgets where the last whole line ended if the next one begins alike.
+            # Before Python 3.11.4, a match forgets where the last whole line ended if the next line begins alike.
             run = match[0][: match[0].rfind(b"\n") + 1]
             if run.count(b"\n", 0, _LOOKED_AT) < self._least and run.count(b"\n") < self._least:
                 continue
@@ -124,7 +123,7 @@ class RunCutter:
 
 
 def rows_of(run: Lines, like: Record) -> RecordBlock | None:
-    """The records of the lines behind the first, up to the first that is in doubt but without the last before it; ``None`` if there are none.
+    """Return the records of the lines after the first, up to the first line in doubt and without the last line before it; ``None`` if none.
 
     ``like`` is the record of the first line, as the format read it.
 
@@ -139,5 +138,5 @@ def rows_of(run: Lines, like: Record) -> RecordBlock | None:
     columns.check(run.count)
     if [(n.metric, n.statistic, n.marks) for n in columns.numbers] != [(n.metric, n.statistic, n.marks) for n in like.numbers]:
         return None
-    end = first_false(columns.possible()[1:])  # of those behind the first; the last before the doubt is the format's
+    end = first_false(columns.possible()[1:])  # of the lines after the first; ``parse`` reads the last line before the doubt
     return RecordBlock.on(run.part(1, end), Records(like, columns.rows(slice(1, end)))) if end > 1 else None

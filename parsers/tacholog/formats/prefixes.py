@@ -1,9 +1,9 @@
-"""What stands before each line of a log: collectors of logs, launchers, mails and editors put it there, and no tool printed it.
+"""The prefix before each line of a log, which no tool printed: collectors of logs, launchers, mails and editors add it.
 
 A prefix is a row of parts, such as a time and the name of a service. It is found in the text alone: nine of ten lines that are not blank must begin
-with the same parts. Some parts are never what a tool prints, such as a date and time before each line. Others may be, such as a word and a colon:
-they are a prefix only if the formats know more lines of the log without them than with them. Each pattern is matched where a line begins, has an end
-that is in sight, and no two of its repeats can match the same text, so that no log can make it slow.
+with the same parts. No tool prints some of these parts, such as a date and time before each line. A tool may print others, such as a word and a
+colon: they count as a prefix only if the formats know more lines of the log without them than with them. Each pattern matches at the start of a line,
+has a bounded length, and no two of its repetitions can match the same text, so that no log can make matching slow.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tacholog.formats.kit.lines import DAYS, MONTHS
 
 Surety = Literal["certain", "likely", "possible"]
 
-_LOOKED_AT = 4096  # Characters, for the first lines.
+_LOOKED_AT = 4096  # Characters, to judge the first lines.
 _FIRST_LINES = 12
-_SEEN_LINES = 2000  # Of more lines, these say what stands before each.
-_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters, and lines, that formats are asked about.
+_SEEN_LINES = 2000  # With more lines than this, these decide which prefix the log has.
+_JUDGED, _JUDGED_LINES = 1 << 16, 400  # Characters and lines that are shown to the formats.
 _MOST_PARTS = 8
 _SHARE = 0.9  # Of the lines that are not blank.
-_NAMED_SHARE = 0.5  # From which on a prefix is named that too many lines lack.
-_LITERAL_LINES = 3  # In fewer lines, that a word stands before each of them says nothing.
+_NAMED_SHARE = 0.5  # From this share on, a prefix that too many lines lack is named in a message.
+_LITERAL_LINES = 3  # In fewer lines, a common first word means nothing.
 _MOST_WORDS = 4
 _EXAMPLE_CHARACTERS = 60
 
@@ -34,12 +34,12 @@ class Part(NamedTuple):
     """One part of a prefix.
 
     Attributes:
-        words: what it is.
-        pattern: what it matches.
-        sure: "certain": no tool prints it before each line. "likely": it is a prefix if as many lines are known without it as with it. "possible":
-            if more lines are.
+        words: a description for messages.
+        pattern: the text that it matches.
+        sure: "certain": no tool prints it before each line. "likely": it is a prefix if the formats know as many lines without it as with it.
+            "possible": it is a prefix if the formats know more lines without it.
         public: whether it can name neither a person nor a machine.
-        only_behind: the parts that it stands behind; empty: any, or none.
+        only_behind: the parts that it may follow; empty: any part, or none.
     """
 
     words: str
@@ -64,7 +64,7 @@ def _time(inner: str) -> str:
 _TIME = "a time"
 _ZONE = r"(?:Z| ?(?:UTC|[+-](?:0[0-9]|1[0-4]):?[0-9]{2}))?"
 _DATE_AND_TIME = rf"[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK}{_FRACTION}{_ZONE}"
-# Of RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
+# RFC 5424: host, program, process, kind of message, and nothing or [ID NAME="VALUE" ...], up to four in a row.
 _SYSLOG = rf"<[0-9]{{1,3}}+>1 (?P<time>{_DATE_AND_TIME}) (?:[^ ]{{1,255}}+ ){{4}}(?:-|(?:\[[^]]{{1,500}}+\]){{1,4}}){_END}"
 _PARTS = (
     Part("a head of syslog", _SYSLOG, "certain", public=False),
@@ -90,7 +90,7 @@ _PARTS = (
     Part("a column", r"[^\t\n]{1,200}+\t", "possible", public=False, only_behind=("", "a column")),
 )
 _COMPILED = tuple(re.compile(part.pattern, re.ASCII) for part in _PARTS)
-# What a first part can be: for lines that begin with none, which are most, one look instead of one for each.
+# All patterns of a first part in one: most lines begin with none, and need one search instead of one for each part.
 _ANY = re.compile("|".join(part.pattern.replace("(?P<time>", "(?:") for part in _PARTS if not part.only_behind or "" in part.only_behind), re.ASCII)
 _INDENTATION = "an indentation"
 _LEADING = re.compile(r"[ \t]{0,200}+")
@@ -98,12 +98,11 @@ _FIRST_WORD = re.compile(r"(?P<word>[^\s\\\x00-\x1f\x7f]{1,200}+)(?P<blanks>[ \t
 
 
 class Prefix:
-    """What stands before each line of a log, from its first part to its last."""
+    """The text before each line of a log, from its first part to its last."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        """Take the parts in their order."""
         self.parts = tuple(parts)
-        # Only the first time is the line's: a later one may be of the program that it was handed by.
+        # Only the first time is that of the line: a later one may be of the program that passed the line on.
         patterns = [part.pattern if index == self._timed else part.pattern.replace("(?P<time>", "(?:") for index, part in enumerate(parts)]
         self.pattern = re.compile("".join(f"(?:{pattern})" for pattern in patterns), re.ASCII)
         self.has_time = self._timed is not None
@@ -115,20 +114,22 @@ class Prefix:
 
     @property
     def words(self) -> str:
-        """What it is, without any text of the log."""
+        """A description of the prefix, without any text of the log."""
         *others, last = dict.fromkeys(part.words for part in self.parts)
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
     def label(self) -> str:
-        """What it is, with an example out of the log."""
+        """A description of the prefix, with an example from the log."""
         return f"{self.words} ({self.example[:_EXAMPLE_CHARACTERS]!r})"
 
     @property
     def command(self) -> str:
-        """The command that cuts it off."""
+        """A shell command that cuts the prefix off."""
         plain = re.sub(r"\(\?(?:P<time>|:)", "(", self.pattern.pattern.replace("}+", "}"))
-        plain = re.sub(r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain)  # sed writes each count out: gigabytes.
+        plain = re.sub(
+            r"\{([01]),[0-9]{3,}\}", lambda match: "*" if match[1] == "0" else "+", plain
+        )  # sed would write out each count, and need gigabytes.
         plain = re.sub(r"\(\?i:([^()]*)\)", lambda match: f"({match[1].lower()}|{match[1].upper()})", plain)
         plain = plain.replace(r"[^\s:|\[\]]", "[^][:space:]:|[]").replace(r"[\w", "[[:alnum:]_")
         plain = plain.replace(r"\w", "[[:alnum:]_]").replace(r"[\[(]", "[[(]").replace(r"[\])]", "[])]")
@@ -136,11 +137,11 @@ class Prefix:
         return "sed -E " + shlex.quote(f"s{mark}^{plain}{mark}{mark}") if mark else "an editor"
 
     def match(self, text: str) -> re.Match[str] | None:
-        """Find it before a line."""
+        """Find the prefix at the start of a line."""
         return self.pattern.match(text)
 
     def without_names(self, text: str, instead: str) -> str:
-        """Return the prefix of a line with a text instead of each part that can name a person or a machine."""
+        """Return the prefix of a line, with a text in place of each part that can name a person or a machine."""
         pieces, position = [], 0
         for part in self.parts:
             match = re.compile(part.pattern, re.ASCII).match(text, position)
@@ -153,11 +154,11 @@ class Prefix:
 
 
 class Judges(NamedTuple):
-    """What the formats say of the first lines of a log.
+    """Questions to the formats about the first lines of a log.
 
     Attributes:
-        fit: says whether any format fits them.
-        claimed: says how many of them the formats know that fit; -1: none fits.
+        fit: whether any format fits the lines.
+        claimed: how many of the lines are known to the formats that fit; -1 if no format fits.
     """
 
     fit: Callable[[Sequence[str]], bool]
@@ -165,13 +166,13 @@ class Judges(NamedTuple):
 
 
 def prefix_of(head: str, judges: Judges) -> Prefix | None:
-    """Return what stands before each line of a log; ``None`` if it is nothing, or nothing that is sure.
+    """Return the prefix of the lines of a log; ``None`` if there is none, or none that is certain enough.
 
-    A log without a prefix costs a look at its first lines, or the question whether a format fits them without their first words.
+    For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these without their first words.
 
     Args:
         head: the start of the log, in whole lines.
-        judges: know the formats.
+        judges: the questions to the formats.
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
@@ -182,10 +183,10 @@ def prefix_of(head: str, judges: Judges) -> Prefix | None:
 
 
 def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
-    """Return a prefix that many lines of a log have and too many lack, how many have it, and how many lines there are that are not blank.
+    """Return a prefix that many lines of a log have and too many lack, the number of lines that have it, and the number of lines that are not blank.
 
-    What may be the tool's own, such as a word, is one only where no format fits the log with it and one does without it.
-    It is none if the formats know as many lines with it: then the tool prints it.
+    A part that the tool itself may print, such as a word, counts only where no format fits the log with it and one fits without it. A prefix does not
+    count if the formats know as many lines with it: then the tool prints it.
     """
     lines = _lines(head)
     parts, count = _common(lines, _NAMED_SHARE)
@@ -204,7 +205,7 @@ def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
 
 
 def _lacking_word(lines: Sequence[str]) -> tuple[Sequence[Part], int]:
-    """Return the word that most lines begin with, if half of them do, and how many do."""
+    """Return the word with which at least half of the lines begin, and the number of these lines."""
     words = Counter(match["word"] for line in lines if (match := _FIRST_WORD.match(line)))
     word, count = words.most_common(1)[0] if words else ("", 0)
     having = [line for line in lines if (match := _FIRST_WORD.match(line)) and match["word"] == word]
@@ -230,7 +231,7 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
 
 
 def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
-    """Return the prefix without which the formats know most of the first lines. One that is certain is a prefix also if they know none."""
+    """Return the prefix without which the formats know most of the first lines. A certain prefix counts even if they know none."""
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
     parts = (*indentation, *behind) if behind else ()
@@ -255,7 +256,7 @@ def _without(prefix: Prefix, lines: Sequence[str]) -> list[str]:
 
 
 def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Yield prefixes, the likeliest first. Of two without which as many lines are known, the first counts."""
+    """Yield possible prefixes, the likeliest first: of two without which equally many lines are known, the first one counts."""
     yield parts[:sure]
     yield ()
     for end in (*range(sure, len(parts) + 1), *range(sure - 1, -1, -1)):
@@ -266,8 +267,8 @@ def _candidates(parts: Sequence[Part], sure: int, lines: Sequence[str]) -> Itera
 
 
 def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) -> Sequence[Part]:
-    """Add the indentation that all lines share behind these parts, or all but a few of them."""
-    widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it matches always
+    """Add the indentation behind these parts that all lines share, or nearly all."""
+    widths = [len(_LEADING.match(behind)[0]) for behind in _behind(parts, lines) if behind.strip()]  # type: ignore[index]  # it always matches
     if not widths:
         return parts
     width = min(widths) if every else sorted(widths)[int((1 - _SHARE) * len(widths))]
@@ -275,7 +276,7 @@ def _with_indentation(parts: Sequence[Part], lines: Sequence[str], every: bool) 
 
 
 def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequence[Part]]:
-    """Add the words that stand behind these parts in almost all lines, one after the other."""
+    """Add the words that follow these parts in nearly all lines, one after the other."""
     for _ in range(_MOST_WORDS):
         matches = [match for behind in _behind(parts, lines) if (match := _FIRST_WORD.match(behind))]
         if len(lines) < _LITERAL_LINES or not matches:
@@ -289,7 +290,7 @@ def _with_words(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[Sequenc
 
 
 def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
-    """Yield what stands behind these parts, in the lines that have them."""
+    """Yield the text behind these parts, for the lines that have them."""
     if not parts:
         yield from lines
         return
@@ -298,7 +299,7 @@ def _behind(parts: Sequence[Part], lines: Sequence[str]) -> Iterator[str]:
 
 
 def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
-    """Return the parts that so many of the lines begin with, and how many lines begin with the first of them."""
+    """Return the parts with which at least this share of the lines begin, and the number of lines that begin with the first part."""
     chains = Counter(_chain(line) for line in lines)
     chosen: tuple[int, ...] = ()
     count, least = 0, share * len(lines)
@@ -317,7 +318,7 @@ def _common(lines: Sequence[str], share: float) -> tuple[Sequence[Part], int]:
 
 
 def _chain(line: str) -> tuple[int, ...]:
-    """Return which parts a line begins with, by their places in the list of all."""
+    """Return the parts with which a line begins, as indices of `_PARTS`."""
     parts: list[int] = []
     position = 0
     if not _ANY.match(line):

@@ -38,20 +38,20 @@ from tacholog.formats.waiting import WaitingLines
 from tacholog.schema.records import Facts, Histogram, Number, Record
 
 MOST_LINE_BYTES = 1 << 22  # The highest limit that a format may ask for: a line is held in memory as a whole.
-LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries it is read line by line.
+LOOKS = 16  # After each line in doubt, the rest of its run is tried again as arrays; after so many tries, it is read line by line.
 _CLASSES: dict[type, LineClass] = {Record: "record", Histogram: "record", Broken: "broken"}
-_OVER: Any = object()  # What `next` returns when the format has finished.
+_OVER: Any = object()  # Returned by `next` when the format has finished.
 
 
 class FormatFailure(UnreadableInput):
-    """The code of a format failed, or yielded what is no finding: the log cannot be read in that format."""
+    """The code of a format failed, or yielded something that is not a finding: the log cannot be read in that format."""
 
 
 class Event(NamedTuple):
     """A finding on the lines ``line`` to ``last_line`` (0: it was known only at the end of the log). ``text`` is the text of the first line.
 
-    ``lines`` are those that no event before has claimed: the second record on a row has none. ``run`` is the number of the run in the log; a log may
-    hold several runs, one after the other.
+    ``lines`` are the lines that no earlier event has claimed: the second record on a row has none. ``run`` is the index of the run in the log; a log
+    may hold several runs, one after the other.
     """
 
     line: int
@@ -64,7 +64,7 @@ class Event(NamedTuple):
 
 
 class ChatterEvent(Event):
-    """The event of many lines without meaning for results, or that were counted into a result that stands elsewhere."""
+    """The event of many lines without meaning for results, or whose numbers were counted into a result on another line."""
 
     source: Lines
 
@@ -75,10 +75,10 @@ class ChatterEvent(Event):
 
 
 class Scan:
-    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; after that, ``account`` is complete."""
+    """One pass over a log. Iterate over it for the events, roughly in the order of their lines; afterwards ``account`` is complete."""
 
     def __init__(self, text: LogText, name: str | None = None, run_lines: int = RUN_LINES) -> None:
-        """Prepare to read an open log, in the format of that name or in the one that is detected.
+        """Prepare to read an open log, in the format of that name or in the detected format.
 
         At least ``run_lines`` lines of one shape in a row are read as arrays; the findings do not depend on it.
 
@@ -88,32 +88,32 @@ class Scan:
         self._text = text
         self.format_name = name or _detected(text)
         self.format: Format = format_named(self.format_name)
-        self._ours = is_ours(self.format)  # Tests check what these yield; checking each record here would cost a quarter of the time.
+        self._ours = is_ours(self.format)  # Our own formats are checked by tests; checking each record here would be slow.
         self._expands = expands_tabs(self.format)
         self.account = Account()
-        self._unreadable: OSError | UnreadableInput | None = None  # Why the log itself could not be read on: not the format's fault.
+        self._unreadable: OSError | UnreadableInput | None = None  # Why the log could not be read to its end: not the fault of the format.
         self._runs: RunCutter = self._guarded(lambda: RunCutter(getattr(self.format, "BULK", ()), run_lines))
         self._waiting = WaitingLines()
         self._found_blocks: list[RecordBlock] = []
         self._latest: Finding | None = None
-        self._lines_claimed: Sequence[Line] = ()  # By the latest finding that claimed any; the next may stand on one of them too.
+        self._lines_claimed: Sequence[Line] = ()  # Claimed by the latest finding that claimed any; the next finding may stand on one of them too.
 
     @cached_property
     def system(self) -> str | None:
-        """What the log is of, unless its manifest or the log itself says otherwise; ``None`` if nothing says it."""
+        """The system that was measured, unless the manifest or the log itself states another; ``None`` if it is unknown."""
         return system_of(self.format, self._text.head)
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield every event. A line that the format did not claim in time is an event of kind ``unknown``."""
+        """Yield every event. A line that the format did not claim in time becomes an event of kind ``unknown``."""
         return cast("Iterator[Event]", self.events())
 
     def events(self, wanted: Callable[[Record], bool] | None = None) -> Iterator[Event | RecordBlock]:
-        """Yield every event, in the order of its lines as far as blocks of records stand on the same ones.
+        """Yield every event, sorted by line where blocks of records stand on the same lines.
 
-        Where ``wanted`` says of a record that it is not wanted, those that are like it come as the block that they were read in, and many lines of
-        chatter as one event.
+        Where ``wanted`` is false for a record, records like it are yielded as the block in which they were read, and many lines of chatter as one
+        event.
         """
-        blocks: list[Iterator[Event]] = []  # Several blocks may stand on the same lines in turn.
+        blocks: list[Iterator[Event]] = []  # Several blocks may take turns on the same lines.
         for batch in self.batches():
             if isinstance(batch, RecordBlock) and wanted and not wanted(batch.like):
                 yield batch
@@ -140,7 +140,7 @@ class Scan:
         lines = self._lines()
         findings: Any = self._guarded(lambda: iter(self.format.parse(lines)))
         while True:
-            try:  # Not through `_guarded`, which would cost two more calls for each finding.
+            try:  # Not through `_guarded`, which would add two calls for each finding.
                 finding = next(findings, _OVER)
             except KeyboardInterrupt:
                 raise
@@ -155,7 +155,7 @@ class Scan:
             if self._waiting.late or self._waiting.stretch:
                 yield from self._expired()
             yield self._claimed(finding) if type(finding) is Finding else self._claimed_many(finding)
-        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not take are unknown.
+        while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown.
             yield from self._expired()
         yield from self._blocks()
         if self._text.trouble:
@@ -166,7 +166,7 @@ class Scan:
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
     def _guarded(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever somebody's code returns
-        """Run a piece of the format's code. An error in it costs this log and no other; the message names the format's package."""
+        """Run a piece of the format's code. An error in it costs only this log; the message names the package of the format."""
         try:
             return step()
         except KeyboardInterrupt:
@@ -228,7 +228,7 @@ class Scan:
             index += 1
 
     def _record_on(self, line: Line) -> Record | None:
-        """Return the record that the format found on exactly this line, which it was given last."""
+        """Return the record that the format found on exactly this line, the latest that it was given."""
         finding = self._latest
         return (
             finding.what
@@ -246,7 +246,7 @@ class Scan:
         self._waiting.reported()
 
     def _unclaimed(self, line: Line) -> Event:
-        """Make the event of a line that the log's format did not claim: unknown, unless another tool prints it into logs of any format."""
+        """Return the event of a line that the format did not claim: unknown, unless another tool prints such lines into logs of any format."""
         finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
         if finding is None:
             return self._event((line,), "unknown", None, (line.number,))
@@ -269,7 +269,7 @@ class Scan:
             lines = tuple(sorted((*lines, *(line for line in finding.also if isinstance(line, Line)))))
         claimed = tuple(claimed_line for line in lines if (claimed_line := self._waiting.claim(line.number)))
         if len(claimed) == len(lines):
-            lines = claimed  # The text of a line is that of the log, even if the format changed it.
+            lines = claimed  # Events show the text of the log, even if the format changed the line.
         self._lines_claimed = claimed or self._lines_claimed
         if isinstance(finding.what, Record):
             finding = finding._replace(what=in_log_places(finding.what, finding, self._lines_claimed))
@@ -278,11 +278,11 @@ class Scan:
         event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
         if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
             damaged = next(line for line in lines if line.number == finding.line.number)
-            return event._replace(line=damaged.number, text=damaged.shown)  # Not the first line of a broken result, but the one that is damaged.
+            return event._replace(line=damaged.number, text=damaged.shown)  # Show the damaged line of a broken result, not the first.
         return event
 
     def _of_prefixed(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
-        """Judge a finding in a log in which something stands before each line: a line without it is not of the same run."""
+        """Check a finding in a log with prefixes: a line without the prefix does not belong to the run."""
         self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
         if (
@@ -294,7 +294,7 @@ class Scan:
         return finding
 
     def _claimed_many(self, finding: BulkFinding) -> Event | RecordBlock:
-        """Claim lines that were given at once."""
+        """Claim lines that were given to the format at once."""
         lines, what = finding
         if what is not None:
             return self._claimed_records(lines, what)
@@ -315,7 +315,7 @@ class Scan:
         return block
 
     def _claimed_pieces(self, finding: Finding) -> Event:
-        """Claim the lines of one finding, of which some were given at once."""
+        """Claim the lines of one finding, some of which were given at once."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
         first, last = (piece.line(index) if isinstance(piece, Lines) else piece for piece, index in ((pieces[0], 0), (pieces[-1], -1)))
@@ -332,12 +332,12 @@ class Scan:
 
 
 def _has_tabs_for_blanks(text: str) -> bool:
-    """Whether tabs stand between the words of a line that is no JSON, which may have any blanks."""
+    """Whether tabs stand between the words of a line. JSON may have any blanks."""
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
 def _as_seen(line: Line, expand: bool) -> Line:
-    """The line as formats see it. Editors, terminals and web pages add and strip blanks at the ends of lines, and put tabs for blanks within them."""
+    """Return the line as formats see it. Editors, terminals and web pages add and strip trailing blanks, and replace blanks by tabs."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
     return line._replace(text=line.text.expandtabs()) if expand and "\t" in line.text else line
@@ -365,13 +365,13 @@ def _kind(finding: Finding) -> LineClass:
 
 
 def why_unknown(text: str) -> str:
-    """Say why a line is unknown."""
+    """Return the reason for an unknown line."""
     reason = "the format does not recognise this line"
     return f"{reason}; {TABS}" if "\t" in text.strip() else reason
 
 
 class LineProblem(NamedTuple):
-    """A line of a log that could not be used: ``broken``, because it is cut, garbled or impossible, or ``unknown`` to the format."""
+    """A line of a log that could not be used: ``broken`` (cut, garbled or impossible), or ``unknown`` to the format."""
 
     line: int
     kind: Literal["broken", "unknown"]
@@ -380,7 +380,7 @@ class LineProblem(NamedTuple):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log that was read whole: for tests and small programs. Use `Scan` for logs of any size."""
+    """A log that was read as a whole: for tests and small programs. Use `Scan` for logs of any size."""
 
     name: str
     format: str
@@ -394,7 +394,7 @@ class Log(msgspec.Struct, frozen=True):
 
     @property
     def facts(self) -> Facts:
-        """What the log says of its whole run; of a log that holds several runs, what all of them have in common."""
+        """The facts about the run; for a log of several runs, the facts that all runs share."""
         return self.account.facts
 
     @property
@@ -451,7 +451,7 @@ _TAB = 8  # Columns.
 
 
 def in_log_places(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
-    """Return the record of a finding with the places of its numbers as in the log, where more may stand on a line than its format has seen."""
+    """Return the record with the positions of its numbers in the log: lines of the log may be longer than the format saw them."""
     if all(number.value_start is None for number in record.numbers):
         return record
     in_log = {line.number: line for line in lines}
@@ -464,7 +464,7 @@ def in_log_places(record: Record, finding: Finding, lines: Sequence[Line]) -> Re
 
 
 def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) -> Number:
-    """Return a number with its place on a line of the log, of which its format has seen this."""
+    """Return a number with its position on a line of the log. The format saw this line as ``seen_line``."""
     start, end = number.value_start, number.value_end
     if start is None or end is None or (seen_line is line and line and line.shown is line.text):
         return number
@@ -477,7 +477,7 @@ def _number_in_log(number: Number, seen_line: Line | None, line: Line | None) ->
 
 
 def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
-    """Return where on a line of the log stands what a format has seen at a place; ``None`` if it has seen something else."""
+    """Return the offset on a line of the log for an offset in the text that the format saw; ``None`` if that text is another."""
     before, text = len(line.shown) - len(line.text), line.text.rstrip(" \t")
     if line.text.startswith(seen_text):
         return before + offset
@@ -494,10 +494,10 @@ def _offset_in_log(offset: int, seen_text: str, line: Line) -> int | None:
 
 
 class HeldRecords:
-    """Holds the records of a log until all facts of their runs are known. Beyond a limit they wait in a file."""
+    """Holds the records of a log until all facts about their runs are known. Beyond a limit, they wait in a file."""
 
     def __init__(self, in_memory: int = 20_000) -> None:
-        """Hold up to so many in memory."""
+        """Hold up to ``in_memory`` records in memory."""
         self._in_memory = in_memory
         self._events: list[Event] = []
         self._file: IO[bytes] | None = None
@@ -512,7 +512,7 @@ class HeldRecords:
             self._events.clear()
 
     def __iter__(self) -> Iterator[Event]:
-        """The events in their order, once."""
+        """Yield the events in their order, once."""
         if self._file:
             decoder = msgspec.msgpack.Decoder(list[tuple[int, int, int, Record]])
             with self._file as rows:

@@ -21,11 +21,11 @@ _PARTS = ("SYSTEM", "TOOL", "DIALECTS", "DEFINITIONS", "detect", "parse")
 _PACKED = {"BZh": "bzip2", "PK\x03\x04": "zip", "7z": "7-Zip", "Rar!": "rar", '\x04"M\x18': "lz4"}
 _SEEN_CHARACTERS = 4096
 _SAID_CHARACTERS = 300
-_LONGEST_GAP = 40  # Characters between two words of a log that are quoted; a hostile log can have thousands.
-_CANDIDATES = 3  # So many are named for a log that no format fits.
+_LONGEST_GAP = 40  # Characters between two quoted words of a log; a hostile log can have thousands.
+_CANDIDATES = 3  # The number of formats that are named for a log that no format fits.
 _WORD = re.compile(r"[A-Za-z0-9_/]+")
 _SPECIFIC = re.compile(r"[A-Za-z].{3}")
-_BINARY_SHARE = 0.1  # Of characters that no text has; a log with a few stray bytes has less.
+_BINARY_SHARE = 0.1  # Of characters that no text has. A log with a few stray bytes has fewer.
 
 
 TABS = "tabs stand between its words: if they are in place of blanks, restore them with 'expand', or copy the log anew"
@@ -34,15 +34,19 @@ TABS = "tabs stand between its words: if they are in place of blanks, restore th
 class Format(Protocol):
     """A format module.
 
-    ``parse`` claims every line it understands within 4096 lines, or 8 MiB of them, of having been given it; a line that it does not claim is
-    unknown and is reported. It opens nothing, reads no environment, and keeps no more than a bounded number of lines. A format whose tool prints
-    results by the hundred thousand may have a constant ``BULK`` besides: see `tacholog.formats.kit.bulk`; one whose tool prints lines of more than
-    64 KiB, their limit as ``LINE_BYTES``, of at most 4 MiB. With a constant ``STATES``, the plan of a campaign can tell which conditions neither log
-    nor campaign will state; see `tacholog.formats.kit.States`. A constant ``COMPUTED`` says how the format computes numbers that its tool does not
-    print; see `computed_of`. A format of Tacholog itself may have a function ``read_in_any_log``: it is asked about
-    each line that the log's own format does not know, for tools that print messages of their own into logs of other formats. A constant
-    ``EXPANDS_TABS = True`` says that the tool prints no tabs: where a log has some, they stand for blanks up to every eighth column. A function
-    ``system_of`` returns, for the start of a log, the system that was measured, or ``None`` if logs like it are of several and this one names none.
+    ``parse`` claims each line that it understands at most 4096 lines, or 8 MiB, after it was given the line; a line that it does not claim is unknown
+    and is reported. It opens nothing, reads no environment, and keeps a bounded number of lines.
+
+    Optional parts:
+
+    - ``BULK``: shapes of lines that the tool prints by the hundred thousand; see `tacholog.formats.kit.bulk`.
+    - ``LINE_BYTES``: the limit for lines of more than 64 KiB, at most 4 MiB.
+    - ``STATES``: which conditions the log states, so that the plan of a campaign can tell which are missing; see `tacholog.formats.kit.States`.
+    - ``COMPUTED``: how the format computes numbers that its tool does not print; see `computed_of`.
+    - ``EXPANDS_TABS = True``: the tool prints no tabs; tabs in a log stand for blanks up to every eighth column.
+    - ``system_of``, a function: the system that was measured, for the start of a log; ``None`` if the log may be of several and names none.
+    - ``read_in_any_log``, a function of Tacholog's own formats: it is asked about each line that the format of a log does not know, for tools that
+      print messages of their own into logs of other formats.
     """
 
     __doc__: str | None
@@ -52,18 +56,18 @@ class Format(Protocol):
     DEFINITIONS: Mapping[str, str]  #: metric definitions by name: a sentence each on what the number is
 
     def detect(self, head: str) -> Detected:
-        """Say whether the start of a log (up to 1 MiB of text) is of this format."""
+        """Return whether the start of a log (up to 1 MiB of text) is of this format."""
         ...
 
     def parse(self, lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-        """Yield what is found, in order. Only a format with a ``BULK`` is given `Lines`."""
+        """Yield the findings, in order. Only a format with a ``BULK`` is given `Lines`."""
         ...
 
 
 class Installed(NamedTuple):
-    """The formats that could be loaded, and why the others could not. A broken package costs only its own format.
+    """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format.
 
-    ``packages`` names the package of each format, with its version.
+    ``packages`` holds the package of each format, with its version.
     """
 
     formats: Mapping[str, Format]
@@ -73,7 +77,7 @@ class Installed(NamedTuple):
 
 @functools.cache
 def installed() -> Installed:
-    """All formats that are installed, by name, sorted."""
+    """Return all installed formats, sorted by name."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
     packages: dict[str, str] = {}
@@ -93,18 +97,18 @@ def installed() -> Installed:
 
 
 def _way_out(error: BaseException) -> str:
-    """Say what to import where a format, such as one for an older version, imports a module of Tacholog that is not there."""
+    """Return a hint for a format that imports a module that Tacholog does not have, such as a format for an older version."""
     is_moved = isinstance(error, ImportError) and (error.name or "").startswith("tacholog.")
     return "; all that formats need is in tacholog.formats.kit" if is_moved else ""
 
 
 def _package(entry: EntryPoint) -> str:
-    """The package that an entry point is of, with its version."""
+    """Return the package of an entry point, with its version."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
 def _missing_part(module: object) -> str | None:
-    """Say what a module lacks to be a format; ``None`` if it lacks nothing."""
+    """Return what a module lacks to be a format; ``None`` if it lacks nothing."""
     missing = [name for name in _PARTS if not hasattr(module, name)]
     if missing:
         return f"it lacks {', '.join(missing)}"
@@ -125,28 +129,28 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_ours(module: Format) -> bool:
-    """Whether a format is one of this project, held by tests to what is asked of every format."""
+    """Whether a format is part of this project, whose tests check it."""
     return getattr(module, "__name__", "").startswith("tacholog.formats.")
 
 
 def package_of(name: str) -> str:
-    """The package that the format of that name came with, and its version."""
+    """Return the package and version that provides the format of that name."""
     return installed().packages.get(name, "an unknown package")
 
 
 def formats() -> Mapping[str, Format]:
-    """The formats that could be loaded, by name, sorted."""
+    """Return the formats that could be loaded, sorted by name."""
     return installed().formats
 
 
 @functools.cache
 def readers_of_any_log() -> Sequence[Callable[[Line], Finding | None]]:
-    """Return the functions ``read_in_any_log`` of our own formats. Those of other packages are not asked: they would change how all logs are read."""
+    """Return the functions ``read_in_any_log`` of our own formats. Other packages are not asked: they would change how all logs are read."""
     return [module.read_in_any_log for module in formats().values() if is_ours(module) and hasattr(module, "read_in_any_log")]
 
 
 def states_of(name: str) -> Mapping[str, States] | None:
-    """Return which conditions the logs of a format state, by test; None if the format does not declare it, or is not installed."""
+    """Return which conditions the logs of a format state, by test; ``None`` if the format does not declare it, or is not installed."""
     states = getattr(formats().get(name), "STATES", None)
     if not isinstance(states, Mapping) or not all(isinstance(test, str) and isinstance(value, States) for test, value in states.items()):
         return None
@@ -154,9 +158,9 @@ def states_of(name: str) -> Mapping[str, States] | None:
 
 
 def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return how a format computes numbers from others on their line, by metric and statistic; nothing if it does not say.
+    """Return how a format computes numbers from others on their line, by metric and statistic; empty if it does not declare this.
 
-    Each has one formula or several, which differ in the fields that the line has: ``{("loss", "total"): ["lost / (received + lost)"]}``.
+    Each number has one formula or several for lines with different fields: ``{("loss", "total"): ["lost / (received + lost)"]}``.
     """
     computed = getattr(formats().get(name or ""), "COMPUTED", None)
     if not isinstance(computed, Mapping):
@@ -169,12 +173,12 @@ def computed_of(name: str | None) -> Mapping[tuple[str, str], Sequence[str]]:
 
 
 def formats_of_tool(tool: str) -> list[str]:
-    """Return the names of the formats whose tool has this name, in any case."""
+    """Return the formats whose tool has this name, in upper or lower case."""
     return [name for name, module in formats().items() if tool.casefold() in (module.TOOL.casefold(), name.casefold())]
 
 
 def format_named(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
         UnreadableInput: there is none.
@@ -187,7 +191,7 @@ def format_named(name: str) -> Format:
 
 
 def _near(name: str) -> str:
-    """Name the formats that were probably meant: those of a tool of that name, else those with a name like it."""
+    """Return a hint with the formats that were probably meant: those of a tool of that name, else those with a similar name."""
     near = formats_of_tool(name) or difflib.get_close_matches(name, formats(), 2)
     return f" (is {' or '.join(near)} meant?)" if near else ""
 
@@ -199,7 +203,7 @@ def any_fits(lines: Sequence[str]) -> bool:
 
 
 def lines_known(lines: Sequence[str]) -> int:
-    """Return how many of the first lines of a log the formats claim that fit them; -1 if no format fits."""
+    """Return how many of the first lines of a log are claimed by the formats that fit them; -1 if no format fits."""
     head = "\n".join(lines)
     return max((_claimed_by(module, lines) for module in formats().values() if _ask(module, head).fits), default=-1)
 
@@ -218,7 +222,7 @@ def _claimed_by(module: Format, lines: Sequence[str]) -> int:
 
 
 def detect(head: str) -> str:
-    """Name the one format that the start of a log is in. A log whose first line names its format is in that one, whatever it quotes of others.
+    """Return the name of the one format that fits the start of a log. If the first line names a format, that one fits, whatever the log quotes.
 
     Raises:
         UnreadableInput: none fits, or several do; the message names the candidates and what each wants.
@@ -244,9 +248,9 @@ def detect(head: str) -> str:
 
 
 def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]]:
-    """Return the formats that are most like the log, each with two words next to each other that the log shares with it. The best come first.
+    """Return the formats that resemble the log most, the best first, each with two neighbouring words that the log shares with it.
 
-    A format's words are those that it quotes in ``wants``. One word alone says nothing: prose has it too.
+    The words of a format are those that it quotes in ``wants``. A single word is no evidence: prose has it too.
     """
     own_pairs = {name: _pairs(re.findall(r"'([^'\n]+)'", detected.wants)) for name, detected in answers.items()}
     shared = Counter(pair for pairs in own_pairs.values() for pair in pairs)
@@ -256,7 +260,7 @@ def _nearest(answers: Mapping[str, Detected], head: str) -> list[tuple[str, str]
 
 
 def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Return the pairs of neighbouring words that are long enough to be specific, each with the text where it stands first."""
+    """Return the pairs of neighbouring words that are long enough to be specific, each with the text of its first occurrence."""
     texts_of_pairs: dict[tuple[str, str], str] = {}
     for text in texts:
         for first, second in pairwise(_WORD.finditer(text)):
@@ -268,13 +272,13 @@ def _pairs(texts: Iterable[str]) -> dict[tuple[str, str], str]:
 
 
 def _quoted(text: str, first: re.Match[str], second: re.Match[str]) -> str:
-    """Return the text from one word to the next as it stands in the log, without what is between them if that is long."""
+    """Return the text from one word to the next as it stands in the log; a long text between them is left out."""
     is_short = second.start() - first.end() <= _LONGEST_GAP
     return text[first.start() : second.end()] if is_short else f"{first[0]} ... {second[0]}"
 
 
 def _binary(head: str) -> str | None:
-    """Say what the bytes are if they are not text; ``None`` for text."""
+    """Return a message if the bytes are not text; ``None`` for text."""
     start = head[:_SEEN_CHARACTERS]
     strange = sum(not char.isprintable() and not char.isspace() for char in start) + start.count("\ufffd")
     if strange <= _BINARY_SHARE * len(start):
@@ -284,17 +288,17 @@ def _binary(head: str) -> str | None:
 
 
 def system_of(module: Format, head: str) -> str | None:
-    """Return the system that logs with this start are of, unless a manifest says otherwise; ``None`` if nothing says it."""
+    """Return the system that logs with this start measure, unless a manifest states another; ``None`` if it is unknown."""
     return module.system_of(head) if is_ours(module) and hasattr(module, "system_of") else module.SYSTEM
 
 
 def expands_tabs(module: Format) -> bool:
-    """Whether tabs in logs of this format stand for blanks, for its tool prints none."""
+    """Whether tabs in logs of this format stand for blanks, because its tool prints no tabs."""
     return getattr(module, "EXPANDS_TABS", False) is True
 
 
 def _ask(module: Format, head: str) -> Detected:
-    """Ask a format whether it fits. One that raises an exception does not fit."""
+    """Ask a format whether it fits. A format that raises an exception does not fit."""
     try:
         fits, wants, *names_itself = module.detect(head)  # two values, or three
         return Detected(bool(fits), str(wants), any(names_itself))

@@ -1,7 +1,7 @@
-"""Checks of what a format yields. An error in a format must neither look like a measurement nor break the code that uses the record.
+"""Checks of the findings of a format. An error in a format must neither look like a measurement nor break the code that uses the record.
 
-There are two kinds of error. A record with an impossible number (`out_of_range`) costs only its line, for that may be the log's fault. A finding
-of a wrong type (`defect_of`) is the format's fault and costs the whole log: a format that yields texts for sizes cannot be trusted with the rest.
+There are two kinds of errors. A record with an impossible number (`out_of_range`) costs only its line, because the log may be wrong. A finding of a
+wrong type (`defect_of`) is an error of the format and costs the whole log: a format that yields texts for sizes cannot be trusted elsewhere.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PLAIN = (Record, Broken, Facts, Histogram)
 
 
 def out_of_range(what: Record | Facts | Histogram | Broken | None) -> str | None:
-    """Name the first number of a finding that cannot be, or that no table has room for; ``None`` if all are in range.
+    """Name the first number of a finding that is impossible or too large for a table; ``None`` if all are in range.
 
-    This is the one place where ranges are checked, for formats of all packages: a log may print any number.
+    Only this function checks ranges, for formats of all packages, because a log may print any number.
     """
     if isinstance(what, Record):
         return _impossible_number(what)
@@ -63,7 +63,7 @@ def _impossible_number(record: Record) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _impossible_condition(conditions: Conditions) -> str | None:
-    """A log has few different conditions, and each of its records has some."""
+    """Cached, because a log has few different conditions, and each of its records has some."""
     for name in Conditions.__struct_fields__:
         value = getattr(conditions, name)
         if type(value) is int and not 0 <= value < COUNT_LIMIT:
@@ -74,17 +74,17 @@ def _impossible_condition(conditions: Conditions) -> str | None:
 
 
 def _as_text(count: int) -> str:
-    """A count in few characters; one with hundreds of digits is no float either."""
+    """Return a count in few characters. A count with hundreds of digits does not fit into a float."""
     return str(count) if abs(count) < VALUE_LIMIT else f"about 2^{count.bit_length()}"
 
 
 def _clocks_apart(record: Record, number: Number) -> bool:
-    """Between two clocks a one-way latency may be negative: it is shown as it is."""
+    """Whether a negative value is allowed: between two clocks, a one-way latency may be negative, and is shown as it is."""
     return number.metric == "latency" and record.conditions.basis in ("one-way", None)
 
 
 def defect_of(finding: Finding | BulkFinding, reached: int) -> str | None:
-    """Say why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
+    """Return why this is not a valid finding in a log of which ``reached`` lines were handed out; ``None`` if it is valid."""
     if type(finding) is BulkFinding:
         return _defect_of_many(finding, reached)
     if type(finding) is not Finding:
@@ -120,7 +120,7 @@ def _defect_of_many(finding: BulkFinding, reached: int) -> str | None:
 
 
 def defect_of_records(records: Records, count: int) -> str | None:
-    """Say why these are no records on that many lines; ``None`` if they are."""
+    """Return why these are not records on that many lines; ``None`` if they are."""
     columns, indices = records.columns, records.places
     if indices is not None and not (indices.dtype.kind == "i" and indices.ndim == 1 and len(indices) and _ascending(indices, count)):
         return "finds Records on places that are not ascending, or not within their Lines"
@@ -146,7 +146,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
         return _defect_of_histogram(what)
     try:
         plain = msgspec.to_builtins(what)
-        msgspec.convert(plain, kind)  # Judges each field by the type that the schema declares for it.
+        msgspec.convert(plain, kind)  # This checks each field by the type that the schema declares for it.
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         return f"has a {kind.__name__} that is none: {error}"
     if isinstance(what, Record | Facts):
@@ -160,7 +160,7 @@ def _defect_of_what(what: Record | Facts | Histogram | Broken | None) -> str | N
 
 
 def _defect_of_record(record: Record) -> str | None:
-    """Say what is wrong with a record beyond the types of its fields."""
+    """Return what is wrong with a record beyond the types of its fields."""
     for name, size, least in (("size", record.payload_bytes, 1), ("size", record.payload_bytes_high, 1), ("number of samples", record.samples, 0)):
         if size is not None and not least <= size < COUNT_LIMIT:
             return f"has a {name} of {size!r:.40}, which is none"
@@ -182,7 +182,7 @@ def _defect_of_number(number: Number) -> str | None:
 
 
 def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain values
-    """Yield the texts of a finding but for those of its numbers, which are words of the schema."""
+    """Yield the texts of a finding except those of its numbers, which are words of the schema."""
     if isinstance(plain, str):
         yield plain
     elif isinstance(plain, dict):
@@ -193,7 +193,7 @@ def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401 - a finding as plain va
 
 
 def _defect_of_text(text: str) -> str | None:
-    """Texts go into files in UTF-8, which has no halves of characters."""
+    """Check that a text can be written as UTF-8, which has no halves of characters, and is not too long."""
     if not text.isascii():
         try:
             text.encode()
