@@ -89,7 +89,7 @@ _STATISTICS = rf"(?:NA sampleSize=0|{_MEASURED})"
 _ROUND_TRIP = re.compile(rf"round trip time \(sec\):\((?P<received>[0-9]{{1,18}})/(?P<sent>[0-9]{{1,18}})\):{_STATISTICS}")
 _ONE_WAY_RESULT = re.compile(_STATISTICS)
 _DATA_PATHS: dict[str, DataPath] = {"Ping": "copy", "PingGT1K": "copy", "Ping0cpy": "zero-copy"}
-_LOGGED_BETWEEN = 100  # Lines of the logger that may come between a size and its result.
+_LOGGED_BETWEEN = 100  # Lines of the logger that may stand between a size and its result.
 
 
 TITLE = "HMBDC PERFORMANCE SAMPLE"
@@ -97,14 +97,14 @@ _SAMPLE = LineStart(rf" *{TITLE} \(updated with release ")
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has a line of the pinger or the ponger, or the sample's title."""
+    """Return whether the log has a line of the pinger or the ponger, or the title of the sample."""
     marks = ("round trip time (sec):(", "Started Pinger with the first", "Started Ponger, press ctrl-c", _ONE_WAY)
     fits = any(mark in head for mark in marks) or _SAMPLE.is_in(head)
     return Detected(fits, wants=f"'Started Pinger', 'Started Ponger', 'round trip time (sec):(' or '{TITLE}'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield what is found; a log in which no ping was answered is one of a run that failed."""
+    """Yield the findings; a run in which no ping was answered has failed."""
     page, pings = SamplePage(), _Pings()
     for line in lines:
         findings = page.take(line)
@@ -116,10 +116,10 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Pings:
-    """The results of pingers and pongers, each on two lines: the first waits here for its second.
+    """The results of pingers and pongers, each on two lines: the first line waits here for the second.
 
-    Where programs share a terminal, a first line may be followed by a stranger's second. Then another of the four lines follows without its
-    partner, so a record waits for one line more, and what stands beside a line without partner is broken.
+    Where programs share a terminal, the second line of another program may follow a first line. Then a line without its partner comes next. So a
+    record waits for one more line, and is broken if it stands next to a line without a partner.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,6 @@ class _Pings:
         self.answered = self.unanswered = False
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line."""
         text = line.text
         if "round trip time (sec)" in text or text.startswith(("mean=", "NA sampleSize=")):
             yield from self._result(line)
@@ -143,12 +142,12 @@ class _Pings:
             yield Finding(line, None)
         else:
             findings = list(_about_the_run(line))
-            if findings or self._first is None:  # A line of others does not part a first line from its second.
+            if findings or self._first is None:  # A line of another program does not separate a first line from its second.
                 yield from self.close()
             yield from findings
 
     def close(self) -> Iterator[Finding]:
-        """Let the record go, and give up a first line that is not followed by its second."""
+        """Release the record, and give up a first line without its second."""
         if self._record:
             what = self._record.what
             self.answered |= isinstance(what, Record) and bool(what.samples)
@@ -180,7 +179,7 @@ def _about_the_run(line: Line) -> Iterator[Finding]:
 
 
 def _round_trip(first: Line, line: Line) -> Record | Broken:
-    """A result is whole by itself; where the line before it is garbled, its size, rate and data path are not known."""
+    """Return the record of a round trip. If the line before it is garbled, size, rate and data path are unknown."""
     pings, match = _PINGS.fullmatch(first.text), _ROUND_TRIP.fullmatch(line.text)
     if match is None or not line.whole:
         return Broken("a round trip that is cut short or garbled")
@@ -225,7 +224,7 @@ def _one_way(first: Line, line: Line) -> Record | Broken:
 
 
 def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
-    """The four statistics, none for a result without samples, ``None`` where no samples could give them."""
+    """Return the four statistics; empty for a result without samples, ``None`` if no samples can have these statistics."""
     if "samples" not in cells:
         return []
     mean, least, most = (Decimal(cells[name]) for name in ("mean", "min", "max"))
@@ -236,13 +235,13 @@ def _numbers(cells: Mapping[str, Cell]) -> list[Number] | None:
 
 
 def _seconds(statistic: str, cell: Cell) -> Number:
-    """A time printed to the nanosecond. Below zero, the two clocks were not one: the value is no latency."""
+    """Return a time that was printed to the nanosecond. A negative time comes from two clocks and is no latency."""
     number = printed("latency", statistic, float(Decimal(cell).scaleb(9)), 1.0, cell=cell)
     return msgspec.structs.replace(number, resolution=1.0)
 
 
 def _deviation(cell: Cell) -> Number:
-    """A deviation printed with six significant digits; it is the root of a difference, which rounding may put below zero."""
+    """Return a deviation with six significant digits. It is the root of a difference, which rounding may make negative."""
     if "nan" in cell:
         return impossible("latency", "std", cell=cell)
     value = Decimal(cell)
@@ -279,7 +278,7 @@ _POINTER = re.compile("shared po(?:ni|in)ter passing")
 
 
 class _Transport(NamedTuple):
-    """A transport of the table: the number of its rows, and what the schema calls it."""
+    """A transport of the table: the number of its rows, and its name as a condition."""
 
     block: int | None
     words: str
@@ -317,7 +316,7 @@ class SamplePage:
         self._says_one_way = False
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Read a line of the sample; ``None`` if it is not one."""
+        """Read a line of the sample; ``None`` if it is no line of it."""
         if title := _TITLE.fullmatch(line.text):
             findings = self.close()
             self._part = "title"
@@ -333,7 +332,7 @@ class SamplePage:
                 return None
 
     def close(self) -> list[Finding]:
-        """Leave the table. A block that did not end may lack part of its name, so its results are broken."""
+        """Leave the table. The results of an unfinished block are broken, because part of their name may be missing."""
         findings = [Finding(line, Broken("the table ends within this transport")) for line in self._block if _has_result(line)]
         self._block, self._part, self._row, self._commands = [], "", "", {}
         return findings
@@ -376,7 +375,7 @@ class SamplePage:
 
 
 def _fields(key: str, command: str) -> dict[str, str]:
-    """A command of a row, a machine, and its place among those: words and what they ran over, as JSON; text if it cannot be taken apart."""
+    """Return a command as JSON, with the values of its loops; as text if it cannot be parsed. The key names row, machine and index."""
     command_line = read_command(command)
     if command_line is None:
         return {f"command {key} text": command}
@@ -389,7 +388,7 @@ def _has_result(line: Line) -> bool:
 
 
 def _slipped(line: Line) -> bool:
-    """Whether the gap before a column is not blank, or the line may go on."""
+    """Whether the gap before a column is not blank, or the line is cut."""
     return bool(line.text[_NOTES - 1 : _NOTES].strip() or line.text[_RESULT - 1 : _RESULT].strip()) or not line.whole
 
 
@@ -398,7 +397,7 @@ def _column(block: Sequence[Line], start: int, end: int) -> str:
 
 
 def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
-    """What a whole block says. A line whose columns have slipped spoils all of it: half a name is another name."""
+    """Return the findings in a whole block. One line with shifted columns spoils all of it: half a name is another name."""
     name, notes = _column(block, 0, _NOTES), _column(block, _NOTES, _RESULT)
     transport = _TRANSPORTS.get(name)
     if transport is None or any(_slipped(line) for line in block):
@@ -419,7 +418,7 @@ def _read_block(block: Sequence[Line], *, says_one_way: bool) -> list[Finding]:
 
 
 def _result(text: str, transport: _Transport, row_number: int, conditions: Conditions) -> Record | Broken:
-    """A result cell: rows are numbered within their transport, one a line from its first; only prose has no number."""
+    """Return the result in a cell. Rows are numbered within their transport, one on each line; only prose has no number."""
     row = _ROW.fullmatch(text, _RESULT)
     if row is None and _PROSE.fullmatch(text, _RESULT) and transport.block is None:
         return _record(None, (), transport, conditions)
@@ -477,14 +476,14 @@ _SHELL = frozenset("$`;|&<>(){}")
 
 
 class CommandLine(msgspec.Struct, frozen=True):
-    """A command: its words, with ``{payload_bytes}`` and ``{messages_per_s}`` for what a loop put there, and those values, run by run."""
+    """The words of a command, with ``{payload_bytes}`` and ``{messages_per_s}`` for the variables of a loop, and their values in each iteration."""
 
     argv: tuple[str, ...]
     each: tuple[dict[str, int], ...] = ()
 
 
 def read_command(text: str) -> CommandLine | None:
-    """Take a command line apart; ``None`` if it holds more shell than the sample's.
+    """Parse a command line; ``None`` if it has more shell syntax than those of the sample.
 
     The sample writes three kinds of lines: a command; ``for s in 100 1000; do COMMAND; done``, with ``$s`` for the size; and ``for cfg in "100 500"
     "1000 50"; do a=($cfg); COMMAND; done``, with ``${a[0]}`` and ``${a[1]}`` for size and rate.
@@ -507,12 +506,12 @@ def _holds_shell(word: str) -> bool:
 
 
 def _are_numbers(value: list[str], last: int) -> bool:
-    """Whether what a loop runs over once has a number in each place up to the last."""
+    """Whether the values of one iteration are numbers up to the last variable."""
     return len(value) > last and all(part.isascii() and part.isdecimal() for part in value)
 
 
 def _word(before: str, word: str, names: dict[int, str]) -> str:
-    """The word with its variable named after the option that it is of; ``names`` learns which of a loop's values that is."""
+    """Return the word with its variable named after its option; add the index of the variable among the values of the loop to ``names``."""
     option = _OPTIONS.get(word.partition("=")[0] if "=" in word else before)
     variable = _VARIABLE.search(word)
     if variable is None or option is None:

@@ -50,7 +50,7 @@ _RESULT = re.compile(
 )
 _SERVICE = re.compile(r"iceoryx2::service::(?P<kind>\w{1,60})::Service")
 _QUEUE = re.compile(r"iceoryx2_bb_[\w:]{1,150}::(?P<kind>\w{0,40}Queue(?:<[\w, ]{1,40}>)?)")
-# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then what it is about on a line of its own.
+# The logger of iceoryx2 (with -d, or for warnings): a counter and a level, then the subject on its own line.
 _CHATTER = re.compile(
     r"\s*"
     r"|[0-9]{1,12}(?:\.[0-9]{9})? \[[TDIWEF]\] .{0,4000}"
@@ -62,12 +62,12 @@ _HEAD = LineStart(r"(?:\[(?:REQUESTS|RESPONSE_STREAM)\] )?iceoryx2[\w:<>, ]{1,24
 
 
 def detect(head: str) -> Detected:
-    """Say whether a line opens with the type of a service and three colons."""
+    """Return whether a line starts with the type of a service and three colons."""
     return Detected(_HEAD.is_in(head), wants="a line 'iceoryx2::service::... ::: ... Latency: N ns'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a line; the rest is what its logger or cargo prints."""
+    """Yield a record for each result line; other lines are printed by its logger or cargo."""
     for line in lines:
         if " ::: " in line.text:
             yield Finding(line, _result(line))
@@ -84,7 +84,7 @@ def _result(line: Line) -> Record | Broken:
         return Broken("the log ends within this line")
     duration_ns, latency_ns = round(Decimal(match["time"]) * 1_000_000_000), int(match["latency"])
     iterations = int(match["iterations"]) if match["iterations"] else None
-    # The time went through a floating point number before it was printed: one nanosecond may have got lost.
+    # The time passed through a floating-point number before it was printed: it may be a nanosecond off.
     if iterations is not None and (iterations == 0 or not _is_mean(latency_ns, duration_ns, iterations)):
         return Broken("the latency is not the time over twice the iterations")
     if match["size"] == "0":
@@ -108,7 +108,7 @@ def _is_mean(latency_ns: int, duration_ns: int, iterations: int) -> bool:
 
 
 def _conditions(match: re.Match[str]) -> Conditions | None:
-    """What the names say: the kind of service is the way the data takes, and the benchmark is another definition each."""
+    """Return the conditions in the names: the kind of service is the transport, and each benchmark has its own definition."""
     service, queue = _SERVICE.fullmatch(match["type"]), _QUEUE.fullmatch(match["type"])
     definition = "iceoryx2-queue" if queue else "iceoryx2-publish-subscribe"
     if match["event"]:

@@ -65,7 +65,7 @@ _TEST = re.compile(
     r"[ \t]{0,40}+(?P<test>conf|quit|(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|"
     r"(?:rc|uc)_rdma_(?:read|write|write_poll)_(?:bw|lat)|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)):"
 )
-_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # What may be left of a test's name. Any other unknown line costs only itself.
+_LIKE_TEST = re.compile(r"[^ \t]{1,40}")  # May be the rest of a test's name. Any other unknown line costs only itself.
 _ERROR = re.compile(
     r"server: ?.{0,200}|(?:[\w.:-]{1,64}: )?(?:failed to|unable to|cannot|could not) .{1,200}|"
     r"[\w ]{1,40} failed(?:: .{1,200})?|.{0,40}timed out.{0,80}|\w{1,40}: bad test; try: qperf --help tests"
@@ -78,19 +78,19 @@ _VERBS = (
 _HEADLINE_ROWS = {"lat": {"latency"}, "bw": {"bw", "send_bw"}}
 _RDMA = {"rc": "RDMA RC", "uc": "RDMA UC", "ud": "RDMA UD", "xrc": "RDMA XRC", "ver": "RDMA RC"}
 _ROWS = 100
-_LAST_MESSAGES = 2  # Under way when the time is over.
+_LAST_MESSAGES = 2  # Messages under way at the end of the test.
 _LATE_SHARE = 0.001
-_TICK_NS = 1e7  # of times(2), which qperf takes its times from
+_TICK_NS = 1e7  # of times(2), from which qperf takes its times
 
 
 def detect(head: str) -> Detected:
-    """Say whether a line is a test's name with a colon, and nothing else."""
+    """Return whether a line is the name of a test and a colon."""
     named = any(_TEST.fullmatch(line.rstrip("\r")) for line in head.split("\n", 2000)[:2000])
     return Detected(named, wants="a line that is the name of a test and a colon, as in 'tcp_lat:'")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a test; the machines of ``conf`` are facts about the run, and a test without rows failed."""
+    """Yield a record for each test. The machines of ``conf`` are facts about the run; a test without rows has failed."""
     block = _FigureBlock()
     for line in lines:
         if _TEST.fullmatch(line.text):
@@ -109,7 +109,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _FigureBlock:
-    """A test and its rows so far. Rows that the tool is not known to print are left unknown, and spoil nothing."""
+    """A test and its rows so far. Rows that the tool is not known to print stay unknown, and do no harm."""
 
     def __init__(self) -> None:
         self._header: Line | None = None
@@ -118,11 +118,9 @@ class _FigureBlock:
         self._garbled = False
 
     def open(self, line: Line) -> None:
-        """Start a block."""
         self._header, self._rows, self._lines, self._garbled = line, [], [], False
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Add a row."""
         if self._header is None:
             yield Finding(line, Broken("a row without its test"))
             return
@@ -136,7 +134,7 @@ class _FigureBlock:
             yield from self.close()
 
     def close(self) -> Iterator[Finding]:
-        """Say what the block says, now that it has ended."""
+        """Yield the findings of the block, which has ended."""
         header, self._header = self._header, None
         if header is None:
             return
@@ -215,33 +213,33 @@ def _conditions(test: str, rows: dict[str, FigureRow], *, is_latency: bool) -> C
 
 
 def _verb(test: str) -> str:
-    """The kind of RDMA, and its operation where that is no sending: a read, a write, or one on memory of the other side."""
+    """Return the kind of RDMA, with its operation if it is not sending: a read, a write, or an operation on remote memory."""
     kind = test.partition("_")[0]
     verb = next((f" {words}" for name, words in _VERBS if name in test), "")
     return f"{_RDMA[kind]}{verb}{', verified' if kind == 'ver' else ''}"
 
 
 def _settings(rows: dict[str, FigureRow]) -> str | None:
-    """The parameters that change how messages are sent, as they are printed."""
+    """Return the parameters that change how messages are sent, as printed."""
     return settings_text({name: " ".join(row.text.split()) for name, row in rows.items() if name in SETTINGS})
 
 
 def _samples(rows: dict[str, FigureRow]) -> int | None:
-    """How many messages the figures stand on: those that both sides received; ``None`` unless they are printed in full."""
+    """Return the number of messages behind the figures: those that both sides received; ``None`` unless all digits are printed."""
     names = ("loc_recv_msgs", "rem_recv_msgs") if "latency" in rows else ("recv_msgs",) if "recv_msgs" in rows else ("rem_recv_msgs",)
     counts = [row for name in names if (row := rows.get(name)) and row.factor == 1 and row.number is not None]
     return sum(int(row.number or 0) for row in counts) if len(counts) == len(names) else None
 
 
 def _complete(rows: dict[str, FigureRow]) -> bool:
-    """Whether there is all that comes with what is there: size and time with their defaults, a rate with counts."""
+    """Whether all rows are there that always come together: size and time with their defaults, a rate with counts."""
     defaults = "timeout" not in rows or {"msg_size", "time"} <= rows.keys()
     counted = any(name.endswith("_msgs") for name in rows)
     return defaults and (not counted or "msg_rate" in rows)
 
 
 def _agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether rate and latency, and rate, size and bandwidth are of one test: they follow from each other, up to rounding and the sides' times."""
+    """Whether rate and latency, or rate, size and bandwidth, follow from each other, up to rounding and the times of the sides."""
     rate, latency = rows.get("msg_rate"), rows.get("latency")
     if rate and latency and latency.number and rate.number:
         return _close(rate.value * latency.value, 1e9, _times_differ(rows), rate, latency)
@@ -252,15 +250,15 @@ def _agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _times(rows: dict[str, FigureRow]) -> list[FigureRow]:
-    """How long the test took on each side."""
+    """Return how long the test took on each side."""
     names = ("loc_real_time", "rem_real_time", "send_real_time", "recv_real_time")
     return [row for name in names if (row := rows.get(name)) and row.number]
 
 
 def _times_differ(rows: dict[str, FigureRow]) -> float:
-    """By which share the times of the sides may differ. Each side counts its own in clock ticks, and figures are over one, the other or both.
+    """Return the share by which the times of the sides may differ. Each side counts clock ticks, and a figure uses the time of one side or of both.
 
-    Without the times themselves, it is a tick of each side; without the planned time, nothing is known.
+    If the times are not printed, they may differ by a tick of each side; without the planned time, nothing is known.
     """
     values = [row.value for row in _times(rows)]
     if values:
@@ -270,7 +268,7 @@ def _times_differ(rows: dict[str, FigureRow]) -> float:
 
 
 def _counts_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether the messages were counted in the test of this rate: they are the rate times the time of a side or between both, up to rounding."""
+    """Whether the counts of messages fit the rate: they are the rate times a time between those of the two sides, up to rounding."""
     samples, rate = _samples(rows), rows.get("msg_rate")
     times = _times(rows)
     if samples is None or not rate or not rate.number or not times:
@@ -281,12 +279,12 @@ def _counts_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _step(rate: FigureRow, time: FigureRow, digits: int) -> float:
-    """How many messages the last places of a rate and a time stand for."""
+    """Return how many messages correspond to the last places of a rate and a time."""
     return ((resolution(rate, digits) or 0.0) * time.value + (resolution(time, digits) or 0.0) * rate.value) / 1e9
 
 
 def _ways_agree(rows: dict[str, FigureRow]) -> bool:
-    """Whether each side of a ping-pong received what the other sent, but for the last messages under way."""
+    """Whether each side of a ping-pong received what the other sent, except for the last messages under way."""
     if "latency" not in rows:
         return True
     counts = {name: row.value for name, row in rows.items() if name.endswith("_msgs") and row.factor == 1 and row.number is not None}
@@ -295,17 +293,17 @@ def _ways_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _digits(row: FigureRow) -> int:
-    """How many digits a figure is printed with."""
+    """Return the number of printed digits of a figure."""
     return len(str(row.number).replace(".", "").lstrip("0"))
 
 
 def _close(value: float, expected: float, slack: float, *rows: FigureRow) -> bool:
-    """Whether two values are as near as the rounding of the figures behind them allows, which may be to fewer than three digits with -e.
+    """Whether two values are as close as the rounding of the figures behind them allows; with -e, figures may have fewer than three digits.
 
     Args:
         value: a value.
-        expected: what it should be.
-        slack: the share by which they may differ besides.
+        expected: the expected value.
+        slack: a share by which they may differ in addition.
         rows: the figures behind both.
     """
     digits_of_figures = [_digits(row) for row in rows if row.exact is None]
@@ -379,8 +377,8 @@ _ANY_ORDER = frozenset(f"{prefix}{name}" for name in _PARAMETERS for prefix in (
 _MAY_BE_ZERO = frozenset({"cpus_user", "cpus_intr", "cpus_kernel", "cpus_iowait", "send_errors", "recv_errors", "errors", "max_cqe"})
 
 _ROW = re.compile(r"(?: {4}|\t *+)(?P<name>[a-z][a-z_]{0,30}+)(?P<gap>[ \t]{1,32}+)=(?P<behind> {2}| ?\t)(?P<value>[ \t]{0,40}+\S.{0,200})")
-_SCALED = 4  # No figure with a unit has so many digits, or commas, before its point.
-_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # "x = y", with a blank on each side, is of others.
+_SCALED = 4  # A figure with a unit never has so many digits, or commas, before its point.
+_LIKE_ROW = re.compile(r"(?: {4}|\t).*?(?:(?: {2}|\t)=[ \t]|[ \t]=(?: [ \t]|\t))")  # Another program prints "x = y", with a blank on each side.
 _VALUE = re.compile(
     r"[ \t]*+(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(?:\.[0-9]{1,15})?)(?:[ \t](?P<unit>|[A-Za-z/]{1,9}|% cpus))?"
     r"(?: \((?P<exact>[0-9]{1,3}(?:,[0-9]{3}){0,5})\))?"
@@ -388,10 +386,10 @@ _VALUE = re.compile(
 
 
 class FigureRow(NamedTuple):
-    """A row: what is left of its ``=``, and behind it a number with its unit, or only a text.
+    """A row: a name, and behind the equals sign a number with its unit, or only a text.
 
-    ``equals`` is how far behind the start of the name the sign stands, and ``digits`` where the number ends; both are -1 in rows with tabs, which
-    have no columns. ``cell`` is what is printed of the number.
+    ``equals`` is the distance of the equals sign from the start of the name, and ``digits`` the end of the number; both are -1 in rows with tabs,
+    which have no columns. ``cell`` is the printed number.
     """
 
     line: Line
@@ -407,12 +405,12 @@ class FigureRow(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The number in the unit of the schema."""
+        """The number in the unit of its metric."""
         return float((self.number or Decimal(0)) * self.factor)
 
 
 def looks_like_row(text: str) -> bool:
-    """Whether a line is a row, whole or not."""
+    """Whether a line looks like a row, complete or not."""
     return _LIKE_ROW.match(text) is not None
 
 
@@ -427,7 +425,7 @@ def read_row(line: Line) -> FigureRow | None:
     if value is None:
         return None if row.name in FIGURES or row.name in _QUANTITIES else row
     integer, *_ = value["number"].split(".")
-    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # "123 thousand" may have been cut to this.
+    if value["unit"] is None and (len(integer) < _SCALED or integer != value["number"]):  # The line may have been cut from "123 thousand".
         is_count = FIGURES[row.name][2] == "count" if row.name in FIGURES else row.name not in _QUANTITIES
         return row if is_count else None
     quantity, factor = _UNITS.get(value["unit"] or "", ("", 1))
@@ -444,7 +442,7 @@ def read_row(line: Line) -> FigureRow | None:
 
 
 def is_whole(rows: Sequence[FigureRow]) -> bool:
-    """Whether no row is missing, as far as columns tell: as wide as the widest name and value, one width for all."""
+    """Whether no row is missing, as far as the columns show: they are as wide as the widest name and value, and all alike."""
     names = {row.name for row in rows}
     if len(names) < len(rows):
         return False
@@ -459,13 +457,13 @@ def is_whole(rows: Sequence[FigureRow]) -> bool:
 
 
 def in_order(rows: Sequence[FigureRow]) -> bool:
-    """Whether known rows stand in the order in which they are printed."""
+    """Whether the known rows stand in the order in which qperf prints them."""
     ranks = [_ORDER["alt_port" if row.name in _ANY_ORDER else row.name] for row in rows]
     return ranks == sorted(ranks)
 
 
 def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
-    """Whether the two sides report the same figures, as they do where both are busy, and their processor times add up."""
+    """Whether both sides report the same figures, as they do when both are busy, and their processor times add up."""
     sides = {side: {name.removeprefix(f"{side}_") for name in rows if name.startswith(f"{side}_") and name in FIGURES} for side in _SIDES}
     for side, other in (("send", "recv"), ("loc", "rem")):
         if _lasting(sides[side]) != _lasting(sides[other]):
@@ -474,7 +472,7 @@ def sides_agree(rows: Mapping[str, FigureRow]) -> bool:
 
 
 def _lasting(names: set[str]) -> list[str]:
-    """The figures that are never 0 and so are always printed, without their direction where there is but one."""
+    """Return the figures that are never 0 and so are always printed; without their direction if there is only one direction."""
     never_zero = names - _MAY_BE_ZERO
     directions = {direction for direction in ("send_", "recv_") if any(name.startswith(direction) for name in never_zero)}
     return sorted(never_zero if len(directions) > 1 else (name.removeprefix("send_").removeprefix("recv_") for name in never_zero))
@@ -487,13 +485,13 @@ def _adds_up(rows: Mapping[str, FigureRow], side: str) -> bool:
 
 
 def precision(rows: Sequence[FigureRow]) -> int:
-    """How many digits figures are rounded to: 3, or what was asked for with -e."""
+    """Return the number of digits to which figures are rounded: 3, or the number given with -e."""
     digit_counts = [len(row.number.as_tuple().digits) for row in rows if row.number is not None and "." in row.text]
     return max([3, *digit_counts])
 
 
 def resolution(row: FigureRow, digits: int) -> float | None:
-    """The unit of the last place before zeros were dropped, in the unit of the schema; ``None`` for what is exact."""
+    """Return the unit of the last place before zeros were dropped, in the unit of the metric; ``None`` for an exact number."""
     number = row.number or Decimal(0)
     if row.exact is not None or (row.quantity in {"count", "size"} and row.factor == 1):
         return None
@@ -502,7 +500,7 @@ def resolution(row: FigureRow, digits: int) -> float | None:
 
 
 def as_bytes(row: FigureRow) -> int | None:
-    """A size that is exact, or so round that it was asked for; else it is only known to three digits, and ``None``."""
+    """Return a size in bytes if it is exact, or so round that it must be the requested one; ``None`` if only three digits are known."""
     if row.number is None or row.quantity != "size":
         return None
     size = row.exact if row.exact is not None else int(row.number * row.factor)

@@ -97,7 +97,7 @@ _FAILED = re.compile(
     r"ERROR: .{1,500}|No messages were received from the server\. Is the server down\?|No valid observations found\. .{1,200}|"
     r"Test end before test start\. Ending statistics early|Test ends uncompleted, .{1,200}"
 )
-# The signals that end a test are handled beside the printing, so this line can stand anywhere, also among those of a result.
+# Signals end a test at any moment, so this line can stand anywhere, even within a result.
 _INTERRUPTED = re.compile(r"Test end \(interrupted by (?:timer|user|signal [0-9]{1,3})\)")
 _CHATTER = re.compile(
     r"|sockperf\[CLIENT\] send on:(?:sockperf: using \w{1,20}\(\) to block on socket\(s\))?|\[SERVER\] (?:listen|send) on:|"
@@ -113,21 +113,21 @@ _HEAD = LineStart(r"(?:sockperf: (?:==|\[|Summary: |Total |ERROR)|sockperf\[CLIE
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the tool's prefix with one of its lines, or the parameters of a full log."""
+    """Return whether the log has the tool's prefix with one of its lines, or the parameters of a full log."""
     return Detected(_HEAD.is_in(head), wants="lines that begin with 'sockperf: ', or 'test was performed using the following parameters'")
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield a record a server or throughput test, and the distribution of a full log."""
+    """Yield a record for each server or throughput test, and the distribution of a full log."""
     client = _Client()
     yield from read_in_bulk(lines, client.take, client.packets.take_many)
     yield from client.close()
 
 
 def _context_of(parameters: str) -> TestParameters:
-    """What a full log's parameters say. Only under load do replies come to some messages and not to others; else the mode is not told.
+    """Return the meaning of a full log's parameters. Only under load are some messages answered and others not; otherwise the mode is unknown.
 
-    Those that are no condition with a name of their own are settings. Without its value, one is a switch.
+    Parameters that are no condition with a name of its own are settings. A parameter without a value is a switch.
     """
     values = {name: int(value) for name, value in _PARAMETER.findall(parameters)}
     under_load = values.get("reply-every", 1) > 1
@@ -140,7 +140,7 @@ def _context_of(parameters: str) -> TestParameters:
 
 
 class _Client:
-    """One client's output after another: what was said of the socket and the parameters holds until the next version line."""
+    """The output of one client after another: what is stated about socket and parameters holds until the next version line."""
 
     def __init__(self) -> None:
         self._context = TestParameters()
@@ -148,7 +148,6 @@ class _Client:
         self.packets = Packets()
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line."""
         text = line.text.removeprefix("sockperf: ")
         if (row := self.packets.take(line, text)) is not None:
             yield from (*self._block.close(), row)
@@ -159,15 +158,16 @@ class _Client:
             self.packets.behind(findings)
             yield from findings
         elif not text and self._block.is_open:
-            yield Finding(line, None)  # The line of the total ends with a line break of its own, and a log may have a blank line after each.
+            yield Finding(line, None)  # The line of the total ends with an extra line break, and a log may have a blank line after each line.
         else:
             about = list(self._other(line, text))
-            if about or line.text.startswith("sockperf"):  # A line without the prefix that nobody knows is of others, and parts no block.
+            if about or line.text.startswith(
+                "sockperf"
+            ):  # An unknown line without the prefix was printed by another program, and does not end a block.
                 yield from self._block.close()
             yield from about
 
     def close(self) -> Iterator[Finding]:
-        """The log has ended."""
         yield from (*self._block.close(), *self.packets.close())
 
     def _other(self, line: Line, text: str) -> Iterator[Finding]:
@@ -203,36 +203,35 @@ _COUNT = r"[0-9]{1,18}"
 
 
 class TestParameters(NamedTuple):
-    """What was said before the results: by the line of the socket, or by the parameters in a full log."""
+    """The parameters that were stated before the results: by the line of the socket, or in a full log."""
 
     payload_bytes: int | None = None
     conditions: Conditions = Conditions()
 
 
 class Step(NamedTuple):
-    """A line of a block: how it begins, all of it, and which steps may follow."""
+    """A line of a block: its beginning, its whole pattern, and the steps that may follow."""
 
     starts: re.Pattern[str]
     pattern: re.Pattern[str]
     then: frozenset[str]
 
 
-Row = Mapping[str, Cell]  # What the named groups of a line hold.
+Row = Mapping[str, Cell]  # The named groups of a line.
 BlockRows = dict[str, list[Row]]
 
 
 class ResultBlock(NamedTuple):
-    """The lines of a result in their order, and what reads them."""
+    """The lines of a result in their order, and the function that reads them."""
 
     steps: Mapping[str, Step]
     read: Callable[[BlockRows, TestParameters], Record | Broken]
 
 
 class ResultReader:
-    """The block of lines that the log is in. A line that does not come next in it ends it, and what was said so far is broken."""
+    """The block that is open. A line that does not come next in it ends it, and its lines so far are broken."""
 
     def __init__(self) -> None:
-        """Wait for the first line of a block."""
         self._reset()
 
     def _reset(self) -> None:
@@ -247,7 +246,7 @@ class ResultReader:
         return self._block is not None
 
     def take(self, line: Line, text: str, context: TestParameters) -> list[Finding] | None:
-        """Use a line whose prefix is taken off; ``None`` if it is of no block."""
+        """Use a line without its prefix; ``None`` if it belongs to no block."""
         steps = [(block, name) for block in _BLOCKS for name, step in block.steps.items() if step.starts.match(text)]
         if not steps:
             return None
@@ -269,7 +268,7 @@ class ResultReader:
         return findings
 
     def close(self) -> list[Finding]:
-        """Give up what was begun."""
+        """Leave the block; its lines so far are broken."""
         findings = [finding_on(self._lines, Broken("a result that does not go on to its end"))] if self._lines else []
         self._reset()
         return findings
@@ -297,7 +296,7 @@ _STATISTICS: Mapping[str, Step] = {
     "percentile": _step("---> percentile", rf" {{1,2}}(?P<percent>[0-9][0-9]\.[0-9]{{2,3}}) = +(?P<us>{_US})", "percentile", "min"),
     "min": _step("---> (?:<MIN>|MIN) observation", rf" = +(?P<us>{_US})"),
 }
-# Up to 2.7 percentiles have two decimals.
+# Up to 2.7, percentiles have two decimals.
 _PERCENTILES = ("99.999", "99.990", "99.900", "99.000", "90.000", "75.000", "50.000", "25.000")
 _PERCENTILES_BEFORE_2_8 = ("99.99", "99.90", "99.50", "99.00", "95.00", "90.00", "75.00", "50.00", "25.00")
 _DEVIATIONS = {"std": "std", "mean_ad": "mean-ad", "median_ad": "median-ad", "siqr": "siqr", "std_error": "std-error"}
@@ -308,12 +307,11 @@ def _counted(metric: str, cell: Cell) -> Number:
 
 
 def _printed(metric: str, statistic: str, cell: Cell, unit: float, resolution: float) -> Number:
-    """A number of which a whole multiple of the resolution is printed. No deviation at all is exact."""
+    """Return a number that was printed as a whole multiple of the resolution. A deviation of zero is exact."""
     return printed(metric, statistic, float(round(float(cell) * unit)), resolution, zero_is_exact=statistic in _DEVIATIONS.values(), cell=cell)
 
 
 def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broken:
-    """The record of a server's statistics."""
     valid, average, errors = rows["valid"][0], rows["average"][0], rows["errors"][0]
     if trouble := _contradiction(rows):
         return Broken(trouble)
@@ -342,7 +340,7 @@ def _read_statistics(rows: BlockRows, context: TestParameters) -> Record | Broke
 
 
 def _contradiction(rows: BlockRows) -> str | None:
-    """Why these lines cannot be of one result: all of them are made from one sorted list of samples."""
+    """Return why these lines cannot belong to one result, all of which is computed from one sorted list of samples."""
     average, total = rows["average"][0], rows["total"][0]
     samples = int(rows["valid"][0]["received"])
     if int(total["samples"]) != samples or total["hundredth"] != f"{samples / 100:.2f}" or samples == 0:
@@ -373,13 +371,13 @@ _SIZE_WITHOUT_NOTE = "1472"  # The note on how to send faster is left out at the
 
 
 def _read_throughput(rows: BlockRows, context: TestParameters) -> Record | Broken:
-    """The record of a throughput test: what the client sent, whether or not it arrived."""
+    """Return the record of a throughput test: what the client sent, whether or not it arrived."""
     total, rate, band = rows["total"][0], rows["rate"][0], rows["bandwidth"][0]
     note = rows["note"][0] if "note" in rows else {"size": _SIZE_WITHOUT_NOTE}
     middle, spread = int(note.get("size") or note["middle"]), int(note.get("range", "0"))
     sent, per_second = int(total["sent"]), int(rate["rate"])
     decimals = len(band["bytes"].partition(".")[2])
-    # The unit is MiB, and a thousand of them with --giga-size. With nine decimals 3.7 prints "GBps" for MiB.
+    # The unit is MiB, or a thousand MiB with --giga-size. With nine decimals, 3.7 prints "GBps" for MiB.
     unit = 1000 * _MIB if band["unit"] == "G" and decimals == len("000") else _MIB
     bits, resolution = float(band["bits"]) * unit, float(unit * 10**-decimals)
     if trouble := _contradictory_rates(float(band["bytes"]) * unit, bits, resolution, per_second * middle):
@@ -418,7 +416,7 @@ def _contradictory_rates(bytes_per_s: float, bits_per_s: float, resolution: floa
 
 
 def _is_over_time(sent: int, seconds: float, per_second: int) -> bool:
-    """Whether this is the rate of so many messages. Time is rounded to the millisecond, so the rate may be a little higher or lower."""
+    """Whether this is the rate of that many messages. Time is rounded to the millisecond, so the rate may differ a little."""
     return sent / (seconds + 1e-3) - 1 <= per_second and per_second * (seconds - 1e-3) <= sent + 1
 
 
@@ -428,7 +426,7 @@ _BLOCKS = (ResultBlock(_STATISTICS, _read_statistics), ResultBlock(_THROUGHPUT, 
 _HEADER = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (?P<latency>latency|rtt)\(usec\)")
 _ROW_MARK = re.compile(r"[0-9]{1,18}, ")
 _ROW = re.compile(r"([0-9]{1,12}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{3})")
-# Times of fewer digits before the point, so that they are exact as floating point; logs begin at zero.
+# Times have few digits before the point, so that they are exact as floating point; logs start at zero.
 PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 BULK = (PACKETS,)
 _KEPT_DIGITS = 11  # Binary digits: bins are at most 1/1024 of their value wide.
@@ -443,7 +441,6 @@ class Packets:
     """
 
     def __init__(self) -> None:
-        """Wait for a record and its table."""
         self._record: Record | None = None
         self.is_open = False  #: whether this is within the table
         self._begin()
@@ -453,11 +450,11 @@ class Packets:
         self._rows = self._largest_ns = 0
 
     def behind(self, findings: Iterable[Finding]) -> None:
-        """Remember the record that a table may stand behind."""
+        """Remember the record that a table may follow."""
         self._record = next((finding.what for finding in findings if isinstance(finding.what, Record)), self._record)
 
     def take(self, line: Line, text: str) -> Finding | None:
-        """Use the header or a row, given without its prefix; ``None`` if the line is neither."""
+        """Use the header or a row, without its prefix; ``None`` if the line is neither."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
             self._begin()
@@ -472,7 +469,7 @@ class Packets:
         return Finding(line, None)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use rows as far as they are the next ones of the table."""
+        """Use rows as long as they are the next rows of the table."""
         import numpy as np
 
         if not self.is_open:
@@ -488,13 +485,13 @@ class Packets:
         return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
     def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
-        """Whether a row is the next one, and its latency is the time between its two times."""
+        """Whether a row is the next one, and its latency is the difference of its two times."""
         trip_ns = received_ns - sent_ns
         expected_ns = trip_ns if self._record and self._record.conditions.basis == "rtt" else trip_ns / 2
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
     def _count(self, values: Iterable[tuple[int, int]]) -> None:
-        """Count each latency as often as it came."""
+        """Add latencies with the number of their occurrences."""
         for latency_ns, times in values:
             dropped = max(latency_ns.bit_length() - _KEPT_DIGITS, 0)
             self._counts[latency_ns >> dropped << dropped] += times
@@ -502,7 +499,7 @@ class Packets:
             self._largest_ns = max(self._largest_ns, latency_ns)
 
     def close(self, line: Line | None = None) -> list[Finding]:
-        """End the table, if one is open: its distribution, if it holds all packets of the summary; else the log is not whole."""
+        """End the table, if one is open: yield its distribution if it holds all packets of the summary; otherwise the log is truncated."""
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:

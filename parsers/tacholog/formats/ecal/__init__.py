@@ -98,7 +98,7 @@ STATES = {
 
 _SAMPLE = re.compile(r"-?[0-9]{1,15}")
 _ONLY_SAMPLES = re.compile(r"-?[0-9]{1,15}(?:\r?\n-?[0-9]{1,15})+(?:\r?\n-?)?\s*")
-_SIGNS = LineStart(  # The last is not of a table with one latency, which is iceperf's own.
+_SIGNS = LineStart(  # The last pattern must not match a table with one column of latencies, which is iceperf's.
     r"Message (?:average latency|average receive time|size received) +: |Messages received {13}: [0-9]|Messages sent {11}: [0-9]"
     r"|Message average roundtrip time [0-9]|Message size \(kByte\): |LAYER: (?:SHM|UDP|TCP)|Service call average latency : "
     r"|\[ *[0-9]+\.[0-9]{3}\] \| cnt: |(?:pub|sub) +[0-9]+: +[0-9]+ Msg/s|\|\| Payload Size(?: \(kB\))? \|\|"
@@ -113,7 +113,7 @@ _TITLE = re.compile(r" LATENCY / THROUGHPUT TEST\s*")
 _ZERO_COPY = re.compile(r"Zero copy mode: ([01])")
 _PYTHON_LOST = re.compile(r"Package lost after message [0-9]{1,18} -> stop\.")
 
-# Without the sign of a latency below zero, which two clocks make.
+# Not for negative latencies, which two clocks can produce.
 BULK = (Bulk(rb"\d{1,15}+"),)
 
 
@@ -125,7 +125,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found; a log that starts with a bare integer is a file of single latencies."""
+    """Yield the findings; a log that starts with a bare integer is a file of single latencies."""
     waiting = iter(lines)
     first = next(waiting, None)
     if first is None:
@@ -140,17 +140,16 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _EcalOutput:
-    """What the samples print: the blocks of sender and receiver, which may stand within each other, and tables."""
+    """The output of the samples: the blocks of sender and receiver, which may be nested, and tables."""
 
     def __init__(self) -> None:
         self._senders = Senders()
         self._sent = BlockReader(self._senders.block)
         self._others = BlockReader(RECEIVER, REFLECTOR, PING_PONG, *BLOCKS)
         self._tables = DocumentedTables()
-        self._is_after_ruler = False  # One ruler may be that of a receiver within a sender's block; between two a block has ended.
+        self._is_after_ruler = False  # One ruler may belong to a receiver within a sender's block; after two rulers, a block has ended.
 
     def read(self, lines: Iterable[Line]) -> Iterator[Finding]:
-        """Yield what is found."""
         for line in lines:
             is_ruler = _RULER.fullmatch(line.text) is not None
             if is_ruler and self._is_after_ruler:
@@ -195,7 +194,7 @@ def _facts(line: Line) -> Facts | None:
 
 
 class _Samples:
-    """One record of all latencies of a file; it stands on the last line, the others being chatter."""
+    """One record for all latencies of a file. It stands on the last line; the other lines are chatter."""
 
     def __init__(self) -> None:
         self._distribution = Distribution()
@@ -203,7 +202,6 @@ class _Samples:
         self._last: Line | None = None
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Count a latency."""
         if line.whole and _SAMPLE.fullmatch(line.text):
             if self._last:
                 yield Finding(self._last, None)
@@ -214,14 +212,12 @@ class _Samples:
             yield Finding(line, Broken("not a whole number of microseconds: statistics of this file would lack it"))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Count many of them."""
         before: list[Finding | BulkFinding] = [Finding(self._last, None)] if self._last else []
         self._distribution.add_many(lines.cells[:, 0].astype("int64"))
         self._last = lines.line(-1)
         return BulkStep(lines.count, [*before, BulkFinding(lines.part(0, -1), None)])
 
     def close(self) -> Iterator[Finding]:
-        """The file has ended."""
         if self._last:
             yield Finding(self._last, None if self._damaged else _record(self._distribution))
 

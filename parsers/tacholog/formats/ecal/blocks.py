@@ -49,12 +49,12 @@ _RATE_KEYS = ("rate", "rate2", "rate3")
 
 
 def latency(cells: BlockValues, statistic: str) -> Number:
-    """The latency under the key of its statistic, in whole microseconds."""
+    """Return the latency whose key is its statistic, in whole microseconds."""
     return cells.printed("latency", statistic, statistic, MICROSECOND)
 
 
 def _received_only(cells: BlockValues) -> Record | Broken:
-    """A block of which only the count was printed, because hardly more messages than the warm-up's came."""
+    """Read a block with only a count: hardly more messages came than the warm-up has."""
     if cells.integer("received") > MOST_WARM_UPS:
         return Broken("the block ends before its last row")
     numbers = (cells.counted("messages_received", "received"),)
@@ -85,12 +85,12 @@ def _received(cells: BlockValues) -> Record | Broken:
 
 
 def _reflected(cells: BlockValues) -> Record | Broken:
-    """The receiver of 5.3 to 5.9, and the one in Python, which sent each message back."""
+    """Read a block of a receiver that sent each message back: of 5.3 to 5.9, or in Python."""
     python = "messages" in cells
     counted_in = next((key for key in ("messages", "packages") if key in cells), None)
     received = cells.integer(counted_in) if counted_in else None
     size = next((cells.integer(key) for key in ("size", "old_size") if key in cells), 0)
-    is_counted = received is None if "old_size" in cells else bool(received)  # The oldest receiver printed no count, all others do.
+    is_counted = received is None if "old_size" in cells else bool(received)  # Only the oldest receiver printed no count.
     if not _has_units(cells, _PYTHON_UNITS if python else _RATE_UNITS[0]) or not is_counted:
         return Broken("the rows of this block contradict each other")
     if (rate := _size_over_latency(cells, size, cells.integer("mean"))) is None:
@@ -106,13 +106,13 @@ def _reflected(cells: BlockValues) -> Record | Broken:
 
 
 def _has_units(cells: BlockValues, units: list[str]) -> bool:
-    """Whether the rows of the throughput have these units; the last row may have been cut off."""
+    """Whether the throughput rows have these units; the last row may be missing."""
     own_units = [cells[key].partition(" ")[2] for key in _RATE_KEYS if key in cells]
     return own_units == units[: len(own_units)]
 
 
 def _size_over_latency(cells: BlockValues, size: int, mean: int) -> Number | None:
-    """What eCAL calls throughput, from its finest row; ``None`` if the rows do not belong together."""
+    """Return the number that eCAL calls throughput, from its finest row; ``None`` if the rows contradict each other."""
     text, unit = cells["rate"].split(" ")
     rate, unit_bytes = float(text), _RATE_BYTES[unit]
     resolution = unit_bytes * 8 * (0.01 if "." in text else 1.0)
@@ -131,7 +131,7 @@ def _round_trip(cells: BlockValues) -> Record | Broken:
     sent = cells.integer("lost" if lost else "runs")
     if not 0 < sent <= cells.integer("runs"):
         return Broken("more messages than were asked for")
-    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # Of which no row says so.
+    all_made = Number(metric="messages_sent", statistic="total", value=float(sent), marks=("derived",))  # No row states it.
     return Record(
         test="latency",
         payload_bytes=cells.integer("size") * KILOBYTE or None,
@@ -187,10 +187,9 @@ PING_PONG = BlockForm(
 
 
 class Senders:
-    """The blocks of one-way senders, and what all of them have in common: that is what the log says of its run."""
+    """The blocks of one-way senders, and the conditions that all of them share, which hold for the run."""
 
     def __init__(self) -> None:
-        """Start without a sender."""
         self._conditions: set[Conditions] = set()
         self._environments: dict[str, set[str]] = {}
         self.block = BlockForm(
@@ -231,7 +230,7 @@ class Senders:
         )
 
     def common(self) -> Iterator[Facts]:
-        """What every block of the log says alike."""
+        """Yield the conditions and environment that all blocks of the log share."""
         if not self._conditions:
             return
         first, *others = self._conditions
@@ -242,12 +241,12 @@ class Senders:
 
 
 def _settings(cells: BlockValues) -> str | None:
-    """The pause between messages, and how many memory buffers a publisher has."""
+    """Return the pause between messages and the number of memory buffers of a publisher."""
     return settings_text({key: cells[key] for key in ("buffers", "delay") if key in cells})
 
 
 def _needed(cells: BlockValues) -> set[str]:
-    """The rows that a sender's block has besides runs and size: the first of them printed zero copy only where it was on."""
+    """Return the rows that a sender's block needs besides runs and size: the first versions printed zero copy only where it was on."""
     if cells["size"].endswith(" B"):
         return {"buffers", "frequency", "zero_copy"}
     return {"buffers", "zero_copy"} if "delay" not in cells or "buffers" in cells else set()
@@ -305,7 +304,7 @@ def _in_one_process(cells: BlockValues) -> Record | Broken:
 
 
 def _lost(cells: BlockValues) -> Iterator[Number]:
-    """Bytes lost and their share: where more came than was counted as sent, the tool prints a count below zero as a huge one."""
+    """Yield lost bytes and their share. If more was received than was counted as sent, the tool prints a negative count as a huge one."""
     lost, percent = cells.word("lost"), cells.word("lost", 2)
     if int(lost) // _MEGABYTE > cells.integer("sent"):
         yield impossible("bytes_lost", cell=lost)
@@ -405,7 +404,7 @@ def _milliseconds(metric: str, name: str) -> list[Field]:
 
 
 def _is_inverse(cells: Cells) -> bool:
-    """Whether the rate is one over the interval, but for their rounding."""
+    """Whether the rate is the inverse of the interval, up to their rounding."""
     interval_ms, per_s = cells["interval_mean"], cells["offered" if "offered" in cells else "rate"]
     return bool(abs(interval_ms * per_s / 1000 - 1) <= 0.001 * per_s / 1000 + 0.1 * interval_ms / 1000 + 1e-9)
 
@@ -450,7 +449,7 @@ _TOPICS = LineRule(
 
 
 def one_liner(line: Line) -> Finding | None:
-    """The record of a line that stands for itself, if it is one."""
+    """Return the record of a line that is a result by itself, if it is one."""
     topic = _TOPICS.match(line.text)
     if topic is None and not _PERFTOOL.match(line.text):
         return None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tacholog.formats.kit import Broken, Cell, Finding, Line, Number, Record, counted, finding_on, printed
 
-ROWS_APART = 4000  # Lines between the first and the last row of a block: what is claimed later is too late.
+ROWS_APART = 4000  # Lines between the first and the last row of a block: a later claim would be too late.
 _UNCOLONED = re.compile(r"(Message average roundtrip time|Packages lost after message) (.*)")
 _CLOSED = re.compile(r".* (?:us|[A-Za-z]{1,5}/s)")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:e[+-][0-9]+)?")
@@ -26,31 +26,30 @@ class BlockValues(dict[str, Cell]):
     """The values of a block by the keys of their rows."""
 
     def word(self, key: str, index: int = 0) -> Cell:
-        """Return one of the numbers in a value, as it is printed."""
+        """Return one of the numbers in a value, as printed."""
         number = [*_NUMBER.finditer(self[key])][index]
         return Cell(number[0], self[key].start + number.start(), self[key].line)
 
     def integer(self, key: str) -> int:
-        """Return the whole number that a value starts with."""
+        """Return the whole number at the start of a value."""
         return int(self.word(key))
 
     def counted(self, metric: str, key: str) -> Number:
-        """Return the count that a value starts with."""
+        """Return the count at the start of a value."""
         return counted(metric, self.integer(key), cell=self.word(key))
 
     def printed(
         self, metric: str, statistic: str, key: str, unit: float, *, resolution: float | None = None, decimals: int = 6, marks: tuple[str, ...] = ()
     ) -> Number:
-        """Return the number that a value starts with, printed to whole units unless another resolution is given. ``decimals`` is as in `Field`."""
+        """Return the number at the start of a value, printed in whole units unless another resolution is given."""
         value = float(round(float(self.word(key)) * unit, decimals))
         return printed(metric, statistic, value, resolution or unit, marks, cell=self.word(key))
 
 
 class RowForm(NamedTuple):
-    """A row of a block: the key of its value, the label it has ("" under another row's), the whole value, and whether it may be missing.
+    """A row of a block: the key of its value, its labels ("" below another row), the pattern of its value, and whether it may be missing.
 
-    ``begun``: what may be left of the value where the log ends within it, of a last
-    row that the record does not need.
+    ``begun`` matches a value in which the log ends, for a last row that the record does not need.
     """
 
     key: str
@@ -61,7 +60,7 @@ class RowForm(NamedTuple):
 
 
 class BlockForm(NamedTuple):
-    """The rows of a block and what they say.
+    """The rows of a block and the function that reads them.
 
     ``ruled`` and ``spaced`` are after how many rows a ruler or an empty line may stand; ``short`` reads a block that a ruler ends there.
     """
@@ -74,10 +73,9 @@ class BlockForm(NamedTuple):
 
 
 class BlockReader:
-    """The blocks of one process's output, and the one that the log is in."""
+    """The blocks in the output of one process, and the block that is open."""
 
     def __init__(self, *blocks: BlockForm) -> None:
-        """Start outside of all blocks."""
         self._blocks = blocks
         self._labels = {label for block in blocks for row in block.rows for label in row.labels}
         self._open: BlockForm | None = None
@@ -94,7 +92,7 @@ class BlockReader:
         return self._open is not None or any(label in row.labels and row.value.fullmatch(value) for block in self._blocks for row in block.rows)
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use a line that `knows` has said yes to."""
+        """Use a line for which `knows` returned true."""
         label, value = _split(line.text)
         if self._lines and line.number - self._lines[0].number > ROWS_APART:
             yield from self.close("the block was not ended")
@@ -119,7 +117,7 @@ class BlockReader:
             yield self._done(self._open.read)
 
     def _index_of(self, label: str) -> int | None:
-        """Which row of the open block the label is of; outside of all blocks, of the one that it opens."""
+        """Return which row of the open block has this label; if none is open, open the block that begins with it."""
         if self._open:
             return _next_row(self._open, self._next_index, label)
         for block in self._blocks:
@@ -129,7 +127,7 @@ class BlockReader:
         return None
 
     def ruler(self) -> Iterator[Finding]:
-        """A ruler ends a block that may be short, and breaks one in which none belongs, or no other."""
+        """Handle a ruler: it ends a short block, and breaks a block that has none there, or a second one."""
         if self._open and self._open.short and self._next_index == self._open.ruled:
             yield self._done(self._open.short)
         elif self._open and (self._next_index != self._open.ruled or self._is_ruled):
@@ -137,12 +135,12 @@ class BlockReader:
         self._is_ruled = self._open is not None
 
     def space(self) -> Iterator[Finding]:
-        """An empty line breaks a block in which none belongs."""
+        """Handle an empty line: it breaks a block that has none there."""
         if self._open and self._next_index != self._open.spaced:
             yield from self.close("the block ends before its last row")
 
     def close(self, reason: str) -> Iterator[Finding]:
-        """Leave the block; what there is of it is broken."""
+        """Leave the block; its lines so far are broken."""
         if self._lines:
             yield finding_on(self._lines, Broken(reason))
         self._reset()
@@ -165,7 +163,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _next_row(block: BlockForm, start: int, label: str) -> int | None:
-    """Where the label stands among the rows that may come next."""
+    """Return the index of the label among the rows that may come next."""
     for index in range(start, len(block.rows)):
         if label in block.rows[index].labels:
             return index
