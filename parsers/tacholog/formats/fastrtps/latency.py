@@ -46,7 +46,7 @@ _COMMAS = "a table with decimal commas: its cells cannot be told apart; export i
 
 
 def _form(columns: Sequence[str], decimals: int, definition: str, basis: Basis | None) -> Form:
-    """A generation of the table. All its statistics have as many decimals; a row says too little without those up to the median."""
+    """Return a generation of the table. All statistics have equally many decimals; a cut row needs at least the statistics up to the median."""
     counts = ("bytes", *(name for name in columns if name == "samples"))
     cells = {name: _COUNT if name in counts else _CELL.format(decimals) for name in ("bytes", *columns)}
     return Form.from_cells(cells, f"fastrtps-latency-{definition}", basis, least=2 + columns.index("p50"))
@@ -60,20 +60,19 @@ FORMS: Mapping[str, Sequence[Form]] = {
     ],
     "Bytes,Samples,Max,Min,Mean,Median,Stdev,Meanjitter,Maxjitter,90%,99%,99.99%": [_form(_SUMMARY_COLUMNS, 3, "summary", "rtt/2")],
 }
-# A spreadsheet may take "50%" for a number as well.
+# A spreadsheet may read "50%" as a number, too.
 DECIMAL_COMMAS = {f"Bytes,Samples,stdev,mean,min,{half},90%,99%,99,99%,max" for half in ("50%", "0,5")}
 
 
 class LatencyTable(RecordTable):
-    """A table that is open: its forms, by the decimals they have, and the samples that were asked for."""
+    """A table that is open: its possible forms, and the number of samples that was requested."""
 
     def __init__(self, forms: Sequence[Form], samples: int | None) -> None:
-        """Open a table below its header."""
         self._forms = forms
         self._samples = samples
 
     def row(self, line: Line) -> Record | Broken:
-        """The record of a row. Where the log ends within it, the statistics whose cells are closed stand by themselves."""
+        """Return the record of a row. Where the log ends within the row, the statistics in its complete cells are enough."""
         form, texts = next(((form, texts) for form in self._forms if (texts := form.texts(line))), (None, None))
         if form is None or texts is None:
             return Broken("a row of this table is cut short or garbled" if line.whole else "the log ends within this line")
@@ -94,12 +93,12 @@ def _is_possible(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _field(name: str) -> Field:
-    """A statistic of latency or, in summaries, of jitter. It is no number where there were no samples."""
+    """Return a statistic of latency or, in summaries, of jitter. It is not a number where there were no samples."""
     metric, statistic = ("jitter", name.removeprefix("jitter_")) if name.startswith("jitter") else ("latency", name.replace("_", "."))
 
     def resolution(cells: Cells) -> float:
         decimals = cells.decimals[name]
-        whole_microseconds = name == "std" and decimals == len("00")  # Rounded before it was printed with decimals.
+        whole_microseconds = name == "std" and decimals == len("00")  # The deviation was rounded before it was printed with decimals.
         return MICROSECOND if whole_microseconds else MICROSECOND / 10**decimals
 
     return Field(metric, statistic, name, unit=MICROSECOND, resolution=resolution, unknown=lambda cells: cells[name] != cells[name])
@@ -117,7 +116,7 @@ def _rule(*shapes: str, columns: Sequence[str]) -> LineRule:
 
 
 def _shape(counts: Sequence[str], decimals: int) -> str:
-    """A row as it stands in the log, with blanks before its cells."""
+    """Return the pattern of a row in the log, with blanks before its cells."""
     cells = [*((name, "[0-9]{1,15}+") for name in counts), *((name, rf"[0-9]{{1,12}}+\.[0-9]{{{decimals}}}") for name in STATISTICS)]
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in cells)
 
@@ -127,10 +126,10 @@ _SUMMARIES = _rule(columns=_SUMMARY_COLUMNS)
 
 
 class DecimalCommas(RecordTable):
-    """A spreadsheet that was saved with decimal commas between commas."""
+    """A spreadsheet that was saved with commas both within and between numbers."""
 
     def row(self, _: Line) -> Broken:
-        """No row of it can be read."""
+        """Reject the row: its cells cannot be separated."""
         return Broken(_COMMAS)
 
 
@@ -145,10 +144,9 @@ _RELIABILITY: Mapping[str, Reliability] = {"reliable": "reliable", "besteffort":
 
 
 class QuotedFile(LogTable):
-    """The CSV files of old: a line of quoted headings, a line of quoted values."""
+    """The old CSV files: a line of quoted headings, then a line of quoted values."""
 
     def __init__(self, heading: str) -> None:
-        """Open a file below the heading that `is_heading` has said yes to."""
         self._heading = heading
         self._read = False
 
@@ -158,11 +156,11 @@ class QuotedFile(LogTable):
         return any(pattern.fullmatch(text) for pattern in (_OF_ONE_SIZE, _OF_ALL_SIZES, _OF_DEMANDS))
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line is one of quoted values."""
+        """Whether a line has quoted values."""
         return squeezed.startswith(('"', ","))
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """The records of the line of values: a closing quote says that it is whole."""
+        """Yield the records of the line of values. Its closing quote shows that it is complete."""
         if self._read:
             yield Finding(line, Broken("a second line of values below one heading"))
             return
@@ -208,17 +206,16 @@ def _minimum_and_average(heading: re.Match[str], text: str) -> Record | Broken:
 
 RAW_HEADER = "Sample,Payload[Bytes],Latency[us]"
 _SAMPLE = re.compile(r"([0-9]{1,15}),([0-9]{1,15}),([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-][0-9][0-9])?)")
-_UNITS_PER_MICROSECOND = 10**6  # Kept to the picosecond: six digits of a microsecond.
+_UNITS_PER_MICROSECOND = 10**6  # Samples are kept to the picosecond: six decimals of a microsecond.
 _NS_PER_UNIT = 1e-3
-# At most six digits behind the point, and no exponent: all others are rounded, one by one.
+# At most six decimals, and no exponent: all other samples are rounded, one by one.
 SAMPLES = Bulk(rb"\d{1,15}+,\d{1,15}+,\d{1,9}+(?:\.\d{1,6}+)?+")
 
 
 class RawFile(LogTable):
-    """The samples of a file: numbered throughout, payload after payload."""
+    """The single samples of a file, numbered continuously, payload after payload."""
 
     def __init__(self) -> None:
-        """Begin below the header."""
         self._number = 0
         self._payload_bytes = 0
         self._distribution = Distribution()
@@ -226,11 +223,11 @@ class RawFile(LogTable):
         self._damaged = False
 
     def knows(self, squeezed: str) -> bool:
-        """Whether a line begins like a sample."""
+        """Whether a line looks like a sample."""
         return squeezed[:1].isdigit()
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Count a sample; where the payload changes, that before it is complete. A missing or garbled sample costs its payload's record."""
+        """Count a sample. A new payload completes the one before it. A missing or garbled sample costs the record of its payload."""
         match = _SAMPLE.fullmatch(line.text.strip()) if line.whole else None
         if match is None or int(match[2]) == 0:
             self._damaged = True
@@ -247,7 +244,7 @@ class RawFile(LogTable):
         self._distribution.add(round(float(match[3]) * _UNITS_PER_MICROSECOND))
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Count samples of the present payload, as far as none is missing."""
+        """Count samples of the current payload, as long as none is missing."""
         import numpy as np
 
         if lines.bulk is not SAMPLES:
@@ -266,7 +263,7 @@ class RawFile(LogTable):
         return BulkStep(count, findings)
 
     def close(self) -> Iterator[Finding]:
-        """The record of the payload that ends here; it stands on its last line."""
+        """Yield the record of the payload that ends here, on its last line."""
         if self._last and self._damaged:
             yield Finding(self._last, Broken("samples before this one are missing or garbled: there can be no statistics of its payload"))
         elif self._last:

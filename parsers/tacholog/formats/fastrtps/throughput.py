@@ -44,16 +44,16 @@ _MILLISECOND = 1_000_000
 _COUNT = r"[0-9]{1,20}"
 _THREE = r"[0-9]{1,24}\.[0-9]{3}"
 _ROW_ENDS = r"(?:[^0-9.,].*)?"  # Text of a page that stuck to the last row of its table.
-ROUNDING = 0.0006  # Half a unit of the third decimal, and what binary fractions add.
-_MOST_KINDS = 1000  # Of demands and recovery times in one run. More than that are read one by one.
-_WAITS_LEFT_OUT = 0.8  # A publisher's time this much shorter than the subscriber's lacks the waits between bursts.
+ROUNDING = 0.0006  # Half a unit of the third decimal, and the error of binary fractions.
+_MOST_KINDS = 1000  # Of demands and recovery times in one run. With more, rows are read one by one.
+_WAITS_LEFT_OUT = 0.8  # If the time of the publisher is this much shorter than that of the subscriber, it leaves out the waits between bursts.
 
 
 def _form(columns: str, definition: str, time: str = _COUNT) -> Form:
-    """A form from its columns: rates have three decimals, all others are whole numbers.
+    """Return a form from its columns: rates have three decimals, all others are whole numbers.
 
-    Of a row that the log ends in, fewer cells do not stand by themselves: without the receiver's count, losses and time there is neither a rate nor
-    a way to tell the generations apart.
+    A row in which the log ends needs the cells up to the receiver's time: without its count, losses and time, there is no rate, and the generations
+    cannot be told apart.
     """
     names = columns.split()
     cells = {name: _THREE if name.endswith(("rate", "mbit")) else time if name.endswith("time") else _COUNT for name in names}
@@ -69,7 +69,7 @@ _LOOSE = r"[0-9]{1,18}(?:\.[0-9]{1,9})?(?:e[+-][0-9][0-9])?"
 
 
 def _early(columns: str) -> Form:
-    """A form of 2014, with rates and times as a C++ stream prints them. Its last cell is the demand, or the time that alone vouches for its rate."""
+    """Return a form of 2014, with rates and times as printed by a C++ stream. Its last cell is the demand, or the time that its rate depends on."""
     cells = {name: _LOOSE if name in {"sent_mbit", "sent_time"} else _COUNT for name in columns.split()}
     return Form.from_cells(cells, "fastrtps-demand-0.4", is_fixed=False)
 
@@ -89,22 +89,21 @@ _CSV_FORM = _form(_T3, "fastrtps-demand-1.9.4", time=rf"(?:{_COUNT}|{_THREE})")
 
 
 def form_of(squeezed: str) -> Form | None:
-    """Return the form of the table below a header. eProsima's derived CSV files name the same columns a little differently."""
+    """Return the form of the table below a header. eProsima's derived CSV files have slightly different names for the same columns."""
     as_csv = squeezed.lower().replace("[samples/burst]", "[sample/burst]").replace("[samples/s]", "[sample/s]").replace("[mbits/s]", "[mb/s]")
     return _CSV_FORM if as_csv == _CSV_HEADER else _FORMS.get(squeezed)
 
 
 class DemandTable(RecordTable):
-    """A table that is open: its form, and the recovery time that a banner before it gave."""
+    """A table that is open: its form, and the recovery time from a banner before it."""
 
     def __init__(self, form: Form, recovery_ms: int | None) -> None:
-        """Open a table below its header."""
         self.form = form
         self._recovery_ms = recovery_ms
-        self._last: Cells | None = None  # The row before, if one was whole.
+        self._last: Cells | None = None  # The previous row, if it was complete.
 
     def row(self, line: Line) -> Record | Broken:
-        """The record of a row. Where the log ends within it, what its closed cells say."""
+        """Return the record of a row. Where the log ends within the row, its complete cells are used."""
         texts = self.form.texts(line)
         if texts is None:
             return Broken("a row of this table is cut short or garbled")
@@ -116,7 +115,7 @@ class DemandTable(RecordTable):
         return self._completed(record, cells)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Read rows as far as they are in order. Each demand and recovery time has its own conditions."""
+        """Read rows as long as they are in order. Each demand and recovery time has its own conditions."""
         import numpy as np
 
         cells = DEMANDS.cells_of(lines) if lines.bulk in BULK else None
@@ -140,7 +139,7 @@ class DemandTable(RecordTable):
         return BulkStep(count, findings)
 
     def _completed(self, record: Record, cells: Cells) -> Record:
-        """The record with what its table says."""
+        """Return the record with the conditions of its table."""
         recovery_ms = int(cells["recovery"]) if "recovery" in cells else self._recovery_ms
         conditions = Conditions(
             demand=int(cells["demand"]),
@@ -150,13 +149,13 @@ class DemandTable(RecordTable):
         return msgspec.structs.replace(record, side="both" if "received" in cells else "publisher", conditions=conditions)
 
     def _leaves_out_waits(self, cells: Cells) -> Any:  # noqa: ANN401
-        """Whether a row is of 1.9.1 or later: from then on the publisher's time leaves out the waits. 1.7 to 1.9.3 print alike, but it shows."""
+        """Whether a row is of 1.9.1 or later, where the publisher's time leaves out the waits. Only the times tell 1.7 from 1.9.3."""
         is_open = self.form.definition == "fastrtps-demand-1.7"
         return (cells["sent_time"] < _WAITS_LEFT_OUT * cells["received_time"]) if is_open else cells["sent_time"] < 0
 
 
 def _kinds(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return a number for each row, from 0 on: the same where all columns are, and in their order. One column at a time takes a third of the time."""
+    """Return a number from 0 on for each row: equal where all columns are equal, in their order. One column at a time is faster than rows."""
     import numpy as np
 
     kind = np.zeros(len(columns[0]), dtype=np.int64)
@@ -184,7 +183,7 @@ def _is_unknown(cells: Cells, side: str) -> Any:  # noqa: ANN401
 
 
 def _rates_agree(side: str) -> Check:
-    """Rate, samples, size and time of a side fix each other: where they do not agree, the row is not whole."""
+    """Return a check of the rate, samples, size and time of a side, each of which follows from the others."""
 
     def holds(cells: Cells) -> Any:  # noqa: ANN401
         if side not in cells:
@@ -218,7 +217,7 @@ def _samples(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _time(metric: str, side: str) -> Field:
-    """Whole microseconds, or with three decimals; in 2014 as a C++ stream prints them."""
+    """Return a time in whole microseconds, or with three decimals; in 2014 as printed by a C++ stream."""
     name = f"{side}_time"
 
     def resolution(cells: Cells) -> float:
@@ -229,7 +228,7 @@ def _time(metric: str, side: str) -> Field:
 
 
 def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
-    """A rate with three decimals, in 2014 as a C++ stream prints them. It is exactly none where nothing was counted."""
+    """Return a rate with three decimals, in 2014 as printed by a C++ stream. It is exactly 0 where nothing was counted."""
     name = f"{side}_{kind}"
 
     def resolution(cells: Cells) -> float:
@@ -247,7 +246,7 @@ def _rate(metric: str, side: str, kind: str, unit: float) -> Field:
 
 
 def _shape(columns: str) -> str:
-    """A row as it stands in the log, with blanks before its cells."""
+    """Return the pattern of a row in the log, with blanks before its cells."""
     cells = (r"[0-9]{1,12}+\.[0-9]{3}" if name.endswith(("rate", "mbit")) else "[0-9]{1,15}+" for name in columns.split())
     return ",".join(f" *+(?P<{name}>{cell})" for name, cell in zip(columns.split(), cells, strict=True))
 
@@ -283,7 +282,7 @@ DEMANDS = LineRule(
     size="bytes",
     samples=_samples,
 )
-BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given them, for each has its own conditions.
+BULK = tuple(bulk._replace(rule=None) for bulk in DEMANDS.bulk)  # ``parse`` is given the runs, because each record has its own conditions.
 
 
 _RATE, _LOST = "message_rate", "messages_lost"
@@ -301,7 +300,7 @@ def _video_header(words: Sequence[str], percent: str) -> str:
     return ",".join(f"{w}stdev,{w}Mean,min{w},{w}50{percent},{w}90{percent},{w}99{percent},{w}99.99{percent},{w}max" for w in words)
 
 
-# Each form, and how wide its columns are; those of the file are as wide as their text.
+# Each form, and the widths of its columns; the columns of the file have no fixed width.
 VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
     "Samples," + _video_header(["Avg"], "%"): (_video_form(_RATE), [11, 11, 11, 11, 11, 11, 11, 13, 11]),
     "Samples," + _video_header(["FameDrop"], "%"): (_video_form(_LOST), [11, 15, 14, 13, 14, 14, 14, 16, 14]),
@@ -310,7 +309,7 @@ VIDEO_FORMS: Mapping[str, tuple[Form, Sequence[int]]] = {
 
 
 def _video_field(metric: str, name: str) -> Field:
-    """A statistic, with two decimals in the tables and as a C++ stream prints it in the file."""
+    """Return a statistic, with two decimals in the tables, and as printed by a C++ stream in the file."""
     key = f"{metric}_{name}"
 
     def resolution(cells: Cells) -> float:
@@ -334,15 +333,14 @@ _VIDEO = LineRule(
 
 
 class VideoTable(RecordTable):
-    """A table that is open: it has one row."""
+    """A table that is open; it has one row."""
 
     def __init__(self, form: Form, widths: Sequence[int]) -> None:
-        """Open a table below its header."""
         self._video_form: Form | None = form
         self._widths = widths
 
     def row(self, line: Line) -> Record | Broken:
-        """The record of its row."""
+        """Return the record of its row."""
         form, self._video_form = self._video_form, None
         if form is None:
             return Broken("a second row: this table has one")

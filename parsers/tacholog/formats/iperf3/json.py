@@ -42,8 +42,8 @@ _SUM = re.compile(r"intervals/\[\]/sum(?:_bidir_reverse)?|end/sum(?:_sent|_recei
 _IS_SENT = {"end/sum_sent": True, "end/sum_received": False}
 _PROCESSORS = "end/cpu_utilization_percent"
 _ROLES = {"start/connecting_to": True, "start/accepted_connection": False}
-_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions that do.
-_ONE_SENDER = (3, 17)  # From here on "sender" is the same in both sums of a UDP test.
+_ALL_DIGITS, _SAYS_SENDER = (3, 1), (3, 7)  # The first versions with this property.
+_ONE_SENDER = (3, 17)  # From this version on, "sender" is the same in both sums of a UDP test.
 _VERSION = re.compile(r"(?:iperf )?([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _SIGNS_OF_A_SENDER, _SIGNS_OF_A_RECEIVER = {"retransmits", "snd_cwnd"}, {"jitter_ms", "lost_packets", "lost_percent"}
 _NO_PLACES: Mapping[str, Cell] = MappingProxyType({})
@@ -56,24 +56,23 @@ def is_result(path: str) -> bool:
 
 
 def ending(error: str) -> Facts:
-    """What an error says of how the run ended."""
+    """Return how the run ended, from the text of an error."""
     stopped = error.startswith("interrupt") or "has terminated" in error
     return Facts(status="truncated" if stopped else "failed", reason=error)
 
 
 class TestResults:
-    """The results of one test, in their order: what stood before them says what they are of."""
+    """The results of one test, in their order: earlier objects say what they are of."""
 
     def __init__(self) -> None:
-        """Wait for the object that describes the test."""
         self.test = IperfTest()
         self._version: tuple[int, int] | None = None
         self._is_client: bool | None = None
         self._is_reverse: bool | None = None
         self._roles: set[bool] = set()
         self._paths: set[str] = set()
-        self._sent: dict[str, int] = {}  # How many datagrams the summary says were sent, by the path of the result and its socket.
-        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it, which no result may contradict.
+        self._sent: dict[str, int] = {}  # How many datagrams were sent according to the summary, by the path of the result and its socket.
+        self._senders: dict[int, bool] = {}  # By socket: whether this host sends on it. No result may contradict this.
 
     def describe(self, members: Mapping[str, JsonScalar]) -> None:
         """Take ``start/test_start``."""
@@ -81,33 +80,33 @@ class TestResults:
         self._is_reverse = {0: False, 1: True}.get(reverse) if isinstance(reverse := members.get("reverse"), int) else None
 
     def printed_by(self, version: str) -> None:
-        """Take the version, as ``start/version`` has it."""
+        """Take the version, as in ``start/version``."""
         match = _VERSION.match(version)
         self._version = (int(match[1]), int(match[2])) if match else None
 
     def met(self, path: str) -> None:
-        """An object stood here: that of its connection says whether this host is the client. Both at once say nothing."""
+        """Note an object: that of the connection tells whether this host is the client. If there are both, neither counts."""
         if path in _ROLES:
             self._roles.add(_ROLES[path])
             self._is_client = _ROLES[path] if len(self._roles) == 1 else None
 
     def waits_for_its_pair(self, path: str) -> bool:
-        """Whether this is what was received, and what was sent has not been read."""
+        """Whether this result is of received data, and that of sent data was not read yet."""
         return "received" in path and path.replace("received", "sent") not in self._paths
 
     def shows_no_datagrams(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a client's summary says that of datagrams that were sent none arrived: so it does where the test failed before its end, too."""
+        """Whether a client's summary says that none of the sent datagrams arrived. It says so also where the test failed before its end."""
         is_summary = path.startswith("end/") and members.get("packets") == 0 and members.get("lost_packets") == 0 and "lost_percent" in members
         was_sent = bool(members.get("bytes")) or _pair(path) in self._sent
-        is_received = "received" in path and bool(members.get("bytes"))  # Who received bytes received datagrams.
+        is_received = "received" in path and bool(members.get("bytes"))  # Received bytes imply received datagrams.
         return self.test.transport == "UDP" and self._is_client is True and is_summary and was_sent and not is_received
 
     def record(
         self, path: str, members: Mapping[str, JsonScalar], printed: Mapping[str, Cell] = _NO_PLACES, *, ended_well: bool = False
     ) -> Record | Broken | None:
-        """The record of a result; ``None`` if it is of the warm-up, or of the one stream whose sum says the same.
+        """Return the record of a result; ``None`` if it is of the warm-up, or of the only stream, whose sum says the same.
 
-        ``printed`` is where its members stand. ``ended_well`` says whether it is known that the test ended without an error.
+        ``printed`` holds the positions of its members. ``ended_well`` says whether the test is known to have ended without an error.
         """
         if path == _PROCESSORS:
             return self._processors(members, printed)
@@ -132,7 +131,7 @@ class TestResults:
         return record_of(rule, cells, self.test, "interval" if is_interval else "summary", participant)
 
     def _participant(self, path: str, members: Mapping[str, JsonScalar]) -> str | None:
-        """Which of several streams, and whether the server sends; ``None`` for what the client sends, if it is the sum or of a single stream."""
+        """Return which of several streams, and whether the server sends; ``None`` for data from the client that is a sum or the only stream."""
         words = [SERVER_TO_CLIENT] if self._is_reverse or path.endswith("_bidir_reverse") else []
         words += [f"stream {_integer(members.get('socket'))}"] if _STREAM.fullmatch(path) else []
         return ", ".join(words) or None
@@ -141,7 +140,7 @@ class TestResults:
         return self._version is not None and self._version < version
 
     def _rule(self, path: str, members: Mapping[str, JsonScalar], *, is_interval: bool) -> LineRule | None:
-        """Which kind of record the result is; ``None`` if it lacks what says so."""
+        """Return the rule for the record of the result; ``None`` if a member is missing that decides it."""
         kind = path.rpartition("/")[2].removesuffix("_bidir_reverse")
         is_sender = members.get("sender")
         is_old = "sender" not in members and self._is_before(_SAYS_SENDER)
@@ -156,32 +155,32 @@ class TestResults:
         return {"sum_sent": SENT, "sender": SENT, "sum_received": RECEIVED, "receiver": RECEIVED}.get(kind, BOTH)
 
     def _rule_before_3_7(self, members: Mapping[str, JsonScalar]) -> LineRule | None:
-        """Whose an interval is where no member says it; ``None`` if what says it in other words contradicts itself."""
+        """Return the rule for an interval whose side no member states; ``None`` if the other members contradict each other."""
         by_test = None if self._is_client is None or self._is_reverse is None else self._is_client is not self._is_reverse
         by_members = True if _SIGNS_OF_A_SENDER & members.keys() else (False if _SIGNS_OF_A_RECEIVER & members.keys() else None)
         if by_members is None and by_test is False and self.test.transport == "UDP":
-            return None  # Who receives datagrams prints their losses.
+            return None  # A receiver of datagrams prints their losses.
         if None not in {by_test, by_members} and by_test is not by_members:
             return None
         is_sent = by_test if by_members is None else by_members
         return EITHER if is_sent is None else (SENT if is_sent else RECEIVED)
 
     def _is_of_the_other(self, path: str, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether what was received stands under the name of what was sent, or the reverse, where UDP says whose it is."""
+        """Whether received data stands under the name of sent data, or the reverse, where UDP states the side."""
         says_whose = self.test.transport == "UDP" and path in _IS_SENT and (self._version is None or self._is_before(_ONE_SENDER))
         return says_whose and members.get("sender") is not _IS_SENT[path]
 
     def _turned(self, members: Mapping[str, JsonScalar]) -> bool:
-        """Whether a stream that was one of sending is now one of receiving: its object is of pieces."""
+        """Whether a sending stream is now a receiving one: then the object was joined from two."""
         socket, is_sender = _integer(members.get("socket")), members.get("sender")
         if socket is None or not isinstance(is_sender, bool) or (socket not in self._senders and len(self._senders) >= _STREAMS):
             return False
         return self._senders.setdefault(socket, is_sender) != is_sender
 
     def _lacks(self, cells: Cells, *, is_sent: bool, is_interval: bool) -> bool:
-        """Whether there is no count of datagrams in UDP, or another interval's, or none of retransmissions where there was one before."""
+        """Whether counts are missing that must be there (datagrams, or retransmissions as before), or belong to another interval."""
         if self.test.transport == "UDP" and is_sent and not is_interval and cells["transfer"] == 0:
-            return False  # A server that was not told what was sent prints any count beside it.
+            return False  # A server that was not told how much was sent prints some count beside it.
         if self.test.transport == "UDP":
             return "datagrams" not in cells or (is_interval and not _are_datagrams_whole(cells, self.test.block_bytes))
         return is_sent and "retransmissions" not in cells and "retransmits" in self._paths
@@ -200,7 +199,7 @@ _WHICH = {"total": "", "user": "-user", "system": "-system"}
 
 
 def _pair(path: str) -> str:
-    """The path of a sum without whose it is: what was sent and what was received are a pair."""
+    """Return the path of a sum without its side: the sums of sent and of received data are a pair."""
     return path.replace("_sent", "").replace("_received", "")
 
 
@@ -223,26 +222,26 @@ def _test(members: Mapping[str, JsonScalar]) -> IperfTest:
     )
 
 
-_STREAMS = 4096  # So many sockets are remembered: a hostile log may name more.
+_STREAMS = 4096  # The limit of remembered sockets: a hostile log may name more.
 _DATAGRAMS = {"packets", "lost_packets", "lost_percent", "jitter_ms"}
 
 
 def _are_datagrams_whole(cells: Cells, block_bytes: int | None) -> bool:
-    """Whether the bytes are those of the datagrams: of all, or of all but the lost; some may have come out of their interval."""
+    """Whether the bytes are those of the datagrams, of all or without the lost ones; some may belong to the next interval."""
     if not block_bytes:
         return True
     expected, datagrams = cells["transfer"] / block_bytes, cells["datagrams"]
     return any(abs(expected - count) <= 2 + 0.05 * count for count in (datagrams, datagrams - cells.get("lost", 0)))
 
 
-# Members by the names of the rules' groups, those that are counts and the others.
+# The members by the names of the rule's groups: first counts, then other numbers.
 _COUNTS = {"transfer": "bytes", "retransmissions": "retransmits", "lost": "lost_packets", "datagrams": "packets"}
 _REALS = {"rate": "bits_per_second", "seconds": "seconds", "jitter": "jitter_ms", "share": "lost_percent"}
 _ROUNDED = ("rate", "seconds", "jitter")
 
 
 def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of_one_side: bool, has_all_digits: bool) -> Cells | None:
-    """The figures by the names of the rules, if all that every result has are there, and the rate is bytes over time."""
+    """Return the figures by the names of the rule's groups; ``None`` if one that every result has is missing, or the rate is not bytes over time."""
     counts, reals = (
         {group: value for group, name in names.items() if (value := read(members.get(name))) is not None}
         for names, read in ((_COUNTS, _integer), (_REALS, _real))
@@ -269,7 +268,7 @@ def _cells(members: Mapping[str, JsonScalar], printed: Mapping[str, Cell], *, of
 
 
 def _last_digit(value: float) -> float:
-    """The unit of the last of six significant digits."""
+    """Return the unit of the last of six significant digits."""
     return float(10 ** (floor(log10(abs(value))) - 5)) if value else 0.0
 
 
@@ -280,7 +279,7 @@ def _lasted(values: Mapping[str, float], from_start_to_end: float, *, of_one_sid
     """
     bits, rate, seconds = 8 * values["transfer"], values["rate"], values["seconds"]
     digits = 1e-6 if has_all_digits else 1.2e-5
-    allowed = bits * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the other side's time.
+    allowed = bits * (digits if of_one_side else 0.05) + rate * 2e-6  # The rate of a row for both sides is over the time of the other side.
     fits = [abs(rate * time - bits) <= allowed for time in (seconds, from_start_to_end)]
     near = abs(from_start_to_end - seconds) <= 0.05 * seconds + 0.01
     if fits[0] and (near or bits > 0):
@@ -293,46 +292,45 @@ _PART = re.compile(r"(?:^|/)(?=(?:start|intervals|end|error)(?:/|$))")
 _OTHER_SIDE = "server_output_json"  # The server's document within the client's, of the same test.
 _SEVERAL = "several results on one line: print the JSON with a member a line"
 _MOST_PARTS = 1000
-_MOST_HELD = 20_000  # TestResults that wait for the description of their test, which sorted documents have last.
-_WAIT_LINES = 3000  # After so many lines those of a waiting result are claimed: a format must claim a line within 4096.
+_MOST_HELD = 20_000  # Results that wait for the description of their test, which stands last in sorted documents.
+_WAIT_LINES = 3000  # After so many lines, the lines of a waiting result are claimed: a format must claim a line within 4096.
 
 
 class _WaitingResult(NamedTuple):
-    """A result that waits: its path in its document, its members, and the object that it is read from."""
+    """A result that waits: its path in the document, its members, and its object."""
 
     path: str
     members: Mapping[str, JsonScalar]
     item: JsonObject
 
     def finding(self, results: TestResults, *, ended_well: bool = False) -> Finding:
-        """Return what the object says."""
+        """Return the finding of the object."""
         printed = {name: member.text for name, member in self.item.members.items() if isinstance(member.text, Cell)}
         return self.item.found(results.record(self.path, self.members, printed, ended_well=ended_well))
 
 
 class IperfDocument:
-    """One JSON document after another."""
+    """The JSON documents of a log, one after another."""
 
     def __init__(self) -> None:
-        """Wait for a document."""
         self._reader = JsonReader(self._keeps, nested=False, shares_lines=False)
         self._begin()
 
     def _begin(self) -> None:
         self._results = TestResults()
         self._root: str | None = None  # The path of the document within the JSON, once it is known.
-        self._parts: set[str] = set()  # The paths of its "start" and "end", and of what is called so around it.
+        self._parts: set[str] = set()  # The paths of its "start" and "end", and of other objects with these names around it.
         self._has_failed = False
         self._waiting: list[_WaitingResult] = []
-        self._claimed = 0  # So many of the held results have their lines claimed.
+        self._claimed = 0  # How many of the waiting results have their lines claimed.
 
     @property
     def is_open(self) -> bool:
-        """Whether this is within a document."""
+        """Whether a document is open."""
         return self._reader.is_open
 
     def take(self, line: Line) -> Iterator[Finding]:
-        """Use one line, the first of which is an opening brace or bracket."""
+        """Use one line; the first has an opening brace or bracket."""
         if not self._reader.is_open:
             self._begin()
             self._tests = 0
@@ -360,7 +358,7 @@ class IperfDocument:
             yield Finding(None, self._ending())
 
     def close(self) -> Iterator[Finding]:
-        """The log has ended."""
+        """Yield the findings at the end of the log."""
         if self.is_open:
             yield from self._given_up(self._reader.abandon(), "the JSON ends within this result")
             yield from self._never_described()
@@ -368,17 +366,17 @@ class IperfDocument:
 
     @property
     def _is_report(self) -> bool:
-        """Whether this says how a test ended. With -d, what the two sides tell each other of a test stands in its text, as JSON too."""
+        """Whether this document says how a test ended. With -d, the messages of the two sides to each other stand in the text, as JSON too."""
         return bool(self._parts) or self._root is not None or self._has_failed
 
     def _has(self, part: str) -> bool:
-        """Whether the document has begun to say what was run (``start``), or what came of it (``end``)."""
+        """Whether the document has the part that describes the test (``start``), or that with its results (``end``)."""
         if self._root is None:
             return any(path.rpartition("/")[2] == part for path in self._parts)
         return (f"{self._root}/{part}" if self._root else part) in self._parts
 
     def _keeps(self, path: str) -> bool:
-        """Whether an object is a result, or the description of the test. The first one shows where the document is."""
+        """Whether an object is a result, or the description of the test. The first of them shows where the document is."""
         within = self._within(path)
         if within is None or not (is_result(within) or within == _TEST):
             return False
@@ -387,7 +385,7 @@ class IperfDocument:
         return True
 
     def _within(self, path: str) -> str | None:
-        """Return a path as it is within the document of iperf3; ``None`` if it is not within one."""
+        """Return a path relative to the document of iperf3; ``None`` if it is not within one."""
         if _OTHER_SIDE in path:
             return None
         if self._root is not None:
@@ -400,7 +398,7 @@ class IperfDocument:
         return within is not None and is_result(within)
 
     def _damaged(self, line: Line, read: JsonLine) -> Iterator[Finding]:
-        """Say what a damaged line costs: the line itself, the result that it is of, or all that follows."""
+        """Yield what a damaged line costs: the line itself, its result, or all that follows."""
         yield from self._given_up(read.lost, "the JSON is damaged behind this result")
         if not any(map(self._is_result, self._reader.holders(line))):
             yield Finding(line, Broken(read.damage or ""))
@@ -417,7 +415,7 @@ class IperfDocument:
         yield from (result.item.found(Broken("the JSON ends before it says what was run, or how it ended")) for result in waiting)
 
     def _closed(self, item: JsonObject) -> Iterator[Finding]:
-        """Read an object that has ended; yield the finding if it is a result, and those that waited for it."""
+        """Read an object that has ended; yield its finding if it is a result, and the results that waited for it."""
         if item.path == self._root:
             yield from self._end_of_test()
             return
@@ -446,13 +444,13 @@ class IperfDocument:
             yield result.item.found(Broken("more results stand before the description of their test than can wait for it"))
 
     def _claim(self, line: Line) -> Iterator[Finding]:
-        """Claim the lines of those that have waited for long. They stay the lines of their results."""
+        """Claim the lines of results that have waited for long. They remain the lines of their results."""
         while self._claimed < len(self._waiting) and self._waiting[self._claimed].item.lines[0].number < line.number - _WAIT_LINES:
             yield self._waiting[self._claimed].item.found(None)
             self._claimed += 1
 
     def _end_of_test(self) -> Iterator[Finding]:
-        """The object of the document is closed: what waited is read in the order in which iperf3 prints it."""
+        """Close the document: the waiting results are read in the order in which iperf3 prints them."""
         waiting = sorted(self._waiting, key=lambda result: (result.path.startswith("end/"), "received" in result.path))
         for result in waiting:
             yield result.finding(self._results, ended_well=self._has("end") and not self._has_failed)
@@ -464,7 +462,7 @@ class IperfDocument:
         return Facts(status="ok") if self._has("end") else Facts(status="truncated", reason="the JSON has no 'end'")
 
     def _fact(self, path: str, value: JsonScalar) -> Facts | None:
-        """Return what a value says of the run."""
+        """Return the facts in a value."""
         match self._within(path), value:
             case "error", str():
                 self._has_failed = True
@@ -482,26 +480,25 @@ class IperfDocument:
 
 
 SIGN = re.compile(r"\{\"event\":\s?\"(?P<event>start|interval|end|error|server_output_json|server_output_text)\",\s?\"data\":")
-_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would stand behind a backslash.
+_NEXT_DOCUMENT = re.compile(r"\}\s*+(?=\{\s*+\"start\"\s*+:)")  # Within a text, a quote mark would follow a backslash.
 _INTERVAL = "intervals/[]"
 _Object = dict[str, Any]
 
 
 class EventStream:
-    """One test after another."""
+    """The events of one test after another."""
 
     def __init__(self) -> None:
-        """Wait for a test."""
         self._results = TestResults()
         self._is_running = self._has_failed = False
 
     def take(self, line: Line) -> Iterator[Finding] | None:
-        """What an event says; ``None`` for any other line."""
+        """Return the findings of an event; ``None`` for any other line."""
         sign = SIGN.match(line.text)
         return self._event(line, sign["event"]) if sign else None
 
     def close(self) -> Iterator[Finding]:
-        """The log has ended."""
+        """Yield the findings at the end of the log."""
         if self._is_running:
             yield Finding(None, Facts(status="truncated", reason="the events stop before 'end'"))
 
@@ -527,7 +524,7 @@ class EventStream:
             yield Finding(line, None if name.startswith("server_output") else Broken("an event without its data"))
 
     def _records(self, data: _Object, path: str) -> list[Record | Broken]:
-        """The results in an object. What was received is read behind what was sent."""
+        """Return the results in an object. Received data is read after sent data."""
         records, later = [], []
         for result_path, members in _objects(data, path):
             if self._results.waits_for_its_pair(result_path):
@@ -538,10 +535,10 @@ class EventStream:
         return [record for record in records if record]
 
     def document(self, line: Line) -> Iterator[Finding] | None:
-        """What a whole document, several in a list or in a row, or one within another say on one line; ``None`` for any other line."""
+        """Return the findings of documents on one line, whole, in a list, in a row, or nested; ``None`` for any other line."""
         if line.text[:1] not in ("{", "[") or '"start"' not in line.text or line.text.rstrip()[-1:] not in ("}", "]"):
             return None
-        # It is whole if its brackets are closed, whether or not its line is.
+        # A document is complete if its brackets are closed, even if its line is cut.
         value = parse_json(f'{{"":{line.text}}}') or parse_json(f'{{"":[{_NEXT_DOCUMENT.sub("},", line.text)}]}}')
         documents = list(_documents(value)) if value else []
         return (finding for document in documents for finding in self._document(line, document)) if documents else None
@@ -583,7 +580,7 @@ def _data(line: Line) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
-    """The documents of iperf3 in a value: objects with a description of the run. One within another is the other side's, of the same test."""
+    """Yield the documents of iperf3 in a value: objects with a description of the run. A nested one is that of the other side, of the same test."""
     if isinstance(value, dict) and isinstance(value.get("start"), dict) and value.keys() & {"intervals", "end"}:
         yield value
     elif isinstance(value, dict | list):
@@ -592,7 +589,7 @@ def _documents(value: Any) -> Iterator[_Object]:  # noqa: ANN401
 
 
 def _objects(value: Any, path: str, *, results: bool = True) -> Iterator[tuple[str, Mapping[str, JsonScalar]]]:  # noqa: ANN401
-    """The objects within a value by their paths, and of each the members that are no objects; of results, or of all others."""
+    """Yield the objects within a value with their paths and scalar members; either the results, or all others."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield from _objects(member, f"{path}/{name}", results=results)

@@ -40,19 +40,19 @@ Expression = Callable[[Cells], Any]
 
 NOT_FOLLOWING = "the rate is not bytes over time"
 _LETTERS = {"": "0", "K": "1", "M": "2", "G": "3", "T": "4"}
-_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions that met a damaged time stamp print years.
-_SHORTEST_S = 0.02  # The rounding of two times: what is shorter is not judged by its rate.
+_IMPOSSIBLE_JITTER_MS = 1e9  # Eleven days. Old versions print years if a time stamp is damaged.
+_SHORTEST_S = 0.02  # The rounding of two times. The rate of a shorter interval is not checked.
 
 
 def _clean(value: Any, decimals: int = 3) -> Any:  # noqa: ANN401
-    """A figure without what floats add to it."""
+    """Return a figure without the noise of floating point."""
     return round(value, decimals) if isinstance(value, int | float) else rounded(value, decimals)
 
 
 def _step(cells: Cells, name: str) -> Any:  # noqa: ANN401
-    """The unit of the last printed place; ``None`` if the figure was not rounded.
+    """Return the unit of the last printed place; ``None`` if the figure was not rounded.
 
-    Of many rows all bytes and rates have three digits, as the tool prints them: their size says where the point is.
+    In a run of many rows, all bytes and rates have three digits, as the tool prints them: their size shows where the point stands.
     """
     if name not in cells.decimals:
         return cells.get(f"{name}_step")
@@ -75,7 +75,7 @@ def _byte_unit(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _bit_unit(cells: Cells) -> Any:  # noqa: ANN401
-    """Of bits a second; with an option, rates are in bytes of powers of two."""
+    """Return the unit of the rate. With an option, rates are in bytes of powers of two."""
     exponent = cells.get("rate_unit", 0)
     return 8 * 1024.0**exponent if cells.get("is_rate_of_bytes") else 1000.0**exponent
 
@@ -85,7 +85,7 @@ def _lasted(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _follows(cells: Cells) -> Any:  # noqa: ANN401
-    """Whether rate, bytes and time are of one row, up to their rounding; a time below its own rounding says nothing. JSON was judged before."""
+    """Whether rate, bytes and time fit, up to their rounding. A time below its rounding is not checked, nor is JSON, which was checked before."""
     if "seconds" in cells:
         return True
     bits, bits_step = (8 * value * _byte_unit(cells) for value in (cells["transfer"], _step(cells, "transfer")))
@@ -100,7 +100,7 @@ def _loss(cells: Cells) -> Any:  # noqa: ANN401
 
 
 def _arrived(cells: Cells) -> Any:  # noqa: ANN401
-    """How many datagrams came; ``None`` if fewer than none were lost, for some of them came late."""
+    """Return how many datagrams came; ``None`` if the count of lost ones is negative, because some came late."""
     if "lost" not in cells:
         return None
     count = cells["datagrams"] - cells["lost"]
@@ -149,7 +149,7 @@ _DATAGRAM_FIELDS = (
         resolution=_rounded_to("jitter", lambda _: 1e6),
         unknown=lambda cells: cells["jitter"] >= _IMPOSSIBLE_JITTER_MS,
     ),
-    # A datagram that came late was counted as lost first, which can leave fewer than none.
+    # A late datagram was first counted as lost, so the count of lost ones may become negative.
     Field("messages_lost", "total", "lost", is_exact=True, unknown=lambda cells: cells["lost"] > cells["datagrams"]),
     Field(
         "loss",
@@ -183,7 +183,7 @@ RECEIVED = _rule(
     samples=_arrived,
 )
 EITHER = _rule("iperf3-either-side", "transfer_rate", "bytes_transferred", side=None, behind=(r" {18}",))
-# Bytes as the sender counted them, losses and jitter as the receiver did.
+# Bytes as counted by the sender, losses and jitter as counted by the receiver.
 BOTH = _rule("iperf3-udp", "offered_goodput", "bytes_sent", *_DATAGRAM_FIELDS, side="both")
 BULK = (*SENT.bulk[:2], *EITHER.bulk, *SENT.bulk[2:], *RECEIVED.bulk)  # Retransmissions before datagrams: only the blanks behind them differ.
 
@@ -192,7 +192,7 @@ SERVER_TO_CLIENT = "server to client"  # The participant of what the server send
 
 
 class IperfTest(msgspec.Struct, frozen=True):
-    """What the log states about the test before its results; ``None`` means not stated."""
+    """The conditions that the log states about the test before its results; ``None`` means not stated."""
 
     transport: str | None = None
     block_bytes: int | None = None
@@ -201,7 +201,7 @@ class IperfTest(msgspec.Struct, frozen=True):
     load_mode: LoadMode | None = None
 
     def record(self, record: Record, scope: Scope, participant: str | None, numbers: Iterable[Number], samples: int | None = None) -> Record:
-        """Return a record of this test, with these numbers."""
+        """Return a record of this test with these numbers."""
         all_numbers = tuple(numbers)
         return msgspec.structs.replace(
             record,
@@ -223,11 +223,11 @@ class IperfTest(msgspec.Struct, frozen=True):
 
 
 def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, participant: str | None) -> Record | Broken:
-    """What one side counted, or in one row of UDP what the sender and the receiver did.
+    """Return the record of one side, or of sender and receiver where UDP has one row for both.
 
-    In a summary no byte at all means that the figures of the side never arrived, if `all_lost` does not know better: what stands beside it is another
-    count, or fewer than none. Up to 3.6 the datagrams of a row for both sides are those up to the last one that arrived, though the tool calls them
-    sent: they are what was sent only where they are the bytes'. A server of those versions does not know what was sent, and prints 0 bytes of it.
+    In a summary, 0 bytes mean that the figures of that side never arrived, unless `all_lost` applies: then the count beside them is another count, or
+    negative. Up to 3.6, the datagrams of a row for both sides are those up to the last one that arrived, although the tool calls them sent: they were
+    sent only if they fit the bytes. A server of those versions does not know how much was sent, and prints 0 bytes for it.
     """
     record = rule.record(cells)
     if isinstance(record, Broken):
@@ -243,9 +243,9 @@ def record_of(rule: LineRule, cells: Cells, test: IperfTest, scope: Scope, parti
 
 
 def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagrams: int | None) -> Record | Broken:
-    """A UDP test that ended well, of which nothing arrived: the receiver counts no datagrams, so that the tool prints a loss of 0 in 0.
+    """Return the record of a UDP test that ended well and of which nothing arrived. The tool prints a loss of 0 in 0.
 
-    Bytes beside it are the receiver's 0, or in rows for both sides the sender's, of which it is not known how many datagrams they were.
+    The bytes beside it are the 0 of the receiver, or in rows for both sides those of the sender, of which the number of datagrams is unknown.
     """
     rates = Cells({name: value for name, value in cells.items() if name not in _OF_DATAGRAMS}, cells.decimals, cells.printed)
     record = (BOTH if cells["transfer"] else RECEIVED).record(rates)
@@ -253,7 +253,9 @@ def all_lost(cells: Cells, test: IperfTest, participant: str | None, sent_datagr
         return record
     numbers = list(record.numbers)
     if not cells["transfer"]:
-        numbers[:2] = (msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2])  # No datagram, no byte.
+        numbers[:2] = (
+            msgspec.structs.replace(number, value=0.0, resolution=None, bound="=") for number in numbers[:2]
+        )  # Without a datagram, there are no bytes.
     if sent_datagrams:
         numbers.append(msgspec.structs.replace(counted("messages_lost", sent_datagrams), marks=(DERIVED,)))
     numbers.append(Number(metric="loss", statistic="total", value=1.0, marks=(DERIVED,)))
@@ -265,12 +267,12 @@ _PROCESSORS = Record(test="throughput", payload_bytes=None, numbers=(), side="bo
 
 
 def processors(test: IperfTest, shares: Iterable[Number], participant: str | None) -> Record:
-    """Processor time of both sides."""
+    """Return the record of the processor times of both sides."""
     return test.record(_PROCESSORS, "summary", participant, shares)
 
 
 def of_date(text: str) -> str | None:
-    """Return a date of RFC 1123 as ISO 8601; ``None`` if it is none, or if its day of the week is of another date."""
+    """Return a date of RFC 1123 as ISO 8601; ``None`` if it is not one, or its day of the week is wrong."""
     try:
         moment = parsedate_to_datetime(text)
         is_whole = moment.tzinfo is not None and format_datetime(moment.astimezone(UTC), usegmt=True) == text.replace("UTC", "GMT")

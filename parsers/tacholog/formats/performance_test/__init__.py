@@ -59,7 +59,7 @@ DIALECTS = (
     Dialect("screen", "1.3 and later, on a terminal or with its output in a file", "a screen in a manual; what stands above it from source only"),
     Dialect("json", "1.x and 2.x with a log file in JSON", "real logs of versions 036a5f5 and eff2a50"),
 )
-LINE_BYTES = 1 << 22  # Its JSON is one line, of 750 bytes a second.
+LINE_BYTES = 1 << 22  # Its JSON is one line, with about 750 bytes for each second.
 DEFINITIONS = {
     "performance_test-one-way": "From the time stamp that the publisher put into a message to its receipt by a subscriber, on one clock or on two.",
     "performance_test-rtt": "Round trip of a message that a relay sent back (roundtrip mode MAIN), on one clock.",
@@ -94,7 +94,7 @@ _ONE_WAY = Conditions(basis="one-way", definition="performance_test-one-way")
 _MEANINGS = {"NONE": _ONE_WAY, "RELAY": _ONE_WAY, "MAIN": Conditions(basis="rtt", definition="performance_test-rtt")}
 _MODE = "Roundtrip Mode"
 _IGNORED = "Ignore seconds from beginning"
-# A value is whole where another name follows, and the last is true or false: of a line that is cut, the rest of a word may be a value too.
+# A value is complete if another name follows it; the last value is true or false. On a cut line, part of a word may look like a value.
 _QOS = re.compile(r"(?P<name>Durability|History kind|History depth): (?P<value>\w{1,40}) |(?P<last>Sync\. pub/sub): (?P<flag>true|false|[01]) ?$")
 _SETTINGS = {
     "Durability": "durability",
@@ -110,20 +110,20 @@ _SETTINGS = {
 _FLAGS = {"true": "1", "false": "0"}
 _THROUGH_ROS = re.compile(r"(?:ros2?|rclcpp)(?![a-z])", re.IGNORECASE)
 _WITHOUT_MODES = "Communication mean"  # What versions print that know no modes, and some that do;
-_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # and what only those print that do.
-_ON_SCREEN = ("",)  # No columns of a table.
-_KEYS = 60  # The tool prints about twenty, and whatever the environment variable APEX_PERFORMANCE_TEST holds.
+_WITH_MODES = {"Shared memory transfer", "Unbounded message size", _IGNORED}  # ... and what only versions with modes print.
+_ON_SCREEN = ("",)  # A screen has no columns of a table.
+_KEYS = 60  # The tool prints about twenty, and the contents of the environment variable APEX_PERFORMANCE_TEST.
 _HEAD = LineStart(rf"{_START}|{SIGN.pattern}|{SCREEN_SIGN}")
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has the mark that stands before the table, the table's first columns, the first box, or the first members of the JSON."""
+    """Return whether the log has the mark or the first columns of the table, the first box of a screen, or the first members of the JSON."""
     fits = _HEAD.is_in(head) or _HEADER.search(head) is not None
     return Detected(fits, wants=f"'{_START}', a header 'T_experiment, T_loop, received, ...', a box '| T_experiment | ...', or its JSON on one line")
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield two interval records a row, and their summaries when an experiment is over."""
+    """Yield two interval records for each row, and their summaries at the end of an experiment."""
     experiment = _Experiment()
     for line in lines:
         if _HEADER.match(line.text):
@@ -152,23 +152,23 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _Experiment:
-    """What one experiment states, and the rows of its table so far."""
+    """The head of one experiment, and the rows of its table so far."""
 
     def __init__(self) -> None:
         self.columns: tuple[str, ...] = ()
         self._head: dict[str, str] = {}
         self._conditions = Conditions()
         self._tallies: dict[str, Tally] = {}
-        self._before_silence: dict[str, Tally] | None = None  # The tallies, without the rows since in which nothing happened.
+        self._before_silence: dict[str, Tally] | None = None  # The tallies without the latest rows in which nothing happened.
         self._flowing: frozenset[str] = frozenset()  # The counts that were above zero in some row.
         self._time = -1.0
-        self._partial = False  # Whether rows are missing from what the summaries are computed of.
+        self._partial = False  # Whether rows are missing from the summaries.
         self._so_far: tuple[Line, ExperimentRow] | None = None  # The latest row, where its latencies are those of the whole run so far.
         self._is_over = False
         self._screens = Screens()
 
     def learn(self, key: str, value: str) -> Facts | None:
-        """Take a line of the head. Before the opening line and after the table there is no head."""
+        """Take a line of the head. There is no head before the opening line and after the table."""
         if self.columns or len(self._head) >= _KEYS or not (self._head or key == _OPENING):
             return None
         return self._learned({key: value})
@@ -187,12 +187,12 @@ class _Experiment:
         )
 
     def settled(self) -> Facts | None:
-        """How the load is made, where the table begins and no mode was stated."""
+        """Return how the load is made, at the start of the table if no mode was stated."""
         mode = self._conditions.load_mode
         return Facts(conditions=Conditions(load_mode=mode)) if mode and _MODE not in self._head else None
 
     def document(self, line: Line) -> Iterator[Finding]:
-        """All of an experiment: facts first, for what they say holds of its records."""
+        """Yield all of an experiment in JSON: facts first, because they hold for its records."""
         document = read_document(line.text)
         if isinstance(document, Broken):
             yield Finding(line, document)
@@ -209,7 +209,7 @@ class _Experiment:
             yield Finding(None, Facts(status="truncated", reason="the JSON ends before its last brace"))
 
     def box(self, line: Line) -> Iterator[Finding]:
-        """Use a line of a screen. What is run was said above the first one."""
+        """Use a line of a screen. The head was printed above the first screen."""
         self.columns = self.columns or _ON_SCREEN
         for finding in self._screens.take(line):
             if isinstance(finding, Screen):
@@ -218,7 +218,7 @@ class _Experiment:
                 yield finding
 
     def pass_by(self, line: Line) -> Iterator[Finding]:
-        """Go on to a line."""
+        """Go on to the next line."""
         for screen in self._screens.pass_by(line):
             yield from self._of_screen(screen)
 
@@ -227,12 +227,12 @@ class _Experiment:
             yield found_of(screen, finding)
 
     def begin(self, line: Line) -> Broken | None:
-        """The table's header names the columns."""
+        """Take the header of the table, which names the columns."""
         self.columns = columns_of(line.text) if line.whole else ()
         return None if self.columns else Broken("a header that is garbled or cut short")
 
     def row(self, line: Line) -> Iterator[Finding]:
-        """The two records of a row; only rows in their order count for the summaries."""
+        """Yield the two records of a row; only rows in their order count for the summaries."""
         yield from self._of_row(line, read_row(line, self.columns), accumulates=self._head.get(_VERSION) in ACCUMULATING)
 
     def _of_row(self, line: Line, row: ExperimentRow | Broken, *, accumulates: bool) -> Iterator[Finding]:
@@ -251,7 +251,7 @@ class _Experiment:
             self._count(line, row, records if not accumulates else records[-1:], is_whole=is_whole)
 
     def _own_row(self, line: Line, row: ExperimentRow) -> ExperimentRow:
-        """What a row says of its own time, where its latencies are those since the start."""
+        """Return the row with the latencies of its own time, where it prints those since the start."""
         before = self._so_far[1] if self._so_far else None
         if row.samples and row.time > self._time:
             self._so_far = (line, row)
@@ -262,7 +262,7 @@ class _Experiment:
         return _MEANINGS.get(_mode(self._head), Conditions())
 
     def _count(self, line: Line, row: ExperimentRow, records: Iterable[Record], *, is_whole: bool) -> None:
-        """Count a row in. One in which nothing happened counts if something happens later: what is behind the last message is no part of the run."""
+        """Count a row in. An idle row counts only if something happens later: the time after the last message is no part of the run."""
         if not row.idle:
             self._before_silence = None
         elif self._before_silence is None:
@@ -271,7 +271,7 @@ class _Experiment:
             self._tallies.setdefault(record.test, Tally(line, record)).add(line, record, stamp=row.time, whole=is_whole, lasted=row.lasted)
 
     def summaries(self) -> Iterator[Finding]:
-        """What the rows come to."""
+        """Yield the summaries of the rows."""
         for screen in self._screens.close():
             yield from self._of_screen(screen)
         if self._so_far and (whole_run := self._whole_run(*self._so_far)):
@@ -284,7 +284,7 @@ class _Experiment:
         self._so_far = None
 
     def _whole_run(self, line: Line, row: ExperimentRow) -> Finding | None:
-        """The latencies of the whole run, as its last row prints them; of a log that goes on behind them they are those of a part."""
+        """Return the latencies of the whole run, as its last row prints them; if the log goes on behind it, they are those of a part."""
         record = row.latency(self._conditions, self._meaning)
         if record is None:
             return None
@@ -295,7 +295,7 @@ class _Experiment:
 
 
 def _conditions(head: Mapping[str, str]) -> Conditions:
-    """The conditions among what the head states."""
+    """Return the conditions that the head states."""
     reliability = _RELIABILITY.search(head.get("QOS", ""))
     rate = _positive(head.get("Publishing rate"))
     mode: LoadMode | None = "max-rate" if head.get("Publishing rate") == "0" else "open" if rate else None
@@ -314,22 +314,22 @@ def _conditions(head: Mapping[str, str]) -> Conditions:
 
 
 def _new(conditions: Conditions, before: Conditions, *, settled: bool) -> Conditions:
-    """The conditions that a line of the head adds. How the load is made is not settled before the mode is stated: facts cannot be taken back."""
+    """Return the conditions that a line of the head adds. The load mode waits until the mode is stated, because facts cannot be taken back."""
     named = {name: value for name in Conditions.__struct_fields__ if (value := getattr(conditions, name)) != getattr(before, name)}
     return Conditions(**{**named, "load_mode": conditions.load_mode if settled else None})
 
 
 def _settings(head: Mapping[str, str]) -> str | None:
-    """What else changes how messages travel, by the name that a setting has in text and JSON."""
+    """Return what else changes how messages travel. Settings have the same names in text and JSON."""
     qos = {match["name"] or match["last"]: match["value"] or match["flag"] for match in _QOS.finditer(head.get("QOS", ""))}
     values = {setting: {**head, **qos}.get(key) for key, setting in _SETTINGS.items()}
     means = _means(head)
-    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Another is the system itself.
+    values["communication"] = means if means and _THROUGH_ROS.match(means) else None  # Any other is the system itself.
     return settings_text({setting: _FLAGS.get(value, value) for setting, value in values.items() if value})
 
 
 def _middleware(head: Mapping[str, str]) -> str | None:
-    """What carries the messages: what the communication names, or the middleware below ROS 2; ``None`` if it is not said."""
+    """Return what carries the messages: the means of communication, or the middleware below ROS 2; ``None`` if it is not stated."""
     means, rmw = _means(head), head.get("RMW Implementation")
     if means and not _THROUGH_ROS.match(means):
         return means
@@ -341,17 +341,17 @@ def _means(head: Mapping[str, str]) -> str | None:
 
 
 def _ignored(seconds: str | None) -> str | None:
-    """The warm-up: the seconds of which no row is printed."""
+    """Return the warm-up: the seconds for which no row is printed."""
     return f"first {seconds} s ignored" if _count(seconds) else None
 
 
 def _mode(head: Mapping[str, str]) -> str:
-    """Whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; nothing where it is not said by a version that says so."""
+    """Return whether a relay sent messages back: ``NONE``, ``MAIN``, ``RELAY``; empty if a version with modes does not state it."""
     return head.get(_MODE, "NONE" if _WITHOUT_MODES in head and not _WITH_MODES & head.keys() else "")
 
 
 def _type_as_topic(topic: str) -> str | None:
-    """Return the topic's name if it is a type's: versions that print no name of the message name the topic after its type."""
+    """Return the name of the topic if it is a type: versions that do not print the message name the topic after its type."""
     return topic if _TYPE.fullmatch(topic) else None
 
 

@@ -30,14 +30,14 @@ LIST = '"analysis_results":['
 SIGN = re.compile(r"\{\"id\":\"[^\"\\]{0,100}\",\"perf_test_version\":\"")
 _OBJECT = re.compile(r"\{[^{}]{0,8000}\}")
 _HEAD_CHARACTERS = 20_000
-ACCUMULATING = frozenset({"036a5f5"})  # Versions that never begin their latencies anew.
-_MOST_DIGITS = 400  # Before or behind the point. The largest double, which stands where there was no message, has 309.
-_TELLING = 3  # Rows, before their counts are taken for a sum.
-_TWICE = 1.5  # Of a row's own messages: more than the rounding of their count, less than those of two rows.
+ACCUMULATING = frozenset({"036a5f5"})  # Versions whose latencies are always those since the start.
+_MOST_DIGITS = 400  # Before or after the point. The largest double, which is printed where there was no message, has 309.
+_TELLING = 3  # Rows that are needed to decide that the counts are sums.
+_TWICE = 1.5  # Times the messages of a row: more than the rounding of their count, less than those of two rows.
 _LATENCIES = frozenset({"latencies", "latency_M2", *(f"latency_{name} (ms)" for name in ("min", "max", "mean", "variance"))})
 _GARBLED = Broken("an object of the list is garbled, or has not the members that the tool prints")
 
-# What the text of the tool calls the members of the head.
+# The names that the text of the tool has for the members of the head.
 _NAMES = {
     "perf_test_version": "Performance Test Version",
     "com_mean_str": "Communicator",
@@ -80,7 +80,7 @@ def _number(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_of_usual_length(value: object) -> TypeGuard[Decimal]:
-    """Whether it is a decimal number that a program could have measured. To write `Decimal("1e1000000")` out as a whole number takes hours."""
+    """Whether it is a decimal number that a program can have measured. Writing `Decimal("1e1000000")` as a whole number takes hours."""
     return isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS
 
 
@@ -103,7 +103,7 @@ _SYSTEM: Mapping[str, tuple[str, Callable[[Any], str | None]]] = {
 
 
 class ExperimentDocument(NamedTuple):
-    """An experiment: what its head states, with the names of the tool's text; its rows in order; and whether the text ends too early."""
+    """An experiment: its head, with the names that the text of the tool has; its rows in order; and whether the text ends too early."""
 
     head: Mapping[str, str]
     rows: tuple[ExperimentRow | Broken, ...]
@@ -111,12 +111,12 @@ class ExperimentDocument(NamedTuple):
 
 
 def looks_like_document(text: str) -> bool:
-    """Whether a line is such a document, whole or not."""
+    """Whether a line is such a document, complete or not."""
     return text.startswith("{") and (SIGN.match(text) is not None or LIST in text[:_HEAD_CHARACTERS])
 
 
 def read_document(text: str) -> ExperimentDocument | Broken:
-    """Read as much of a document as there is: an object that is garbled costs itself, a head that is costs them all."""
+    """Read as much of a document as possible: a garbled object costs itself, a garbled head costs everything."""
     head, separator, results = text.partition(LIST)
     if not separator:
         return Broken("the JSON ends before its results")
@@ -141,7 +141,7 @@ def _head_values(members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _rows(results: str) -> Iterator[ExperimentRow | Broken]:
-    """The objects of the list; what stands between two of them but a comma is left of a garbled one."""
+    """Yield the objects of the list; any text between two objects other than a comma is the rest of a garbled object."""
     end = 0
     for match in _OBJECT.finditer(results):
         if results[end : match.start()] != ("," if end else ""):
@@ -160,7 +160,7 @@ def _row(text: str) -> ExperimentRow | Broken:
     for name, value in members.items():
         reader = _MEMBERS.get(name) or _SYSTEM.get(name)
         if reader is None:
-            continue  # A member of some version that says nothing of messages.
+            continue  # A member of some version that does not concern messages.
         cell, read = reader
         if (text_of_value := read(value)) is None:
             return _GARBLED
@@ -169,7 +169,7 @@ def _row(text: str) -> ExperimentRow | Broken:
 
 
 def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> bool:
-    """Whether the latencies of each row are of all messages since the start: in versions known to do so, or where their counts say so."""
+    """Whether the latencies of each row are those since the start: in versions known for it, or where the counts show it."""
     if version in ACCUMULATING:
         return True
     good = [row for row in rows if isinstance(row, ExperimentRow) and row.samples]
@@ -182,12 +182,12 @@ def accumulated(version: str | None, rows: Sequence[ExperimentRow | Broken]) -> 
 
 
 def _own_messages(row: ExperimentRow) -> float:
-    """About how many messages came in the row's own time; and one, for the fraction that its rate is printed without."""
+    """Return about how many messages came in the time of the row; one more, because its rate is printed without its fraction."""
     return row.received + 1.0
 
 
 def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentRow:
-    """The row with the latencies of its own time, where its own and those ``before`` it are since the start."""
+    """Return the row with the latencies of its own time, where it and the row ``before`` have those since the start."""
     if before is None or not row.impossible.isdisjoint(_LATENCIES) or not before.impossible.isdisjoint(_LATENCIES):
         return row if before is None else without_latencies(row)
     (all_n, all_mean, all_m2), (old_n, old_mean, old_m2) = (_moments(each) for each in (row, before))
@@ -204,10 +204,10 @@ def taken_apart(row: ExperimentRow, before: ExperimentRow | None) -> ExperimentR
 
 
 def _moments(row: ExperimentRow) -> tuple[Decimal, Decimal, Decimal]:
-    """Count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
+    """Return count, mean in milliseconds, and the sum of squared distances from the mean in square seconds."""
     return Decimal(row.cells["latencies"]), Decimal(row.cells["latency_mean (ms)"]), Decimal(row.cells["latency_M2"])
 
 
 def without_latencies(row: ExperimentRow) -> ExperimentRow:
-    """The row without what it says of latencies."""
+    """Return the row without its latencies."""
     return row._replace(cells={name: cell for name, cell in row.cells.items() if name not in _LATENCIES} | {"latencies": "0"})

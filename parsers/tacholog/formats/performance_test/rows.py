@@ -63,10 +63,10 @@ USAGE = tuple(
 _CELL = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,9})?(?:e[+-][0-9]{1,3})?|-?(?:nan|inf)")
 _COLUMN = re.compile(r"[A-Za-z][\w ().%/-]{0,60}")
 _MOST_COLUMNS = 200
-_HUGE_MS = 1e12  # Thirty years: a minimum or maximum that nothing was ever compared with.
-_ALL_CORES = 101.0  # Percent, and what clocks of different steps make of it.
+_HUGE_MS = 1e12  # Thirty years: an initial minimum or maximum that was never compared with a sample.
+_ALL_CORES = 101.0  # Percent; clocks with different steps may exceed 100.
 _ROUNDING = 0.0051
-# Where the numbers of a record stand.
+# The columns in which the numbers of a record stand.
 _PRINTED = {
     **{("latency", name): f"latency_{name} (ms)" for name in ("min", "max", "mean")},
     ("message_rate", "mean"): "received",
@@ -81,12 +81,12 @@ _DIGITS = 4
 
 
 class ExperimentRow(NamedTuple):
-    """The cells by the name of their column.
+    """The cells of a row by the names of their columns.
 
-    ``digits`` are those that are printed of a latency, ``None`` if all are; ``place_ns`` is the place that latencies are printed to, where it is the
-    same for all. ``impossible`` names the cells that cannot be, or that contradict each other: the others are none the worse for them. ``derived``
-    says that the latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a
-    rate, and not that of a process that has no such side.
+    ``digits`` is the number of significant digits of a latency, ``None`` if all are printed; ``place_ns`` is the last place of latencies, if it is
+    the same for all. ``impossible`` names the cells that are impossible or contradict each other: the others stay valid. ``derived`` says that the
+    latencies were computed from those of longer times. ``flowing`` names the rates that were above zero before: only then is a zero a rate, and not
+    that of a process without such a side.
     """
 
     time: float
@@ -98,10 +98,10 @@ class ExperimentRow(NamedTuple):
     place_ns: float | None = None
 
     def records(self, conditions: Conditions, meaning: Conditions) -> tuple[Record, ...]:
-        """The latencies, if anything was received, and the rates. ``meaning`` says what a latency is of."""
+        """Return the record of latencies, if anything was received, and the record of rates. ``meaning`` holds the conditions of latencies."""
         counts = Record(
             test="throughput",
-            payload_bytes=None,  # No line states it. Bytes through messages is no size: both are rates without their fractions.
+            payload_bytes=None,  # Not stated. Bytes divided by messages is not the size: both are rates without their fractions.
             numbers=tuple(self._placed(self._counts())),
             scope="interval",
             conditions=Conditions(definition="performance_test-rates").over(conditions),
@@ -110,7 +110,7 @@ class ExperimentRow(NamedTuple):
         return (latency, counts) if latency else (counts,)
 
     def latency(self, conditions: Conditions, meaning: Conditions) -> Record | None:
-        """The latencies, if there are any."""
+        """Return the record of latencies, if there are any."""
         samples = self.samples
         if not samples or _MEAN not in self.cells:
             return None
@@ -130,7 +130,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many latencies are behind the statistics: what the row states, or as many as the rate and the time need at least."""
+        """The number of latencies behind the statistics: as the row states, or at least as many as rate and time need."""
         return int(Decimal(self.cells["latencies"])) if "latencies" in self.cells else self.received
 
     @property
@@ -145,7 +145,7 @@ class ExperimentRow(NamedTuple):
 
     @property
     def lasted(self) -> float:
-        """How many seconds the row is of; 1 where that cannot be known."""
+        """The seconds that the row covers; 1 if they are unknown."""
         return float(self._seconds)
 
     @property
@@ -153,12 +153,11 @@ class ExperimentRow(NamedTuple):
         return Decimal(1) if "T_loop" in self.impossible else Decimal(self.cells["T_loop"])
 
     def _rate(self, name: str) -> int:
-        """A rate per second, as printed."""
         return 0 if name in self.impossible else int(self.cells.get(name, "0"))
 
     @property
     def received(self) -> int:
-        """How many messages came at least: the tool cut the fraction off the rate, and they are whole. 0 where that cannot be known."""
+        """The least number of messages that came: the tool cut off the fraction of the rate, but messages are whole. 0 if unknown."""
         return ceil(self._rate("received") * self._seconds)
 
     def _latencies(self) -> Iterator[Number]:
@@ -181,7 +180,7 @@ class ExperimentRow(NamedTuple):
         for metric, name, bits in (("message_rate", "received", 1), ("offered_rate", "sent", 1), ("goodput", "data_received", 8)):
             rate = bits * self._rate(name)
             if rate or (name in self.flowing and name in self.cells and name not in self.impossible):
-                marks = () if rate else (DERIVED,)  # That a zero is a rate follows from the rows before it.
+                marks = () if rate else (DERIVED,)  # That a zero is a rate follows from earlier rows.
                 yield Number(metric=metric, statistic="mean", value=float(rate), resolution=float(bits), marks=marks)
         if "T_loop" in self.impossible:
             yield impossible("duration")
@@ -206,7 +205,7 @@ class ExperimentRow(NamedTuple):
         return msgspec.structs.replace(number, marks=(DERIVED,)) if self.derived else number
 
     def _significant(self, metric: str, statistic: str, value: Decimal) -> Number:
-        """A number of which so many significant digits are printed, less trailing zeros; of a zero it is not known how small it was."""
+        """Return a number with so many significant digits, without trailing zeros. For a zero, its resolution is unknown."""
         if not value or self.digits is None:
             return Number(metric=metric, statistic=statistic, value=float(value))
         resolution = float(Decimal(10) ** (value.adjusted() - self.digits + 1))
@@ -214,14 +213,14 @@ class ExperimentRow(NamedTuple):
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """The columns that a header names; none if it is garbled. Versions differ in what they print: columns are read by name."""
+    """Return the columns that a header names; empty if it is garbled. Versions print different columns, so they are read by name."""
     cells = [cell.strip().replace("(ms)", " (ms)").replace("  ", " ") for cell in text.rstrip().rstrip(",").split(",")]
     good = len(set(cells)) == len(cells) <= _MOST_COLUMNS and all(_COLUMN.fullmatch(cell) for cell in cells)
     return tuple(cells) if good and set(_NEEDED) <= set(cells) else ()
 
 
 def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
-    """The cells of a line, if it says what its header does. Of a line that the log ends in, the cells that are closed count."""
+    """Return the cells of a line, if they fit its header. Where the log ends within the line, its complete cells count."""
     pieces = closed_cells(line)
     cells = [piece.strip() for piece in pieces]
     if line.whole and cells and not cells[-1]:
@@ -246,14 +245,14 @@ def read_row(line: Line, columns: Sequence[str]) -> ExperimentRow | Broken:
 
 
 def checked(row: ExperimentRow) -> ExperimentRow:
-    """The row, with the names of the cells that cannot be."""
+    """Return the row with the names of its impossible cells."""
     cells = row.cells
     impossible = {name for name in COUNTS if name in cells and (not cells[name].isdigit() or int(cells[name]) >= COUNT_LIMIT)}
     if not 0 < float(cells["T_loop"]) <= row.time + 0.01:
         impossible.add("T_loop")
     sent, lost, share = (float(cells.get(name, "nan")) for name in ("sent", "lost", "relative_loss"))
     if sent and not impossible & {"sent", "lost"} and 0 <= share < inf and abs(share - lost / sent) > _ROUNDING:
-        impossible |= {"sent", "lost"}  # One of them is wrong, and nobody can tell which.
+        impossible |= {"sent", "lost"}  # One of them is wrong, but nothing tells which.
     latencies = {name: float(cells[name]) for name in (_MIN, _MEAN, _MAX) if name in cells}
     impossible |= {name for name, value in latencies.items() if not 0 <= value < _HUGE_MS}
     slack = 1 + 10.0 ** (1 - _DIGITS)
@@ -276,7 +275,7 @@ _BOX_HEADS = {_SAMPLES, (*_LATENCY, *_LATENCY), _USAGE[:_HALF], _USAGE[_HALF:]}
 _BOX_VALUE = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{6})?|-?(?:nan|inf)|-")
 _SECONDS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _HELD_LINES = 400  # A screen has 37.
-_TO_SAMPLES = 6  # Lines from that of the time to that of the samples, without blank ones.
+_TO_SAMPLES = 6  # Lines from the line of the time to the line of the samples, without blank lines.
 _CUT = re.compile(r"\s*[|+]")
 _LATER = re.compile(r"\s*(?:publisher loop|system usage)\b")
 _GARBLED = Broken("a row of a box that is cut short or garbled")
@@ -285,7 +284,7 @@ _NO_TIME = Broken("no box above says of which time these samples are")
 
 
 class Screen(NamedTuple):
-    """What one screen says, and the lines that say it: that of the time, and that of the samples, if there is one."""
+    """One screen: the line of its time, the line of its samples if there is one, and the row that they state."""
 
     lines: tuple[Line, ...]
     row: ExperimentRow | Broken
@@ -297,25 +296,24 @@ def is_of_screen(text: str) -> bool:
 
 
 class Screens:
-    """The screen that the log is in."""
+    """The screen that is open."""
 
     def __init__(self) -> None:
-        """Begin before the first."""
-        self._begin: Line | None = None  # The line of the time of a screen whose samples are still to come.
+        self._begin: Line | None = None  # The line of the time of a screen whose samples are still missing.
         self._since = 0  # Lines of boxes after it.
         self._times: tuple[Cell, ...] = ()
         self._head: tuple[Cell, ...] = ()
-        self._tangled = False  # Whose samples the next ones are cannot be told.
+        self._tangled = False  # Whether the next samples cannot be assigned to a time.
 
     def take(self, line: Line) -> Iterator[Finding | Screen]:
-        """Use a line that `is_of_screen`."""
+        """Use a line for which `is_of_screen` is true."""
         cells = tuple(cell for cell in Cell.between(line.text, "|") if cell) if "|" in line.text else ()
         self._since += 1
         if cells[:1] == ("T_experiment",):
             yield from self._begun(line, cells)
             return
         if self._begin and (self._since > _TO_SAMPLES or _LATER.match(line.text) or (cells in _BOX_HEADS and cells != _SAMPLES)):
-            begin, self._begin = self._begin, None  # Its samples are lost: those to come are of another.
+            begin, self._begin = self._begin, None  # Its samples are lost: the next samples belong to another screen.
             yield Screen((begin,), _TOO_EARLY)
         if cells in _BOX_HEADS:
             self._tangled = self._tangled or bool(self._head)
@@ -327,13 +325,13 @@ class Screens:
             yield Finding(line, None)
 
     def close(self) -> Iterator[Screen]:
-        """The screen is over: another begins, or the log ends."""
+        """Leave the screen: another begins, or the log ends."""
         if self._begin:
             yield Screen((self._begin,), _TOO_EARLY)
         self._begin, self._head = None, ()
 
     def pass_by(self, line: Line) -> Iterator[Screen]:
-        """Another line stands between boxes: a line of a box that is cut may be that of the samples, and a screen is not held open for ever."""
+        """Handle a line between boxes: a cut line may be that of the samples, and a screen does not stay open for ever."""
         is_cut = _CUT.match(line.text) and not is_of_screen(line.text)
         if self._begin and (is_cut or line.number - self._begin.number > _HELD_LINES):
             yield from self.close()
