@@ -81,13 +81,13 @@ STATES = {
     "demand": States(always=f"{_ALWAYS} demand recovery_time_ns"),
     "latency": States(always=f"{_ALWAYS} basis", sometimes="offered_rate_per_s"),
     "sustain": States(
-        always="transport load_mode basis goal definition planned_duration_s tool_version",  # all that the search over another tool knows
+        always="transport load_mode basis goal definition planned_duration_s tool_version",  # a search over another tool knows no more
         sometimes="reach data_path payload_touched reliability batch_bytes publishers subscribers waiting tuning warmup payload_bytes settings",
     ),
     "throughput": States(always=_ALWAYS, sometimes="keyed instances offered_rate_per_s settings"),
 }
 
-# What the line does not print, from what it prints. The first formula counts whose fields all stand on the line.
+# Formulas of numbers that the line does not print. The first formula counts whose fields all stand on the line.
 COMPUTED = {
     ("cpu_per_message", "mean"): ("(sides_ns + companion_ns) / messages", "sides_ns / messages"),
     ("loss", "total"): ("lost / (received + lost)",),
@@ -97,26 +97,26 @@ _What = Record | Facts | Histogram | Broken | None
 _KIND = re.compile(r"[a-z]+")
 _MESSAGES = re.compile(r"\d{1,15}", re.ASCII)
 _OUTCOMES = ("steady", "not_steady", "fixed")
-# Versions whose log has no `reach` had these transports.
+# The transports of versions whose log has no `reach`.
 _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("inter-thread", "mock"), "process"),
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
+# Messages of perftest on standard error, also after the signs of progress that it prints in the hmbdc dialect.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
-_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group matches wrongly before Python 3.11.4.
+_BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # Before Python 3.11.4, a possessive group matches wrongly.
 
 
 def detect(head: str) -> Detected:
-    """A native log opens with a line that names its own dialect."""
+    """Return whether the log opens with a line that names this dialect."""
     fits = re.match(r"perftest [^\n]*\blog=native/1\b|search log=search/1\b", head) is not None
     return Detected(fits, wants="a first line 'perftest ... log=native/1' or 'search log=search/1'", names_itself=fits)
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield what each line says; a log that stops before its ``end`` line is truncated."""
+    """Yield the finding of each line; a log that stops before its ``end`` line is truncated."""
     run = _NativeRun()
     ended = of_tool = False
     for line in lines:
@@ -140,7 +140,7 @@ def parse(lines: Iterable[Line]) -> Iterator[Finding]:
 
 
 class _NativeRun:
-    """What the lines of a run say of each other. Sizes are measured one after another, and only the last one's warm-up is kept."""
+    """What the lines of a run tell about each other. Sizes are measured one after another, and only the warm-up of the last size is kept."""
 
     def __init__(self) -> None:
         self._is_open = self._is_one_of_several = self._has_companion = False
@@ -149,13 +149,13 @@ class _NativeRun:
 
     def _begin_size(self, size: str | None, outcome: str = "", warmed: int | None = None) -> None:
         self._size, self._outcome = size, outcome
-        self._warmed = warmed  # How many messages the warm-up had,
-        self._measured: int | None = None  # and how many round trips were measured behind it.
+        self._warmed = warmed  # The number of messages of the warm-up,
+        self._measured: int | None = None  # and the number of round trips that were measured after it.
 
     def met(self, kind: str) -> None:
-        """A line of this kind stands here, which may be broken."""
+        """Note a line of this kind, which may be broken."""
         if kind == "perftest":
-            # The run before was killed, or two wrote at the same time. Then nobody knows which lines belong together.
+            # The previous run was killed, or two runs wrote at the same time. Then nothing tells which lines belong together.
             self._is_one_of_several, self._has_companion = self._is_open, self._is_open and self._has_companion
             self._is_open = True
             self._begin_size(None)
@@ -167,7 +167,7 @@ class _NativeRun:
             self._last_trial = -1
 
     def said_of(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with what other lines of the run say of it."""
+        """Return a finding with the conditions that other lines of the run state for it."""
         if kind == "cost" and self._has_companion and "companion_ns" not in fields:
             return Broken("cost line without companion_ns, although the run has started a program that takes processor time")
         if kind == "trial" and isinstance(what, Record):
@@ -175,7 +175,7 @@ class _NativeRun:
         return what if self._is_one_of_several else self._warmed_up(what, fields, kind)
 
     def _in_order(self, trial: Record, fields: Fields) -> Record | Broken:
-        """Trials are counted: one that stands twice was not carried out twice."""
+        """Check that the numbers of trials ascend: a trial that stands twice was not carried out twice."""
         try:
             index = count(fields, "index")
         except (KeyError, ValueError) as error:
@@ -184,7 +184,7 @@ class _NativeRun:
         return trial if index > last else Broken(f"trial {index} stands after trial {last}")
 
     def _warmed_up(self, what: _What, fields: Fields, kind: str) -> _What:
-        """Return a finding with the outcome of its size's warm-up, and the use of resources with the number of round trips that it was for."""
+        """Return a finding with the outcome of the warm-up of its size, and the use of resources with its number of round trips."""
         size = fields.get("payload_bytes", "")
         if kind == "warmup":
             outcome, messages = fields.get("outcome", ""), _MESSAGES.fullmatch(fields.get("messages", ""))
@@ -201,7 +201,7 @@ class _NativeRun:
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    """Read a message that perftest prints into logs of any dialect that it writes: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
@@ -230,7 +230,7 @@ def _histogram(fields: Fields) -> Histogram:
 def _bins(numbers: str) -> Bins:
     edges: Iterable[int]
     try:
-        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Four times as fast as int().
+        edges = msgspec.json.decode(f"[{numbers}]", type=list[int])  # Faster than int().
     except msgspec.DecodeError:  # JSON has no leading zeros.
         edges = map(int, numbers.split(","))
     try:
@@ -245,7 +245,7 @@ def _opening(fields: Fields) -> Facts:
 
 
 def _config(fields: Fields) -> Facts:
-    """What was asked for. What a version does not say it cannot do, or did in one way."""
+    """Return the requested conditions. A version cannot do, or does in one way, what it does not print."""
     values = {"tuning": "none", "batch_bytes": 0, "reach": _REACH_BEFORE_IT_WAS_LOGGED.get(fields.get("transport", ""))}
     values |= conditions_under(fields, "transport reach data_path touch reliability load_mode waiting tuning warmup publishers subscribers instances")
     values |= conditions_under(fields, "rate_per_s duration_s batch_bytes")
@@ -260,7 +260,7 @@ def _config(fields: Fields) -> Facts:
 
 
 def _search(fields: Fields) -> Facts:
-    """The head of a search with another tool. The measured system is what the command names, unless a manifest says otherwise."""
+    """Return the head of a search with another tool. The measured system is the program, unless a manifest states another."""
     planned_s = decimal(fields, "duration_s")
     return Facts(
         tool_version=fields["version"],
@@ -271,18 +271,18 @@ def _search(fields: Fields) -> Facts:
 
 
 def _settings(fields: Fields) -> Facts:
-    """All settings of the transport, as one condition: which there are depends on the transport."""
+    """Return all settings of the transport as one condition, because each transport has others."""
     return Facts(conditions=Conditions(settings=settings_text(fields)))
 
 
 def _transport(fields: Fields) -> Facts:
-    """What a transport states of itself. The library of a middleware is what was measured."""
+    """Return the facts that a transport states. The library of a middleware is the measured system."""
     facts = _facts_of("transport")(fields)
     return msgspec.structs.replace(facts, system=fields.get("library"), system_version=fields.get("library_version"))
 
 
 def _start(fields: Fields) -> Facts:
-    datetime.fromisoformat(fields["time"])  # It raises ValueError: any other text would be sorted and shown as a time.
+    datetime.fromisoformat(fields["time"])  # This raises ValueError for any other text, which would be sorted and shown as a time.
     return Facts(start_time=fields["time"])
 
 
@@ -315,7 +315,7 @@ _KINDS: Mapping[str, _Reader] = {
     "transport": _transport,
     "start": _start,
     "histogram": _histogram,
-    "warmup": lambda _: None,  # Its outcome is a condition of the results behind it.
+    "warmup": lambda _: None,  # Its outcome is a condition of the results after it.
     **_ANYWHERE,
 }
 _KINDS_OF_TOOLS: Mapping[str, _Reader] = {"search": _search, **_ANYWHERE}

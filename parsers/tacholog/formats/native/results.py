@@ -18,22 +18,21 @@ Word = TypeVar("Word", bound=str)
 
 _PAIR = re.compile(r' ([a-z][a-z0-9_.]*)=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _ESCAPE = re.compile(r"\\.")
-# All others stay as they are: \xHH is a byte that may not be shown, such as that of a control character, and must get no farther than the log.
+# All others stay as they are: \xHH is a byte that must not be shown, such as a control character, and must not leave the log.
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 _BASES: tuple[Basis, ...] = get_args(Basis)
 
 
 class Fields(dict[str, str]):
-    """The pairs of a line, and where on it each value begins that is not quoted."""
+    """The pairs of a line, and the offset of each value that is not quoted."""
 
     def __init__(self) -> None:
-        """Begin without any."""
         super().__init__()
         self.starts: dict[str, int] = {}
 
 
 def pairs_of(text: str, position: int) -> Fields | None:
-    """The pairs of a line from this place on, or ``None`` if anything is left over between or behind them."""
+    """Return the pairs of a line from this offset on; ``None`` if other text stands between or after them."""
     fields = Fields()
     while (pair := _PAIR.match(text, position)) and pair[1] not in fields:
         if pair[2] is None:
@@ -45,7 +44,7 @@ def pairs_of(text: str, position: int) -> Fields | None:
 
 
 def count(fields: Fields, key: str) -> int:
-    """The count under a key.
+    """Return the count under a key.
 
     Raises:
         KeyError: there is no such key.
@@ -58,7 +57,7 @@ def count(fields: Fields, key: str) -> int:
 
 
 def decimal(fields: Fields, key: str) -> float:
-    """The number under a key; it raises what `count` does."""
+    """Return the number under a key; raises what `count` raises."""
     text = fields[key]
     if re.fullmatch(r"[0-9]{1,19}(\.[0-9]+)?", text) is None:
         raise ValueError(f"{key}={text} is no number")
@@ -76,7 +75,7 @@ def number(metric: str, statistic: str, key: str, fields: Fields, bound: Bound =
 
 
 def payload_bytes(fields: Fields) -> int:
-    """The size that a result is of; it raises what `count` does, and refuses 0."""
+    """Return the size of a result; raises what `count` raises, and ValueError for 0."""
     size = count(fields, "payload_bytes")
     if size == 0:
         raise ValueError("a payload of 0 bytes")
@@ -84,7 +83,7 @@ def payload_bytes(fields: Fields) -> int:
 
 
 def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
-    """The word under a key, if it is a known one; it raises what `count` does."""
+    """Return the word under a key, which must be one of these; raises what `count` raises."""
     for word in words:
         if fields[key] == word:
             return word
@@ -92,7 +91,7 @@ def one_of(words: tuple[Word, ...], fields: Fields, key: str) -> Word:
 
 
 def basis_of(fields: Fields, key: str = "basis") -> Basis:
-    """What the latencies of a line span; it raises what `one_of` does."""
+    """Return the basis of the latencies of a line; raises what `one_of` raises."""
     return one_of(_BASES, fields, key)
 
 
@@ -114,7 +113,7 @@ _CONDITIONS: Mapping[str, tuple[str, Callable[[Fields, str], Any]]] = {
 
 
 def conditions_under(fields: Fields, keys: str) -> dict[str, Any]:
-    """The conditions under these keys, which are separated by blanks, as far as the line has them; it raises what `one_of` does."""
+    """Return the conditions under these keys, which are separated by blanks, as far as the line has them; raises what `one_of` raises."""
     entries = [(key, *_CONDITIONS[key]) for key in keys.split() if key in fields]
     return {condition: read(fields, key) for key, condition, read in entries}
 
@@ -127,15 +126,15 @@ class ResultKind(NamedTuple):
     """A kind of line that is a record.
 
     Attributes:
-        test: what kind of test it is of.
-        definition: what its numbers mean.
-        numbers: metric, statistic and key of each number, or a function for those that take more than one key.
-        samples: the keys that may hold their number.
+        test: the kind of test.
+        definition: the meaning of its numbers.
+        numbers: metric, statistic and key of each number, or a function for numbers of more than one key.
+        samples: the keys that may hold the number of samples.
         side: who measured.
-        rate: the key of the rate that was asked for.
+        rate: the key of the requested rate.
         scope: of the record.
-        participant: whose line it is, where the line does not say it.
-        behind: what is there when (always; if anything was counted; with a key), and what must follow: else the line was cut behind a whole pair.
+        participant: the participant, where the line does not state it.
+        behind: pairs of a condition (always; if anything was counted; with a key) and a key that must then follow: otherwise the line was cut.
         optional: keys of size and samples that may be missing.
     """
 
@@ -173,7 +172,7 @@ class ResultKind(NamedTuple):
         )
 
     def lacks(self, fields: Fields) -> bool:
-        """Whether a line lacks a key that always comes behind one it has."""
+        """Whether a line lacks a key that always follows one that it has."""
         counted = fields.get("samples", fields.get("messages", "0")) != "0"
         behind = (*self.behind, ("demand", "recovery_time_ns"))
         return any((has in fields or (has == "counted" and counted) or has == "always") and needs not in fields for has, needs in behind)
@@ -191,7 +190,7 @@ class ResultKind(NamedTuple):
         if "exceed_ratio" in fields:
             values["goal"] = _goal(fields)
         if "batch_messages" in fields and count(fields, "batch_messages") == 1:
-            values["batch_bytes"] = 0  # Each message of this size went alone, whatever the run was told.
+            values["batch_bytes"] = 0  # Each message of this size was sent alone, whatever was requested.
         return Conditions(**values)
 
 
@@ -201,16 +200,16 @@ _UNITS_OF_TIME = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
 _DEFINITION = re.compile(r"[a-z0-9]++(?:[-.][a-z0-9]++)*")
 _LATENCY_OF_TOOL = re.compile(r"(max|p[1-9][0-9](?:\.[0-9]{0,5}[1-9])?)_ns")
 
-# What stands before the first number of a result says what it is of, and how it was measured.
+# The keys before the first number of a result say what it is of, and how it was measured.
 _OF = {"payload_bytes", "demand", "recovery_time_ns", "basis", "from", "probe_every", "test", "role", "participant", "publishers", "subscribers"}
 _OF |= {"goal_statistic", "goal_latency_ns", "goal_loss_ratio", "exceed_ratio", "outcome", "definition", "transport"}
 _FIRST_NUMBERS = {"samples", "messages", "planned", "sent", "received", "index", "duration_ns", "target_rate_per_s", "trials"}
 
 
 def unknown_kind_of_result(fields: Fields) -> str | None:
-    """The first key before a result's numbers that this reader does not know.
+    """Return the first key before the numbers of a result that this reader does not know.
 
-    A key among the numbers adds one and may be skipped. One before them makes the result another than it would be without: of probes, of a schedule.
+    An unknown key among the numbers adds a number and may be skipped. Before them, it changes the meaning of the result: of probes, of a schedule.
     """
     before = itertools.takewhile(lambda key: key not in _FIRST_NUMBERS, fields)
     return next((key for key in before if key not in _OF), None)
@@ -242,7 +241,7 @@ def _stated_test(fields: Fields) -> Test:
 
 
 def _goal(fields: Fields) -> str:
-    """The goal of a search in words: what is not the same in two goals is not the same in their words."""
+    """Return the goal of a search in words. Different goals have different words."""
     loss, exceed, by = decimal(fields, "goal_loss_ratio"), decimal(fields, "exceed_ratio"), fields.get("definition")
     words = [f"loss at most {loss}" if loss else "no loss", f"exceed ratio {exceed}"]
     if "goal_statistic" in fields:
@@ -261,7 +260,7 @@ def _loss(fields: Fields) -> Iterator[Number]:
 
 
 def _instances(fields: Fields, statistic: str = "total") -> Iterator[Number]:
-    """Of keyed data, of how many instances something came."""
+    """Yield the number of instances of keyed data that were heard."""
     if "instances_heard" in fields and count(fields, "instances_heard") > count(fields, "instances"):
         raise ValueError(f"{fields['instances_heard']} of {fields['instances']} instances were heard")
     return number("instances_heard", statistic, "instances_heard", fields)
@@ -272,12 +271,12 @@ def _least_instances(fields: Fields) -> Iterator[Number]:
 
 
 def _peak_memory(fields: Fields) -> Iterator[Number]:
-    """Without a word on where it was read it is getrusage's, which is at least what the program had that started this one: Python, of a campaign."""
+    """Yield the peak memory. Unless its source is stated, it comes from getrusage, and is at least that of the program that started this one."""
     return number("peak_memory", "max", "peak_memory_bytes", fields, "=" if "peak_memory_from" in fields else "<")
 
 
 def _cost(fields: Fields) -> Iterator[Number]:
-    """The processor time of the sides and of the broker for each message that arrived. It belongs to the row of the throughput."""
+    """Yield the processor time of the sides and of the broker for each message that arrived. It belongs to the result of the throughput."""
     messages, used_ns = count(fields, "messages"), count(fields, "sides_ns") + (count(fields, "companion_ns") if "companion_ns" in fields else 0)
     if messages == 0:
         raise ValueError("the cost of no messages")
@@ -285,19 +284,19 @@ def _cost(fields: Fields) -> Iterator[Number]:
 
 
 def _passed(fields: Fields) -> Iterator[Number]:
-    """Whether a trial kept the goal, as a count: 1 or 0."""
+    """Yield whether a trial kept the goal, as a count: 1 or 0."""
     yield Number(metric="trials_passed", statistic="total", value=1.0 if one_of(("yes", "no"), fields, "passed") == "yes" else 0.0)
 
 
 def _sustained(fields: Fields) -> Iterator[Number]:
-    """The rates that a search has found. One that ends at a limit of its range knows on which side of it the rate lies."""
+    """Yield the rates that a search found. A search that ends at a limit of its range knows on which side of it the rate lies."""
     bounds: Mapping[str, Bound] = {"found": "=", "above_range": ">", "below_range": "<"}
     outcome = one_of(tuple(bounds), fields, "outcome")
     rates = {"lower-bound": "upper_rate_per_s" if outcome == "below_range" else "rate_per_s"}
     if outcome == "found":
         rates["upper-bound"] = "upper_rate_per_s"
     for statistic, key in rates.items():
-        decimal(fields, key)  # It has to be there.
+        decimal(fields, key)  # The key must be there.
         yield from number("sustained_rate", statistic, key, fields, bounds[outcome])
 
 
@@ -415,7 +414,7 @@ RESULTS: Mapping[str, ResultKind] = {
     ),
     "sustain": _SEARCH,
 }
-# Latency and loss are what the tool itself prints, so that its definition is part of the goal.
+# Latency and loss are those that the tool itself prints, so its definition is part of the goal.
 RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
     "trial": RESULTS["trial"]._replace(
         definition="trial-of-tool",
@@ -428,7 +427,7 @@ RESULTS_OF_TOOLS: Mapping[str, ResultKind] = {
 
 
 def _intervals(test: Test, *keys: str) -> LineRule:
-    """Interval lines of one size, of which a long run prints most. Behind its warm-up another size may have other conditions."""
+    """Return the rule of interval lines of one size, which are most lines of a long run. Another size may have other conditions."""
     names = ("payload_bytes", "index", "duration_ns", *keys)
     return LineRule(
         "interval" + "".join(f" {key}=(?P<{key}>[0-9]{{1,15}}+)" for key in names),

@@ -85,7 +85,7 @@ _SIGNS = (
     *("Packets/s(ave):", "99.9999% (", "99.9999%% (", '"latency_ave"', '"packets/sAve"', '"packets/s_ave"', "Sample Number, Value"),
     *("=== Perftest Lite ", "size_bytes,total_samples,", "Batching cannot be used in a Latency test", "_MessagingImpl was null"),
 )
-# Each pattern begins with a letter: looking for one of several words takes ten times as long.
+# Each pattern begins with a letter, which makes the search much faster than one for several words.
 _WITHIN = (
     re.compile(r"Length: +[0-9]+ +Latency: +Ave"),
     re.compile(r"One[ -][wW]ay Latency: +[0-9]+ [un\u03bc\u00b5]s"),
@@ -101,7 +101,7 @@ _STARTS = LineStart(
 
 
 def detect(head: str) -> Detected:
-    """Say whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
+    """Return whether the log has RTI's summary columns, its banner, rows of its CSV, or the header of a published table."""
     fits = any(sign in head for sign in _SIGNS) or _STARTS.is_in(head) or any(sign.search(head) for sign in _WITHIN) or _first_row(head)
     return Detected(
         fits, wants="'Packets/s(ave):', 'Length: N Latency: Ave', a 'RTI Perftest' banner, rows of its CSV or JSON, or a page's '99.9999%' column"
@@ -109,12 +109,12 @@ def detect(head: str) -> Detected:
 
 
 def _first_row(head: str) -> bool:
-    """Whether the first line with text is a row of CSV, as runs without heads begin."""
+    """Whether the first line with text is a row of CSV, as in runs without heads."""
     return is_row(next((line for line in head[:4096].split("\n") if line.strip()), ""))
 
 
 def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
-    """Yield what is found: a record, a broken result line, facts, or chatter that the tool is known to print."""
+    """Yield the findings: records, broken result lines, facts, and chatter that the tool is known to print."""
     run = _PerftestRun()
 
     def read_line(line: Line) -> Iterator[Finding]:
@@ -132,7 +132,7 @@ def parse(lines: Iterable[Line | Lines]) -> Iterator[Finding | BulkFinding]:
 
 
 class _PerftestRun:
-    """One run of the tool: its readers, one a dialect, and what its banner and notices say of the records."""
+    """One run of the tool: a reader for each dialect, and the conditions and marks from its banner and notices."""
 
     def __init__(self) -> None:
         self.banner = Banner()
@@ -161,19 +161,19 @@ class _PerftestRun:
         yield from self._json.noise(line)
 
     def take_many(self, lines: Lines) -> BulkStep:
-        """Use rows of a file of samples, of which other readers know nothing once it has begun."""
+        """Use rows of a file of samples. Once it has begun, no other reader concerns them."""
         step = self._samples.take_many(lines)
         return step._replace(found=[self._completed(finding) if isinstance(finding, Finding) else finding for finding in step.found])
 
     def close(self, reason: str | None = None) -> Iterator[Finding]:
-        """Give up what the readers hold, and say how the run ended if its progress lines do."""
+        """Give up the results that are still open, and yield how the run ended if its progress lines state it."""
         yield from self._json.close(reason or "the log ends within this object")
         yield from self._page.close(*([reason] if reason else []))
         yield from self._samples.close(reason or "the log ends within these samples")
         yield from self.banner.close(results=self._results)
 
     def _completed(self, finding: Finding) -> Finding:
-        """The record with the conditions of its run and, if it is a summary of latencies, the marks that notices before it left."""
+        """Return the record with the conditions of its run and, if it is a summary of latencies, with the marks of earlier notices."""
         record = finding.what
         if not isinstance(record, Record):
             return finding

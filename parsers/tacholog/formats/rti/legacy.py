@@ -33,7 +33,7 @@ def _statistic(name: str, group: str) -> str:
 
 
 _NAMES = ("Std", "Min", "Max", "50%", "90%", "99%", r"99\.99%")
-_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Not in the first version.
+_LAST_STATISTIC = _statistic(r"99\.9999%", "p99_9999")  # Missing in the first version.
 _LATENCY = re.compile(
     rf"\s*Length:\s*(?P<size>[0-9]+)\s+Latency:\s+Ave\s+(?P<mean>{_REAL}) (?P<unit>{UNIT})"
     + "".join(map(_statistic, _NAMES, LATENCIES[1:]))
@@ -60,15 +60,15 @@ _STARTS = (
 
 
 class Legacy:
-    """Which size the next interval is of, and which summary the next cost of serialising belongs to."""
+    """The size of the next interval, and the summary that the next cost of serialising belongs to."""
 
     def __init__(self) -> None:
         self._open: str | None = None
         self._tangled = False
-        self._last: Cells | None = None  # The interval before, of the same size.
+        self._last: Cells | None = None  # The previous interval of the same size.
         self._shape: tuple[object, ...] | None = None
         self._summary: str | None = None
-        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost is the last summary's.
+        self._costs = True  # Whether every summary so far had its cost of serialising, so that the next cost belongs to the latest summary.
 
     def take(self, line: Line) -> list[Finding] | None:
         """Use a line of the legacy text; ``None`` if it is not one."""
@@ -134,7 +134,7 @@ class Legacy:
         return record
 
     def _alike(self, match: re.Match[str]) -> bool:
-        """Whether the interval is printed as those before it are: one program prints all of a size alike."""
+        """Whether the interval is printed like earlier ones: one program prints all intervals of a size alike."""
         cells = match.groupdict()
         shape = (match[0].lstrip()[:8], cells.get("unit"), match["sign"], cells.get("percent") is None)
         self._shape = self._shape or shape
@@ -163,7 +163,7 @@ def _record(rule: LineRule, match: re.Match[str], size: str | None = None) -> Re
 
 
 def _figures(rule: LineRule, match: re.Match[str], size: str | None = None) -> Cells | Broken:
-    """The figures of a line. C# from 3.1 on formats what is a percentage already as one, which makes it a hundred times too large."""
+    """Return the figures of a line. From 3.1 on, C# formats a percentage as a percentage again, which makes it a hundred times too large."""
     cells = Cell.named(match)
     texts: dict[str, str] = {**cells, **({"size": size} if size else {})}
     units = {"unit": unit_ns(cells["unit"])} if "unit" in cells else {}

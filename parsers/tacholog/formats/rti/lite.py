@@ -19,7 +19,7 @@ _PERCENTILES = ("p50", "p90", "p99")
 
 
 def _are_known(cells: Cells) -> bool:
-    """Whether the percentiles are more than what builds without a history print."""
+    """Whether the percentiles were measured: builds without a history print 0."""
     return any(cells[name] for name in _PERCENTILES)
 
 
@@ -78,7 +78,7 @@ _SAMPLE = LineRule(fields=(_latency("last"),), record=_RUNNING)
 
 
 def _row(text: str, separator: str = " +") -> re.Pattern[str]:
-    """The pattern of a row of such cells: counts, and ``name.places`` for numbers with so many decimals."""
+    """Return the pattern of a row of these cells: counts, and ``name.places`` for numbers with that many decimals."""
     cells = []
     for cell in text.split():
         name, _, decimals = cell.partition(".")
@@ -86,7 +86,7 @@ def _row(text: str, separator: str = " +") -> re.Pattern[str]:
     return re.compile(separator.join(cells))
 
 
-# The rows below each head, and their rules.
+# The rows below each head, with their rules.
 _HEADS = {
     "size_bytes,total_samples,avg_latency_us,min_latency_us,max_latency_us,p50_latency_us,p90_latency_us,p99_latency_us,elapsed_us": (
         _row("size sent mean min max p50 p90 p99 elapsed", ","),
@@ -106,12 +106,12 @@ _LATENCY = re.compile(r"\[LAT\] [0-9]{1,18},(?P<last>[0-9]{1,15})")
 _START = re.compile(r"\[pub\] starting size=(?P<size>[0-9]{1,18}) bytes for (?P<seconds>[0-9]{1,9}) s")
 _DONE = re.compile(r"\[(?:pub|sub)\] size=[0-9]{1,18} done:")
 _CHATTER = re.compile(r"\[(?:pub|sub)\] (?:waiting for a perftest|matched\.)|--- Resource limits|={35}$")
-_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; the subscriber's are defaults that mean nothing.
+_PUBLISHERS = ("Exec time", "Pubrate", "Latency test")  # Both sides print them; those of the subscriber are defaults without meaning.
 _KEY = re.compile(r"  (?P<key>[A-Z][A-Za-z ]{1,16}?) *: (?P<value>.*)")
 
 
 class Lite:
-    """The head that the text is under, and the size that runs."""
+    """The latest head, and the current size."""
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -164,7 +164,7 @@ class Lite:
         conditions = read(value) if read else Conditions()
         if key == "Pubrate" and read:
             self._rate = conditions
-            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was asked for.
+            conditions = msgspec.structs.replace(conditions, load_mode=None)  # A ping-pong stays one, whatever rate was requested.
         elif key == "Latency test" and value.partition(" ")[0] == "no" and self._rate:
             conditions = Conditions(load_mode=self._rate.load_mode)
         self.conditions = conditions.over(self.conditions)
@@ -176,7 +176,7 @@ class Lite:
         if match is None:
             return OUT_OF_PLACE
         if "time" in match.re.groupindex and int(match["size"]) == 0:
-            return None  # Before its first message the subscriber does not know the size.
+            return None  # Before its first message, the subscriber does not know the size.
         return rules.record(rule, Cell.named(match, line.text.find(text))) if line.whole else CUT
 
 

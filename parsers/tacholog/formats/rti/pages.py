@@ -55,14 +55,14 @@ TO_MANY = LineRule(
 
 
 class TableForm(NamedTuple):
-    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and where its first decimal stands."""
+    """A kind of table: the rule of its rows, the headings of its columns by the names of the rule's groups, and the column of its first decimal."""
 
     rule: LineRule
     headings: Mapping[str, str]
     first_decimal: int = 2
 
     def record(self, cells: Sequence[str]) -> Record | Broken:
-        """Return the record of a row; behind the columns may stand the processor time."""
+        """Return the record of a row; the processor time may follow its columns."""
         texts = dict(zip((*self.headings, "cpu"), cells, strict=False))
         if "." in cells[0] or not all(cell.isdecimal() for name, cell in texts.items() if name in {"received", "rate", "lost"}):
             return OUT_OF_PLACE
@@ -73,7 +73,7 @@ class TableForm(NamedTuple):
 
 
 def tables(columns: Sequence[str]) -> list[TableForm]:
-    """The kinds of tables whose head begins with these columns."""
+    """Return the kinds of tables whose head begins with these columns."""
     return [
         table
         for table in _TABLES
@@ -129,26 +129,25 @@ _TABLES = (
         TO_MANY, _headings(("subscribers", "size", "mbit", "percent"), "Subscribers", rf"Sample {_SIZE}", f"{_MEAN} Mbps", r"Lost Samples \(%\)")
     ),
 )
-# One look that says of nearly every line that it is no heading.
+# One pattern that rejects nearly every line that is not a heading.
 HEADING = re.compile(
     "|".join(dict.fromkeys((*map(re.escape, CPU_COLUMNS), *(f"(?:{wanted})" for table in _TABLES for wanted in table.headings.values()))))
 )
 
 
 def bare(text: str) -> str:
-    """A cell or heading without the bar behind it that some ways of saving a page leave there."""
+    """Return a cell or heading without the bar behind it that some ways of saving a page leave there."""
     return text[:-1].rstrip() if text.endswith("|") else text
 
 
 class LineTable:
-    """A table with a row a line: cells between bars, or, where headings have no bars, between blanks."""
+    """A table with one row on each line: cells between bars, or between blanks if its headings have no bars."""
 
     def __init__(self) -> None:
-        """Wait for a head."""
         self._table: TableForm | None = None
         self.is_open = False  # Whether rows may follow.
         self._has_bars = False
-        self.has_begun = False  # With the latest line.
+        self.has_begun = False  # On the latest line.
 
     def take(self, line: Line) -> Finding | None:
         """Use a head, a rule, or a row; any other line ends the table."""
@@ -178,17 +177,17 @@ class LineTable:
         return table.record(cells)
 
 
-GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # Of reStructuredText, between all rows.
+GRID_RULE = re.compile(r"\+(?:[-=]{3,80}\+){2,20}")  # In reStructuredText, between all rows.
 _NUMBER_CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
 _ROW = re.compile(r"[0-9][0-9. ]{1,200}|[|0-9][0-9.| ]{1,200}|-{3}[-|: ]{1,200}")
 _LINE_HEADS = tuple(
     (table, re.compile(r"\|? *" + r"(?: *\| *| )".join(f"(?:{wanted})" for wanted in table.headings.values()) + r" *\|?")) for table in _TABLES
 )
-HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # Of a table with a row a line.
+HEADS_BEGIN = ("|", "+", "Length", "Bytes", "Size (Bytes)", "Sample Size (Bytes)", "Subscribers")  # The start of a table with one row on each line.
 
 
 def _head(text: str) -> TableForm | None:
-    """The table whose whole head this line is; bars are between all its headings or between none."""
+    """Return the table whose complete head this line is; bars stand between all its headings or between none."""
     if not text.startswith(HEADS_BEGIN):
         return None
     bars = text.strip("|").count("|")
@@ -208,24 +207,24 @@ _TITLES = (
     ),
 )
 _CELL = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,3})?")
-_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # Of a title, in reStructuredText.
+_UNDERLINE = re.compile(r"`{4,200}|~{4,200}|={4,200}|-{4,200}|\"{4,200}|\^{4,200}")  # Below a title, in reStructuredText.
 _UNDER_A_HEAD = re.compile(r"-{3,}(?:\|-{3,}){2,20}\|?")
 
 
 class WebPage:
-    """Where in a table the text is, the cells of the row so far, and what titles say of the tables behind them."""
+    """The position within a table, the cells of the row so far, and the conditions from titles."""
 
     def __init__(self) -> None:
-        self._columns: list[str] = []  # Of the head seen so far; none outside of a table.
+        self._columns: list[str] = []  # The head so far; empty outside of a table.
         self._row: list[Line] = []
-        self._last_row: Finding | None = None  # A row that is complete, unless the row behind it shows that a cell slipped.
+        self._last_row: Finding | None = None  # The latest complete row, until the next row shows whether a cell was missing.
         self._title = Conditions()
         self._reliability = self._of_title = Conditions()
         self._lines = LineTable()
-        self._bullets: set[str] = set()  # Since the title: one that comes again stands under another, which is garbled.
+        self._bullets: set[str] = set()  # Since the title: a repeated one belongs to another title, which is garbled.
 
     def take(self, line: Line) -> list[Finding] | None:
-        """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for text of no meaning here."""
+        """Use one paragraph: a title, a head, a cell, or the text behind a table; ``None`` for other text."""
         text = line.text
         if text.endswith("|"):
             text = bare(text)
@@ -260,13 +259,13 @@ class WebPage:
         self._row, self._columns, self._last_row = [], [], None
 
     def _empty_cell(self, line: Line) -> list[Finding] | None:
-        """A bar alone: no processor time."""
+        """Handle a bar alone: an empty processor time."""
         if not self._columns or self._columns[-1] not in CPU_COLUMNS or len(self._row) != len(self._columns) - 1:
             return None
         return [Finding(line, None), *self._complete()]
 
     def _leave(self, reason: str) -> Iterator[Finding]:
-        """Leave the table for text behind it, before which its last row is complete even without its processor time."""
+        """Leave the table for the text behind it. Its last row is complete even without its processor time."""
         if self._columns[-1:] and self._columns[-1] in CPU_COLUMNS and len(self._row) == len(self._columns) - 1:
             yield from self._complete()
         elif self._row and self._last_row:
@@ -289,7 +288,7 @@ class WebPage:
             self._bullets.add(words)
             self._reliability = _RELIABILITY[words]
         else:
-            self._use_up_title()  # It stands right above its table, whose head may be garbled.
+            self._use_up_title()  # A title stands right above its table; here the head of the table may be garbled.
             return
         yield Finding(line, None)
 
@@ -309,7 +308,7 @@ class WebPage:
         return [*done, *self._complete()] if len(self._row) == len(self._columns) else done
 
     def _checked(self, table: TableForm) -> Iterator[Finding]:
-        """The row before this one, which is good if this one has its first decimal where it should be."""
+        """Yield the previous row, which is valid if this row has its first decimal in the right column."""
         if self._last_row is None:
             return
         slipped = [column for column, cell in enumerate(self._row) if "." in cell.text] != [table.first_decimal]
@@ -317,7 +316,7 @@ class WebPage:
         self._last_row = None
 
     def _complete(self) -> Iterator[Finding]:
-        """Hold the row that is complete, until the next one shows whether it is; a broken row ends the table."""
+        """Keep the complete row until the next one shows whether it is valid; a broken row ends the table."""
         if self._last_row:
             yield self._last_row
         what = self._record()
@@ -335,7 +334,7 @@ class WebPage:
         return record if isinstance(record, Broken) else self._conditioned(record)
 
     def _line_of_cells(self, line: Line) -> list[Finding] | None:
-        """Use a line of a table that has a row a line."""
+        """Use a line of a table with one row on each line."""
         was_open = self._lines.is_open
         finding = self._lines.take(line)
         if was_open and (finding is None or self._lines.has_begun):
@@ -346,11 +345,11 @@ class WebPage:
         return [*done, finding._replace(what=self._conditioned(finding.what)) if isinstance(finding.what, Record) else finding]
 
     def _use_up_title(self) -> None:
-        """Forget a title that stands above one table alone, which one that states the reliability does: that of the next may be garbled."""
+        """Forget a title that states the reliability: it stands above one table only, and the title of the next may be garbled."""
         if self._of_title.reliability:
             self._title = self._of_title = Conditions()
-        self._reliability = self._of_title  # A bullet is about one table as well.
+        self._reliability = self._of_title  # A bullet holds for one table, too.
 
     def _conditioned(self, record: Record) -> Record:
-        """The record, with what titles say of its table."""
+        """Return the record with the conditions from the titles of its table."""
         return msgspec.structs.replace(record, conditions=record.conditions.over(self._reliability.over(self._title)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 Lines = Sequence[bytes]
 Change = Callable[[Lines, Lines, random.Random], Lines]
 
-SHARE = 0.4  # of the lines that a change touches
+SHARE = 0.4  # of the lines that are changed
 _MOST_LOST = 2  # lines in a row
 NUMERALS = {bytes([byte]) for byte in b"0123456789.,eE+-"}
 NO_NUMERALS = [byte for byte in range(256) if bytes([byte]) not in NUMERALS]
@@ -17,8 +17,8 @@ NO_LETTERS = [byte for byte in NO_NUMERALS if not chr(byte).isalpha() and byte n
 _NUMBER = re.compile(rb"[-+.0-9]*[0-9][-+.,0-9eE]*[ \[(]?(?P<unit>[A-Za-z%/\xc2\xb5\xce\xbc]{1,5})?")
 _DIGITS = re.compile(rb"[0-9][0-9.]*")
 _DIGIT = re.compile(rb"[0-9]")
-_ROLE = re.compile(rb"\b[ps]ub\b")  # One byte makes the one the other, and nobody can tell.
-# What is a whole line with these words and without them: iperf3's rows before it counts, eCAL's name of a layer.
+_ROLE = re.compile(rb"\b[ps]ub\b")  # One changed byte turns one into the other, and nothing tells.
+# A line that is complete with these words and without them: rows of iperf3 before it counts, the name of a layer in eCAL.
 _REMARK = re.compile(rb"(?:(?<! ) {2,40}(?P<words>\([a-z]{1,20}\)) *|LAYER: SHM(?P<more> ZERO-COPY))\n?$")
 CONTROL = [bytes([code]) for code in (*range(10), 11, 12, 13, *range(14, 32), 127)]
 CONTROL += [text.encode() for text in ("\x85", "\x9b", "\u200b", "\u2028", "\u202e", "\ufeff")]
@@ -39,11 +39,17 @@ ODD_NUMBERS = [
     b"1,5",
     b"1_0",
 ]
-ODD_NUMBERS += ["\u0663".encode(), "\u00b2".encode(), b"0x10", b"007", b""]  # An Arabic digit is a digit to Python, and a superscript to str.isdigit.
+ODD_NUMBERS += [
+    "\u0663".encode(),
+    "\u00b2".encode(),
+    b"0x10",
+    b"007",
+    b"",
+]  # Python takes an Arabic digit for a digit, and str.isdigit a superscript.
 
 
 def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
-    """Write a number of some lines in Arabic digits, each of them a seven. `int`, `float` and patterns of text take them for digits."""
+    """Write a number of some lines in Arabic digits, each of them a seven, which `int`, `float` and patterns for text accept as digits."""
 
     def foreign(line: bytes) -> bytes:
         number = chance.choice([*_DIGITS.finditer(line)])
@@ -53,7 +59,7 @@ def foreign_digits(lines: Lines, chance: random.Random) -> Lines:
 
 
 def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """End some lines early, though neither within a number, which would be another number, nor before a `_REMARK`."""
+    """End some lines early, but neither within a number, which would become another number, nor before a `_REMARK`."""
 
     def ends(line: bytes) -> list[int]:
         remark = _REMARK.search(line)
@@ -64,7 +70,7 @@ def cut(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def lost(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave some lines out, never more than two in a row."""
+    """Leave some lines out, at most two in a row."""
     remaining: list[bytes] = []
     gap = 0
     for line in lines:
@@ -79,7 +85,7 @@ def repeated(lines: Lines, _: Lines, chance: random.Random) -> Lines:
 
 
 def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
-    """Put the lines of another log between these, each log in its order."""
+    """Mix the lines with those of another log, each log in its order."""
     mixed, logs = [], [list(reversed(lines)), list(reversed(others))]
     while all(logs):
         log = chance.choice(logs)
@@ -88,29 +94,29 @@ def interleaved(lines: Lines, others: Lines, chance: random.Random) -> Lines:
 
 
 def torn(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Leave out a stretch of any length, so that one block goes on as another: the latency of one test, then the processor time of the next."""
+    """Leave out a stretch of any length, so that one block continues as another: the latency of one test, then the processor time of the next."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *lines[end:]]
 
 
 def shuffled(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put a stretch of lines in another order."""
+    """Shuffle a stretch of lines."""
     start, end = sorted(chance.randrange(len(lines) + 1) for _ in "ab")
     return [*lines[:start], *chance.sample(lines[start:end], end - start), *lines[end:]]
 
 
 def control(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put control characters into some lines, anywhere."""
+    """Put control characters into some lines, at any offset."""
     return [_with(line, chance.choice(CONTROL), chance) if chance.random() < SHARE else line for line in lines]
 
 
 def undecodable(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Put bytes into some lines that are not UTF-8."""
+    """Put bytes that are not UTF-8 into some lines."""
     return [_with(line, chance.choice(UNDECODABLE), chance) if chance.random() < SHARE else line for line in lines]
 
 
 def odd_numbers(lines: Lines, _: Lines, chance: random.Random) -> Lines:
-    """Print other numbers in some lines: huge ones, negative ones, and such as no tool prints."""
+    """Replace numbers in some lines: by huge and negative ones, and by numbers that no tool prints."""
 
     def another(number: re.Match[bytes]) -> bytes:
         return chance.choice(ODD_NUMBERS) if chance.random() < SHARE else number[0]
@@ -125,7 +131,7 @@ GARBAGE: Mapping[str, Change] = {change.__name__: change for change in (control,
 
 
 def may_flip(log: bytes) -> dict[int, Sequence[int]]:
-    """Return the bytes of a log that may flip, each with what to: those of no number and no role; in what may be a unit, no letter to another.
+    """Return the offsets of bytes that may flip, each with its new values. Numbers and roles stay; in a possible unit, no letter becomes another.
 
     "10 us" and "10 ms" differ by one byte, and nobody can tell.
     """

@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
 
 def results_of(name: str, logs: Iterable[Path]) -> list[Result]:
-    """Read sample logs in the format of that name."""
+    """Read sample logs in the format of this name."""
     return [result for path in logs for result in _stated_results(path, name)]
 
 
@@ -72,12 +72,12 @@ def _stated_results(path: Path, name: str) -> Iterator[Result]:
 
 
 def check_definitions(name: str, logs: Sequence[Path]) -> None:
-    """Check that each result of the samples names one of the format's definitions: without it, nobody could know what its numbers are."""
+    """Check that each result of the samples names a definition of the format, which tells the meaning of its numbers."""
     _expect_no_fault(f"results of {name} without a definition", faults_of_definitions(format_named(name).DEFINITIONS, results_of(name, logs)))
 
 
 def check_states(name: str, logs: Sequence[Path]) -> None:
-    """Check that ``STATES``, which a format may leave out, is exactly what the results of the samples state: a plan of a campaign trusts it."""
+    """Check that ``STATES``, which is optional, matches the results of the samples exactly: the plan of a campaign relies on it."""
     if not hasattr(format_named(name), "STATES"):
         return
     if (declared := states_of(name)) is None:
@@ -101,7 +101,7 @@ def faults_of_definitions(definitions: Collection[str], results: Iterable[Result
 
 
 def faults_of_states(declared: Mapping[str, States], results: Iterable[Result]) -> list[str]:
-    """Return what is wrong with ``STATES``, each with what to do about it."""
+    """Return the errors in ``STATES``, each with a remedy."""
     by_test: dict[str, list[Result]] = {}
     for result in results:
         if result.test is not None:
@@ -133,14 +133,14 @@ def _faults_of_test(declared: States, results: Sequence[Result]) -> Iterator[str
 
 
 def _states_like(results: Sequence[Result]) -> str:
-    """Return the declaration that fits these results, as it is written in Python."""
+    """Return the declaration that fits these results, as Python code."""
     by_all, by_any = _names_stated(results)
     words = {"always": " ".join(sorted(by_all)), "sometimes": " ".join(sorted(by_any - by_all))}
     return f"States({', '.join([f'{when}={names!r}' for when, names in words.items() if names])})"
 
 
 def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
-    """Return which conditions all of the results state, and which any does."""
+    """Return the conditions that all results state, and those that any result states."""
     names = [result.conditions for result in results]
     return set(frozenset.intersection(*names)), set(frozenset.union(*names))
 
@@ -148,7 +148,7 @@ def _names_stated(results: Iterable[Result]) -> tuple[set[str], set[str]]:
 _SMALL_BYTES = 20_000  # Logs that are read again and again.
 _SHOWN_LINES = 60
 _SHORTEST_RUN = 2
-# Other examples each time, so many times as many, to look for faults; otherwise always the same, so that no luck decides.
+# With a number, so many times as many random examples, to search for faults; otherwise always the same examples.
 _RANDOM = int(os.environ.get("TACHOLOG_RANDOM") or 0)
 _WORDS = ["Length:", "Packets:", "Latency: Ave", "us", "Mbps(ave):", "Lost:", "99.9999% (\u03bcs)", "Sample Size (Bytes)", "\u2022 Reliable"]
 _WORDS += ["latency", "payload_bytes=64", "histogram", "bins=1:2:3", "end", "status=ok", 'text="', "\\", "(0.00%)", "{", "}", '"latency":', ","]
@@ -157,23 +157,22 @@ _STRANGE_LOG = b'Starting test\nsize 64 time 12.5 us\n[INFO] 12:00:01 connected\
 
 
 class FormatUnderTest:
-    """A format, its sample logs, and what it may make of changed ones."""
+    """A format, its sample logs, and its allowances for changed logs."""
 
     def __init__(self, name: str, logs: Sequence[bytes], others: Sequence[bytes], allow: Allowances, not_moved: Collection[bytes]) -> None:
-        """Take the logs of the format, and logs of other tools."""
         self.name, self.logs, self.others, self.allow, self.not_moved = name, logs, others, allow, not_moved
         self.small = [log for log in logs if len(log) < _SMALL_BYTES] or logs[:1]
         self._true: dict[bytes, frozenset[Claim]] = {}
         self._results: dict[bytes, list[tuple[Event, Record]]] = {}
 
     def true(self, log: bytes) -> frozenset[Claim]:
-        """Return what the records of a sample say as it is."""
+        """Return the contents of the records of an unchanged sample."""
         if log not in self._true:
             self._true[log] = claims_of(self.records(b"".join(_lines(log))))
         return self._true[log]
 
     def events(self, log: bytes) -> list[Event]:
-        """Read a log, and check that each line is in exactly one class and all that the format yields is valid."""
+        """Read a log, and check that each line is in exactly one class and that all findings are valid."""
         text = LogText(io.BytesIO(log))
         format_named(self.name).detect(text.head)
         scan = Scan(text, self.name)
@@ -189,7 +188,7 @@ class FormatUnderTest:
 
     @contextmanager
     def _read(self, log: bytes, change: str, *samples: bytes) -> Iterator[ChangedLog]:
-        """Read a log that was made of samples by a change, which is named in the message of whatever goes wrong."""
+        """Read a log that a change made of samples. The message of any failure names the change."""
         with _log_in_message(log, change):
             yield ChangedLog(log, self.events(log), frozenset[Claim]().union(*map(self.true, samples)))
 
@@ -198,15 +197,15 @@ class FormatUnderTest:
         return _records(self.events(log))
 
     def results(self, log: bytes) -> list[tuple[Event, Record]]:
-        """Return the results of a sample as it is."""
+        """Return the results of an unchanged sample."""
         if log not in self._results:
             self._results[log] = _results(self.events(log))
         return self._results[log]
 
     def check_any_bytes(self, log: bytes) -> None:
-        """Check that whatever the bytes are, each line is in one class."""
+        """Check that each line is in one class, whatever the bytes are."""
         if packing_of(log) or why_no_text(log):
-            return  # UTF-16 and archives are refused with a message, and what is packed has other lines.
+            return  # UTF-16 and archives are refused with a message, and a compressed log has other lines.
         with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
             if counted != lines_in(log):
@@ -219,7 +218,7 @@ class FormatUnderTest:
         all_results = self.results(log)
         cut = log[: chance.randint(0, len(log))]
         with self._read(cut, f"cut after {len(cut)} of {len(log)} bytes, seed {seed}", log) as changed:
-            last = cut.count(b"\n") + 1  # The line that is cut: its closed cells may be a record without the last.
+            last = cut.count(b"\n") + 1  # The cut line: its complete cells may be a record without the last cell.
             results = _results(changed.events)
             records = [record for _, record in all_results]
             same = [record for event, record in results if event.last_line != last or record in records]
@@ -229,7 +228,7 @@ class FormatUnderTest:
             _expect_none("is not in the whole log", invented(last_records, true, "cut", self.allow), changed)
 
     def check_damaged(self, change: str, seed: int) -> None:
-        """Check that lines that are cut, lost, repeated or mixed with another tool's invent no record."""
+        """Check that lines that are cut, lost, repeated or mixed with those of another tool invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log, other = chance.choice(self.small), chance.choice(self.others)
         damaged = b"".join(changes.DAMAGES[change](_lines(log), _lines(other), chance))
@@ -239,11 +238,9 @@ class FormatUnderTest:
             _expect_none("is beyond all its intervals", out_of_range(records))
 
     def check_moved(self, change: str, seed: int) -> None:
-        """Check that where a line stands in for another, its numbers stay its own."""
+        """Check that numbers stay those of their line where another line takes its place."""
         chance = random.Random(seed)  # noqa: S311
-        telling = [
-            log for log in self.small if self.true(log) and log not in self.not_moved
-        ]  # Of a log without records it is not known what it says.
+        telling = [log for log in self.small if self.true(log) and log not in self.not_moved]  # For a log without records, no true content is known.
         if not telling:
             return
         log, other = chance.choice(telling), chance.choice(telling)
@@ -254,7 +251,7 @@ class FormatUnderTest:
             _expect_none("is beyond all its intervals", out_of_range(_records(changed.events)))
 
     def check_garbled(self, change: str, seed: int) -> None:
-        """Check that garbage in some lines leaves the numbers of records on the other lines as they are."""
+        """Check that garbage in some lines leaves the numbers of records on other lines unchanged."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         lines = _lines(log)
@@ -265,7 +262,7 @@ class FormatUnderTest:
             _expect_none("has other numbers than its lines", unknown_numbers(untouched, changed.true, self.allow), changed)
 
     def check_foreign_digits(self, seed: int) -> None:
-        """Check that digits of other scripts are no numbers: no tool prints them, and the bulk path reads bytes, where they are none."""
+        """Check that digits of other scripts are not read as numbers: no tool prints them, and the bulk path reads bytes."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         foreign = b"".join(changes.foreign_digits(_lines(log), chance))
@@ -274,7 +271,7 @@ class FormatUnderTest:
             _expect_none("takes digits of another script for a number (write [0-9] for \\d)", faults, changed)
 
     def check_flipped(self, seed: int) -> None:
-        """Check that bytes that flip outside of numbers invent no record."""
+        """Check that flipped bytes outside of numbers invent no record."""
         chance = random.Random(seed)  # noqa: S311
         log = chance.choice(self.small)
         flipped = bytearray(b"".join(_lines(log)))
@@ -286,7 +283,7 @@ class FormatUnderTest:
             _expect_none("says what no record of the sample says", faults, changed)
 
     def check_flipped_anywhere(self, seed: int) -> None:
-        """Check that bytes that flip anywhere are survived."""
+        """Check that flipped bytes anywhere cause no exception."""
         chance = random.Random(seed)  # noqa: S311
         flipped = bytearray(b"".join(_lines(chance.choice(self.small))))
         for _ in range(chance.randint(1, 20)):
@@ -297,7 +294,7 @@ class FormatUnderTest:
 
 
 def check_bulk(name: str, log: bytes) -> None:
-    """Check that reading as many lines at once as can be gives what reading them one by one gives."""
+    """Check that reading many lines at once gives the same as reading them one by one."""
     at_once, one_by_one = (Scan(LogText(io.BytesIO(log)), name, run_lines) for run_lines in (_SHORTEST_RUN, len(log) + 1))
     events, expected = (sorted(scan, key=lambda event: (event.line, event.kind)) for scan in (at_once, one_by_one))
     for event, expected_event in zip(events, expected, strict=False):
@@ -312,13 +309,13 @@ def check_bulk(name: str, log: bytes) -> None:
 
 
 def _positions(event: Event) -> list[tuple[int | None, int | None]]:
-    """Where the numbers of a record stand on their lines, which is not part of what they say."""
+    """Return the positions of the numbers of a record on their lines, which are not part of its content."""
     return [(number.value_start, number.value_end) for number in event.what.numbers] if isinstance(event.what, Record) else []
 
 
 @contextmanager
 def _log_in_message(log: bytes, change: str) -> Iterator[None]:
-    """Add the change and the log to the message of whatever goes wrong: the test's input is only a number that the log was made from."""
+    """Add the change and the log to the message of any failure, because the input of the test is only a random number."""
     try:
         yield
     except Exception as error:
@@ -329,7 +326,7 @@ def _log_in_message(log: bytes, change: str) -> Iterator[None]:
 
 
 def _expect_none(words: str, faults: Sequence[object], changed: ChangedLog | None = None, advise: Callable[[], str] | None = None) -> None:
-    """Raise an error about the first of what was found. If it is a record, say first what is wrong with it: a record alone is a long text."""
+    """Raise an error about the first fault. For a record, explain first what is wrong with it, because a record is a long text."""
     if not faults:
         return
     advice = f"{advise()}\n" if advise else ""
@@ -342,7 +339,7 @@ def _records(events: Iterable[Event]) -> list[Record]:
 
 
 def _results(events: Iterable[Event]) -> list[tuple[Event, Record]]:
-    """Return the records that the format read, and not those that it computed from others."""
+    """Return the records that the format read, without computed records."""
     return [(event, event.what) for event in events if isinstance(event.what, Record) and not is_derived(event.what)]
 
 
