@@ -11,13 +11,11 @@ from typing import Literal, get_args, get_origin
 
 import msgspec
 
+from tacholog.campaign.campaign_file import Block, Campaign, NameList, Process
 from tacholog.campaign.machines.machine import HostEntry, Ready
-from tacholog.campaign.plan import Block, Campaign, Listing
-from tacholog.campaign.processes import Process
 from tacholog.formats import kit
 from tacholog.runs.disturbance import Limits
-from tacholog.schema.json_schema import results_schema
-from tacholog.schema.reference import with_tables
+from tacholog.schema.reference import results_schema, with_tables
 
 DOCS = Path(__file__).parent
 KIT_HEAD = """# The kit for log formats
@@ -118,7 +116,7 @@ _KEYS = re.compile(r"<!-- keys: (?P<name>\w+) -->\n.*?<!-- end of keys -->", re.
 _TABLES_OF_KEYS = {
     "Campaign": Campaign,
     "Block": Block,
-    "Listing": Listing,
+    "NameList": NameList,
     "Limits": Limits,
     "Process": Process,
     "HostEntry": HostEntry,

@@ -16,7 +16,7 @@ from tests.command import run_tacholog_text
 from tests.long_logs import LONG_LOGS
 
 from tacholog import cli
-from tacholog.commands.shared.paths import whole_file
+from tacholog.commands.shared.output import whole_file
 from tacholog.formats.registry import formats
 from tacholog.runs.manifest import LogFile, Manifest, write
 

@@ -21,11 +21,9 @@ from tacholog.runs.importing import fields
 from tacholog.runs.importing.rules import RuleFile
 from tacholog.runs.manifest import Host, Manifest
 from tacholog.schema.conditions import CONDITIONS, Conditions
-from tacholog.schema.json_schema import results_schema
 from tacholog.schema.marks import FORMAT_MARKS, MARKS
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.reference import with_tables
-from tacholog.schema.statistics import STATISTICS
+from tacholog.schema.metrics import METRICS, STATISTICS
+from tacholog.schema.reference import results_schema, with_tables
 from tacholog.schema.tables import RESULTS, TABLES
 
 ROOT = Path(__file__).parent.parent

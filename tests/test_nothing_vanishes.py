@@ -239,7 +239,7 @@ def test_the_newest_folder_that_holds_a_run_is_taken_and_named(
 
 
 def test_data_and_build_are_in_the_current_folder_unless_it_is_in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacholog.commands.shared.paths import home
+    from tacholog.commands.shared.arguments import home
 
     root = Path(__file__).parent.parent
     for here, expected in ((tmp_path, tmp_path), (root, root), (root / "docs", root)):

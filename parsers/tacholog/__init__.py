@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacholog.compare.policy import Policy
-    from tacholog.compare.result import Report
+    from tacholog.compare.result import Comparison
     from tacholog.formats.reading import Log
     from tacholog.store.frames import Dataset
 
@@ -95,7 +95,7 @@ def diff(
     new: str | PathLike[str] | Dataset,
     policy: Policy | None = None,
     data: Sequence[str | PathLike[str]] = (),
-) -> Report:
+) -> Comparison:
     """Compare two sides, as ``tacholog diff`` does.
 
     Args:
@@ -123,7 +123,7 @@ def diff(
     from tacholog.compare.bands import known
     from tacholog.compare.diff.compare import check_across, compare
     from tacholog.compare.policy import Policy as DefaultPolicy
-    from tacholog.compare.renames import find_renames, renamed
+    from tacholog.compare.sides import find_renames, renamed
 
     chosen = policy or DefaultPolicy()
     check_across(chosen.across)

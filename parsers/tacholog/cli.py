@@ -12,8 +12,8 @@ import click
 
 from tacholog import terminal
 from tacholog.errors import TachologError
-from tacholog.garbage import collect_rarely, end_at_once, keep_freed
-from tacholog.interruption import ending_in_order
+from tacholog.memory import collect_rarely, exit_without_search, keep_freed_memory
+from tacholog.terminal import ending_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     After Ctrl-C, the exit code is 130, after SIGTERM 143, and after its terminal was closed 129.
     """
-    keep_freed()
-    end_at_once()
+    keep_freed_memory()
+    exit_without_search()
     collect_rarely()
     with terminal.guarded(), ending_in_order():
         _run(arguments)

@@ -12,6 +12,7 @@ import re
 _UNSAFE_IN_SLUG = re.compile(r"[^a-z0-9._]+")
 _UNSAFE_IN_PATH = re.compile(r"[^A-Za-z0-9._-]+")
 _HASHED = re.compile(r"/[^/]*-[0-9a-f]{6}\Z")
+_END_OF_FILE = re.compile(r"\.(?=(?:html|txt|hlog)\Z)", re.IGNORECASE)
 _MAX_LENGTH = 100  # characters of one part; file systems allow 255 bytes
 
 
@@ -22,8 +23,9 @@ def slug(text: str) -> str:
 
 
 def path_slug(path: str) -> str:
-    """Return a document name for a path inside the data; names differ wherever paths differ."""
-    parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in path.split("/")]
+    """Return a document name for a path inside the data; names differ wherever paths differ. No folder of it can be another's file."""
+    *folders, name = path.split("/")
+    parts = [_UNSAFE_IN_PATH.sub("-", part).lstrip("._-")[:_MAX_LENGTH] for part in (*(_END_OF_FILE.sub("-", folder) for folder in folders), name)]
     plain = "/".join(part or "-" for part in parts)
     # A file that somebody named like what is made of another file's path gets a hash of its own.
     return plain if plain == path and not _HASHED.search(plain) else _with_hash(plain, path)

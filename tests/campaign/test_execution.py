@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.waiting import LIMIT_S, until
 
+from tacholog.campaign.campaign_file import Process
 from tacholog.campaign.execution import ProcessStep, run_steps
 from tacholog.campaign.machines.local import LocalMachine, LocalRunning
 from tacholog.campaign.machines.machine import Ended, HostEntry, Job
-from tacholog.campaign.processes import Process
 
 # It fails as soon as it is told to, and by itself after a second: the harness may have looked less often than the test chose.
 FAILS_WHEN_TOLD = "n=0; until test -e go || test $n = 100; do n=$((n + 1)); sleep 0.01; done; exit 3"

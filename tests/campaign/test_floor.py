@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
+from tacholog.campaign.campaign_file import Campaign, read_campaign
 from tacholog.campaign.floor import floor_tools, with_floor
-from tacholog.campaign.plan import Campaign, read_campaign, schedule_runs
+from tacholog.campaign.plan import schedule_runs
 from tacholog.runs.manifest import FLOOR, read_manifest
 
 HEAD = 'system = "S"\ntool = "t"\nrepetitions = 2\n'

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.pace import Pace
-from tacholog.campaign.plan import read_campaign
+from tacholog.campaign.campaign_file import read_campaign
 from tacholog.campaign.preview import preview
-from tacholog.commands.shared.planning import preview_words
+from tacholog.commands.shared.campaigns import Pace, preview_words
 
 LOGS = Path(__file__).parent.parent / "formats"
 SOCKPERF = """

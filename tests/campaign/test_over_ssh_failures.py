@@ -12,9 +12,9 @@ from tests.campaign.ssh_campaigns import bench, campaign, in_own_folder, job, le
 from tests.campaign.two_hosts import TwoHosts, run
 from tests.waiting import LIMIT_S, until
 
+from tacholog.campaign.campaign_file import check_hosts
 from tacholog.campaign.machines.machine import CannotStart, Ended, HostEntry
 from tacholog.campaign.machines.remote import RemoteMachine
-from tacholog.campaign.processes import check_hosts
 from tacholog.errors import TachologError, UnreadableInput
 
 

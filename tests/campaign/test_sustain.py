@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.search import SearchPlan, Sustained, SustainSearch, TrialOrder, Tried, classify
+from tacholog.campaign.sustain import SearchPlan, Sustained, SustainSearch, TrialOrder, Tried, classify
 from tacholog.formats.reading import Log, read
 
 CAPACITY = 20_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command import run_tacholog_text
 
-from tacholog.campaign.wrappers import behind_wrappers
+from tacholog.campaign.programs import behind_wrappers
 from tacholog.runs.manifest import read_manifest
 
 

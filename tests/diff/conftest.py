@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.tables import RESULTS
@@ -54,7 +54,7 @@ _SETTINGS: dict[str, Any] = dict.fromkeys(CONDITIONS) | {
     "resolution": None,
 }
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 
 
 def make_side(
@@ -132,7 +132,7 @@ def compare_pairs(
     new: NDArray[np.float64],
     policy: Policy | None = None,
     **said: Any,  # noqa: ANN401 - any column
-) -> Report:
+) -> Comparison:
     """Compare interleaved pairs of runs."""
     return compare(*make_pairs(np.atleast_2d(old), np.atleast_2d(new), **said), policy or Policy())
 

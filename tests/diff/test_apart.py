@@ -9,7 +9,7 @@ import pytest
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.render.diff.counts import apart_words
+from tacholog.render.diff.summary import apart_words
 from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]

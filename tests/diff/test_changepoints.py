@@ -14,7 +14,7 @@ from tests.depth import tries
 from tests.diff.bounds import at_least, at_most
 
 from tacholog.compare.changepoints import Change, changes, step_penalty
-from tacholog.compare.result import Controls, Report, RowKey
+from tacholog.compare.result import Comparison, Controls, RowKey
 from tacholog.render.tables.history import list_of_changes
 from tacholog.view.history import HistoryLine, HistoryPoint, changes_of
 
@@ -128,7 +128,7 @@ def test_values_that_are_rounded_to_the_one_or_the_other_step_have_no_changes() 
     assert changes(np.round(true).tolist(), [0.5 / 16] * 40) == []
 
 
-def test_a_step_that_rounding_may_explain_is_none_and_a_larger_one_is(compared: Callable[..., Report]) -> None:
+def test_a_step_that_rounding_may_explain_is_none_and_a_larger_one_is(compared: Callable[..., Comparison]) -> None:
     report = compared(np.full(6, 16.0), np.full(6, 16.0), resolution=1.0)
     found = []
     for after in (17.0, 20.0):
@@ -177,7 +177,7 @@ def line_of(levels: Floats, seed: int = 7) -> HistoryLine:
     ],
 )
 def test_a_step_is_by_release_or_host_unless_controls_tell(
-    compared: Callable[..., Report], moved: bool | None, alone: tuple[float | None, float | None] | None, by: str
+    compared: Callable[..., Comparison], moved: bool | None, alone: tuple[float | None, float | None] | None, by: str
 ) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
     reports = [msgspec.structs.replace(report, controls=Controls(moved=moved, alone=alone)) for _ in range(RELEASES - 1)]
@@ -188,7 +188,7 @@ def test_a_step_is_by_release_or_host_unless_controls_tell(
     assert up.low < 1.04 < up.high
 
 
-def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared: Callable[..., Report]) -> None:
+def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(steps()), compared(np.full(6, 10.0), np.full(6, 10.0))
     names = [f"1.{number}" for number in range(RELEASES)]
 
@@ -201,7 +201,7 @@ def test_the_page_lists_what_changed_when_and_how_sure_the_worst_first(compared:
     assert list_of_changes([], names) == []
 
 
-def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable[..., Report]) -> None:
+def test_a_drift_names_the_releases_between_which_it_happened(compared: Callable[..., Comparison]) -> None:
     line, report = line_of(slow_drift()), compared(np.full(6, 10.0), np.full(6, 10.0))
 
     (change,) = changes_of([(line, [report] * (RELEASES - 1))])

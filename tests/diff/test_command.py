@@ -21,7 +21,7 @@ from tacholog.cli import main
 from tacholog.commands.diff import diff, rendered, write_report
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import BANDS, Policy, read_policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff import text as diff_text
 from tacholog.render.diff import words as diff_words
@@ -32,7 +32,7 @@ from tacholog.store.load import load
 SOCKPERF = Path(__file__).parent.parent / "formats" / "sockperf"
 HMBDC = Path(__file__).parent.parent / "formats" / "hmbdc"
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 

@@ -15,9 +15,9 @@ from tests.diff.test_controls import CONTROLS, Host, is_false, moved, msgspec_re
 from tests.diff.test_simulations import SD, Noise, iid, shared_by_rows
 
 from tacholog.compare.diff.compare import compare
-from tacholog.compare.jointly import SplitRows, by_largest_of_splits, splits_of
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
+from tacholog.compare.statistics import SplitRows, by_largest_of_splits, splits_of
 from tacholog.render.diff.text import text
 from tacholog.store.frames import Dataset
 
@@ -25,14 +25,14 @@ Figure = Callable[[str, str], None]
 REPORTS, RUNS, SESSIONS = tries(5, 20), 6, 8
 
 
-def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Report:
+def in_blocks(values: NDArray[np.float64], rows: int = 1) -> Comparison:
     """A report of two blocks of runs: the first rows are measured, all others are controls. Logarithms, shape (sides, rows, runs)."""
     level, runs = 10_000 * np.exp(values), values.shape[2]
     sides = [with_controls(one[:rows], one[rows:], list(range(first, first + runs))) for one, first in zip(level, (0, 100), strict=True)]
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
-def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Report:
+def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS, noise: Noise = iid) -> Comparison:
     """A report of two blocks, the second of which was measured while the host was slower."""
     generator = np.random.default_rng(seed)
     values = noise(generator, (2, 1 + controls, runs))
@@ -40,7 +40,7 @@ def of_host(host: Host, seed: int, *, controls: int = CONTROLS, runs: int = RUNS
     return in_blocks(values)
 
 
-def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Report:
+def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: int = 4) -> Comparison:
     """A report of sessions that take turns, of several runs each. Each session has an effect on all of its rows."""
     generator = np.random.default_rng(seed)
     values = iid(generator, (2, rows + CONTROLS, SESSIONS * runs)) + np.repeat(effect * generator.standard_normal((2, 1, SESSIONS)), runs, axis=2)
@@ -53,12 +53,12 @@ def in_sessions(host: Host, seed: int, *, effect: float, runs: int = 3, rows: in
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
-def has_moved(report: Report) -> bool:
+def has_moved(report: Comparison) -> bool:
     assert report.controls is not None
     return bool(report.controls.moved)
 
 
-def share_moved(made: Callable[[int], Report], reports: int = REPORTS) -> float:
+def share_moved(made: Callable[[int], Comparison], reports: int = REPORTS) -> float:
     return float(np.mean([has_moved(made(seed)) for seed in range(reports)]))
 
 

@@ -18,7 +18,7 @@ from tests.diff.test_simulations import PAIRS, ROWS, Floats, iid
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Controls, DiffRow, Report
+from tacholog.compare.result import Comparison, ComparisonRow, Controls
 from tacholog.render.diff.page import html
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import remark
@@ -56,7 +56,7 @@ class Host(NamedTuple):
     shared: bool = True
 
 
-def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Report:  # noqa: ANN401
+def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTROLS, pairs: int = PAIRS, **said: Any) -> Comparison:  # noqa: ANN401
     """A report of 40 rows, with noise of 2 %, whose new side ran while the host was slower."""
     generator = np.random.default_rng(seed)
     old, new = iid(generator, (2, ROWS + controls, pairs))
@@ -71,11 +71,11 @@ def report_of(host: Host, seed: int, *, lone: float = 0.0, controls: int = CONTR
     return compare(sides[0], sides[1], Policy(), everything=False)
 
 
-def is_false(report: Report) -> bool:
+def is_false(report: Comparison) -> bool:
     return report.counts["worse"] + report.counts["better"] > 0
 
 
-def moved(report: Report) -> Controls:
+def moved(report: Comparison) -> Controls:
     assert report.controls is not None
     assert report.controls.moved
     return report.controls
@@ -174,7 +174,7 @@ def test_blocks_of_runs_have_no_verdict_but_their_controls_still_show_that_the_h
 
 
 def test_controls_take_hardly_anything_from_the_power_of_a_report(figure: Figure) -> None:
-    found: list[DiffRow] = []
+    found: list[ComparisonRow] = []
     for seed in range(REPORTS):
         found += [row for row in report_of(Host(0), 100 + seed, lone=10, pairs=8).rows if row.key.payload_bytes == 16]
 

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from tacholog.compare.bands import calibrations
-from tacholog.compare.comparable import Comparison, judge
+from tacholog.compare.comparable import ComparisonKind, judge
 from tacholog.compare.diff.compare import check_across, compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Difference, DiffRow
+from tacholog.compare.result import ComparisonRow, Difference
 from tacholog.compare.sides import find, of_labels
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.render.diff.notes import warnings
@@ -24,7 +24,7 @@ from tacholog.render.diff.summary import side_words
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
 from tacholog.view.history import lines
-from tacholog.view.row_names import row_name
+from tacholog.view.names import row_name
 
 Side = Callable[..., Dataset]
 VALUES = np.array([[1000.0] * 6])
@@ -43,7 +43,7 @@ def together(*sides: Dataset) -> Dataset:
     return msgspec.structs.replace(sides[0], runs=runs, results=results)
 
 
-def names(rows: tuple[DiffRow, ...]) -> list[str]:
+def names(rows: tuple[ComparisonRow, ...]) -> list[str]:
     return [row_name(row.key).replace("\u00a0", " ") for row in rows]
 
 
@@ -188,7 +188,7 @@ def test_a_dataset_that_was_saved_before_there_were_labels_is_compared_as_one_wi
 
 
 @pytest.mark.parametrize("comparison", ["ratio", "ranking"])
-def test_no_comparison_takes_two_labels_for_one(comparison: Comparison) -> None:
+def test_no_comparison_takes_two_labels_for_one(comparison: ComparisonKind) -> None:
     stated = dict.fromkeys(("metric", "labels"), None) | {"metric": "latency"}
     one, other = (stated | {"labels": labels} for labels in ('{"plugin": "flannel"}', None))
 

@@ -16,17 +16,16 @@ from tests.diff.bounds import at_least, at_most
 from tacholog.commands.diff import diff
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Loss, Report
+from tacholog.compare.result import Comparison, Loss
 from tacholog.compare.sides import of_release
-from tacholog.render.diff.counts import headline
 from tacholog.render.diff.document import loss_lines
 from tacholog.render.diff.page import brief, html
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import conclusion, headline
 from tacholog.render.diff.text import comment, markdown, text, workflow_commands
 from tacholog.runs.manifest import Host
 from tacholog.store.load import load
 
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 Values = NDArray[np.float64]
 SEEDS, ROWS, PAIRS = tries(25, 200), 20, 12
 STEADY = 0.02 + 0.0005 * np.sin(np.arange(PAIRS))
@@ -35,21 +34,21 @@ NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
 @pytest.fixture
-def lost(compared: Compared) -> Callable[..., Report]:
+def lost(compared: Compared) -> Callable[..., Comparison]:
     """Compare shares lost in interleaved pairs."""
 
-    def made(old: Values, new: Values, policy: Policy | None = None, **said: object) -> Report:
+    def made(old: Values, new: Values, policy: Policy | None = None, **said: object) -> Comparison:
         return compared(old, new, policy, **{"metric": "loss", "statistic": "total", "test": "throughput", **said})
 
     return made
 
 
-def only(report: Report) -> Loss:
+def only(report: Comparison) -> Loss:
     (loss,) = report.losses
     return loss
 
 
-def test_loss_that_begins_in_every_pair_is_worse_by_so_many_points(lost: Callable[..., Report]) -> None:
+def test_loss_that_begins_in_every_pair_is_worse_by_so_many_points(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), STEADY)
 
     loss = only(report)
@@ -62,7 +61,7 @@ def test_loss_that_begins_in_every_pair_is_worse_by_so_many_points(lost: Callabl
     assert (report.counts["worse"], exit_code(report, ("worse",)), exit_code(report, ())) == (0, 3, 0)
 
 
-def test_swapped_sides_are_better_by_as_much(lost: Callable[..., Report]) -> None:
+def test_swapped_sides_are_better_by_as_much(lost: Callable[..., Comparison]) -> None:
     forth, back = only(lost(STEADY, STEADY / 2)), only(lost(STEADY / 2, STEADY))
 
     assert (forth.verdict, back.verdict) == ("better", "worse")
@@ -70,18 +69,18 @@ def test_swapped_sides_are_better_by_as_much(lost: Callable[..., Report]) -> Non
     assert forth.p == back.p
 
 
-def test_as_much_lost_on_either_side_is_no_change(lost: Callable[..., Report]) -> None:
+def test_as_much_lost_on_either_side_is_no_change(lost: Callable[..., Comparison]) -> None:
     assert only(lost(STEADY, STEADY[::-1])).verdict == "no_change"
 
 
-def test_one_run_of_twelve_that_lost_much_is_neither_worse_nor_no_change(lost: Callable[..., Report]) -> None:
+def test_one_run_of_twelve_that_lost_much_is_neither_worse_nor_no_change(lost: Callable[..., Comparison]) -> None:
     new = np.zeros(PAIRS)
     new[3] = 0.05
 
     assert only(lost(np.zeros(PAIRS), new)).verdict == "inconclusive"
 
 
-def test_a_change_smaller_than_the_threshold_is_none_and_the_threshold_can_be_stated(lost: Callable[..., Report]) -> None:
+def test_a_change_smaller_than_the_threshold_is_none_and_the_threshold_can_be_stated(lost: Callable[..., Comparison]) -> None:
     old, new = STEADY, STEADY + 0.0005
 
     assert only(lost(old, new)).verdict == "no_change"
@@ -89,20 +88,20 @@ def test_a_change_smaller_than_the_threshold_is_none_and_the_threshold_can_be_st
 
 
 @pytest.mark.parametrize(("new", "verdict"), [(0.004, "unreplicated_same"), (0.03, "unreplicated_diff")])
-def test_one_run_a_side_is_never_worse(lost: Callable[..., Report], new: float, verdict: str) -> None:
+def test_one_run_a_side_is_never_worse(lost: Callable[..., Comparison], new: float, verdict: str) -> None:
     loss = only(lost(np.zeros(1), np.array([new])))
 
     assert (loss.verdict, loss.reasons, loss.p) == (verdict, ("single_run",), None)
 
 
-def test_five_pairs_are_not_enough(lost: Callable[..., Report]) -> None:
+def test_five_pairs_are_not_enough(lost: Callable[..., Comparison]) -> None:
     loss = only(lost(np.zeros(5), STEADY[:5]))
 
     assert (loss.verdict, loss.reasons) == ("insufficient", ("few_runs",))
 
 
 def test_another_machine_and_an_unstated_condition_are_no_verdict_and_said(
-    side: Callable[..., object], other_host: Host, lost: Callable[..., Report]
+    side: Callable[..., object], other_host: Host, lost: Callable[..., Comparison]
 ) -> None:
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     old, new = side(np.zeros((1, PAIRS)), OLD_TURNS, **said), side(STEADY[None], NEW_TURNS, host=other_host, **said)
@@ -114,7 +113,7 @@ def test_another_machine_and_an_unstated_condition_are_no_verdict_and_said(
     assert (unstated.verdict, unstated.reasons) == ("unreplicated_diff", ("unverified",))
 
 
-def test_a_failed_run_has_no_verdict(lost: Callable[..., Report]) -> None:
+def test_a_failed_run_has_no_verdict(lost: Callable[..., Comparison]) -> None:
     loss = only(lost(np.zeros(PAIRS), STEADY, marks=("run_failed",)))
 
     assert (loss.verdict, loss.reasons) == ("invalid", ("run_failed",))
@@ -129,7 +128,7 @@ def test_blocks_of_runs_are_order_confounded(side: Callable[..., object]) -> Non
     assert (loss.verdict, loss.reasons) == ("unreplicated_diff", ("order_confounded",))
 
 
-def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Report:
+def in_blocks(side: Callable[..., object], old: Values, new: Values) -> Comparison:
     """Compare shares lost where all old runs were made before all new ones, so that no test is possible."""
     said = {"metric": "loss", "statistic": "total", "test": "throughput"}
     runs = old.shape[1]
@@ -193,7 +192,7 @@ def test_releases_of_perftest_that_lost_more_say_so(checkout: Path) -> None:
     assert conclusion(report).endswith(" Loss was higher in 6 of 7 rows (up to 33.1\u00a0% in a run, was 0\u00a0%), lower in 1, not proven.")
 
 
-def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[..., Report]) -> None:
+def test_every_output_says_the_verdict_and_worse_comes_first(lost: Callable[..., Comparison]) -> None:
     report = lost(np.stack([STEADY, np.zeros(PAIRS), np.zeros(PAIRS)]), np.stack([STEADY[::-1], STEADY, np.zeros(PAIRS)]))
 
     lines = loss_lines(report)
@@ -216,7 +215,7 @@ def test_loss_can_be_asked_for_alone_and_is_not_called_a_failure(checkout: objec
     assert {loss["verdict"] for loss in report["losses"]} == {"insufficient", "added"}
 
 
-def test_nothing_lost_on_either_side_is_a_comparison_if_loss_is_what_was_asked_for(lost: Callable[..., Report]) -> None:
+def test_nothing_lost_on_either_side_is_a_comparison_if_loss_is_what_was_asked_for(lost: Callable[..., Comparison]) -> None:
     report = lost(np.zeros(PAIRS), np.zeros(PAIRS), Policy(metrics=("loss",)))
 
     assert (report.losses, report.lossless, exit_code(report, ("worse",))) == ((), 1, 0)
@@ -232,7 +231,7 @@ def simulated(new_share: float) -> Iterator[tuple[Values, Values]]:
 
 
 def test_bursts_of_loss_of_one_build_are_a_false_alarm_in_at_most_5_percent_of_reports(
-    lost: Callable[..., Report], figure: Callable[[str, str], None]
+    lost: Callable[..., Comparison], figure: Callable[[str, str], None]
 ) -> None:
     reports = [lost(*sides) for sides in simulated(0.0)]
 
@@ -241,7 +240,7 @@ def test_bursts_of_loss_of_one_build_are_a_false_alarm_in_at_most_5_percent_of_r
     assert share <= tries(at_most(0.05, SEEDS), 0.05)
 
 
-def test_a_row_that_loses_10_percent_more_in_every_run_is_found(lost: Callable[..., Report], figure: Callable[[str, str], None]) -> None:
+def test_a_row_that_loses_10_percent_more_in_every_run_is_found(lost: Callable[..., Comparison], figure: Callable[[str, str], None]) -> None:
     found = np.mean([any(loss.verdict == "worse" and loss.key.payload_bytes == 16 for loss in lost(*sides).losses) for sides in simulated(0.1)])
 
     figure("loss of 10 points more in one row of 20 with bursts, 12 pairs: found", f"{found:.1%}")

@@ -24,8 +24,8 @@ from tacholog.schema.conditions import CONDITIONS as DECLARED
 from tacholog.store.frames import Dataset
 from tacholog.view.comparison import comparison
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, compared, conditions_of, group_of
-from tacholog.view.unranked import unranked
+from tacholog.view.ranking_groups import SystemSeries, conditions_of, group_of, system_series
+from tacholog.view.rankings import unranked
 from tacholog.view.views import View, view_of
 
 Side = Callable[..., Dataset]
@@ -54,7 +54,7 @@ def together(old: Dataset, new: Dataset) -> View:
 def refused_by_each(old: Dataset, new: Dataset) -> dict[str, str]:
     """What each way of comparing two sides puts out."""
     view = together(old, new)
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
     return {
         "diff": "; ".join(remark(row) for row in compare(old, new, Policy()).rows),
         "ranking": str(unranked(everything, everything, [])),
@@ -100,7 +100,7 @@ def view(side: Side) -> View:
 
 def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(view: View) -> None:
     found = comparison(view, PageIndex())
-    stated = [conditions_of(one.compared.series, "latency") for one in found.series]
+    stated = [conditions_of(one.system_series.series, "latency") for one in found.series]
 
     for base, other in product(range(len(stated)), repeat=2):
         pairs = [(verdicts.places[base], verdicts.places[other], verdicts.reasons) for verdicts in found.verdicts["latency.p50"]]
@@ -110,10 +110,10 @@ def test_the_verdicts_of_the_page_are_those_of_the_rule_for_every_two_series(vie
 
 
 def test_series_share_a_group_exactly_if_the_rule_refuses_none_of_them(view: View) -> None:
-    def is_grouped(one: Compared, other: Compared) -> bool:
+    def is_grouped(one: SystemSeries, other: SystemSeries) -> bool:
         return group_of(one) is not None and group_of(one) == group_of(other)
 
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
 
     for one, other in product(everything, repeat=2):
         sides = [conditions_of(each.series, "latency") for each in (one, other)]

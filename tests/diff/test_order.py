@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report, ReportWarning
+from tacholog.compare.result import Comparison, ComparisonWarning
 from tacholog.render.diff.text import text
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
@@ -21,7 +21,7 @@ ROWS, SD = 40, 0.02
 TURNS = "ONNO" * 4
 
 
-def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Report:
+def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 0.0, seed: int = 0) -> Comparison:
     """Sessions of three runs each, of the old (O) or the new side (N), on a machine that is so much slower from the middle on."""
     generator = np.random.default_rng(seed)
     sides = []
@@ -35,7 +35,7 @@ def in_sessions(side: Side, order: str, *, slower: float = 0.0, change: float = 
     return compare(sides[0], sides[1], Policy())
 
 
-def reasons(report: Report) -> set[str]:
+def reasons(report: Comparison) -> set[str]:
     return {reason for row in report.rows for reason in row.reasons}
 
 
@@ -45,7 +45,7 @@ def test_a_host_that_got_slower_between_the_sessions_of_the_sides_is_no_change_o
     assert [report.counts["worse"] + report.counts["better"] for report in reports] == [0] * 5
     assert reasons(reports[0]) == {"sessions_confounded"}
     assert reports[0].designs == {"confounded": ROWS}
-    assert reports[0].warnings == (ReportWarning("sessions_confounded"),)
+    assert reports[0].warnings == (ComparisonWarning("sessions_confounded"),)
     assert "The sessions of the sides did not take turns" in text(reports[0])
 
 
@@ -106,7 +106,7 @@ def test_what_comes_of_running_second_is_no_change_of_the_release(side: Side, la
     report = compare(old, new, Policy())
 
     assert (report.counts["worse"], reasons(report)) == (0, {"same_first"})
-    assert report.warnings == (ReportWarning("same_first"),)
+    assert report.warnings == (ComparisonWarning("same_first"),)
     assert "The same side ran first in every pair or session, or in nearly every one." in text(report)
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.render.diff.page import html
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 Side = Callable[..., Dataset]
 VOID = {"meta", "br"}
 OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
-from tacholog.render.diff.counts import apart_words
+from tacholog.compare.result import Comparison
+from tacholog.render.diff.drawings import axis, picture
 from tacholog.render.diff.page import fragment, html
-from tacholog.render.diff.picture import picture
-from tacholog.render.diff.plot import axis
-from tacholog.render.diff.summary import moved_most
+from tacholog.render.diff.summary import apart_words, moved_most
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 Side = Callable[..., Dataset]
 
 

@@ -18,9 +18,9 @@ from tests.diff.bounds import at_least, at_most
 from tests.diff.test_simulations import ROWS, Floats, Noise, heavy_tails, iid, in_pairs, outliers, share, shared_by_rows, verdicts
 
 from tacholog.compare.diff.compare import compare
-from tacholog.compare.jointly import PairedRows, by_largest, flips_of
 from tacholog.compare.policy import Policy
 from tacholog.compare.sides import find
+from tacholog.compare.statistics import PairedRows, by_largest, flips_of
 
 REPORTS = tries(40, 200)
 CAMPAIGNS = ("0.1.0-to-0.2.0", "0.2.0-to-0.3.0")

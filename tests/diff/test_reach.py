@@ -12,17 +12,17 @@ from tests.diff.bounds import at_least, at_most
 from tests.diff.test_simulations import share, verdicts
 
 from tacholog.commands import ab
-from tacholog.compare.detection import Design, detectable, runs_needed
 from tacholog.compare.diff.compare import exit_code
 from tacholog.compare.policy import Bands, Policy, RowFilter
-from tacholog.compare.result import Report
+from tacholog.compare.power import RunCounts, detectable, runs_needed
+from tacholog.compare.result import Comparison
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion
 from tacholog.render.diff.text import markdown, text
 from tacholog.render.diff.words import percent, remark
 
 Floats = NDArray[np.float64]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 
 
 def scattered(rows: int, pairs: int, noise: float) -> tuple[Floats, Floats]:
@@ -125,7 +125,7 @@ def test_the_plan_and_the_comparison_say_the_same_smallest_detectable_change(com
 def at_the_detectable_change(pairs: int, rows: int, sd: float, reports: int) -> float:
     """The share of simulated reports that find a single row which changed by exactly what is printed as detectable."""
     threshold = np.log1p(np.array([0.03]))
-    shift = detectable(np.array([sd]), Design(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
+    shift = detectable(np.array([sd]), RunCounts(pairs, pairs, rows, paired=True), 0.05, threshold)[0]
     differences = sd * np.random.default_rng(pairs).standard_normal((reports, rows, pairs))
     differences[:, 0] += shift
     return float(share(verdicts(differences.reshape(-1, pairs), rows), "worse")[:, 0].mean())

@@ -8,9 +8,9 @@ import pytest
 
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import DiffRow, Report, ReportWarning
+from tacholog.compare.result import Comparison, ComparisonRow, ComparisonWarning
 from tacholog.compare.sides import find
-from tacholog.render.diff.leads import leads_to
+from tacholog.render.diff.page import links_of
 from tacholog.render.diff.summary import unstated_words
 from tacholog.render.tables.tables import Links
 from tacholog.store.load import load
@@ -20,11 +20,11 @@ from tacholog.view.views import view_of
 FORMATS = Path(__file__).parent.parent / "formats"
 
 
-def diff(old: Path, new: Path, *across: str) -> Report:
+def diff(old: Path, new: Path, *across: str) -> Comparison:
     return compare(find(str(old), []), find(str(new), []), Policy(across=across), (old.name, new.name))
 
 
-def row(report: Report, metric: str, payload_bytes: int, **key: str) -> DiffRow:
+def row(report: Comparison, metric: str, payload_bytes: int, **key: str) -> ComparisonRow:
     (found,) = (
         row
         for row in report.rows
@@ -63,7 +63,7 @@ def test_types_do_not_compare_unless_asked_for(checkout: Path) -> None:
     report = diff(checkout / "data/rti/default-type", checkout / "data/rti/custom-type")
 
     assert {row.verdict for row in report.rows} == {"removed", "added"}
-    assert report.warnings == (ReportWarning("try_across", names=("type",)),)
+    assert report.warnings == (ComparisonWarning("try_across", names=("type",)),)
     assert exit_code(report, ()) == 4
 
 
@@ -79,7 +79,7 @@ def test_raw_logs_of_zero_copy_are_compared_in_messages_and_say_which_names_are_
 def test_copies_against_references_hint_at_the_data_path_although_the_metric_changes(checkout: Path) -> None:
     folder = checkout / "data/rti/default-type"
 
-    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == (ReportWarning("try_across", names=("data_path",)),)
+    assert diff(folder / "shmem-regular", folder / "shmem-zero-copy").warnings == (ComparisonWarning("try_across", names=("data_path",)),)
     assert diff(folder / "shmem-regular", folder / "shmem-zero-copy", "data_path").counts["unreplicated_diff"] == 18
 
 
@@ -166,7 +166,7 @@ def test_a_value_leads_to_the_run_that_it_is_of_and_not_to_a_control_with_an_equ
     report = compare(old, new, Policy(transports=("tcp",)))
     found = row(report, "latency", 4096, statistic="p99.9")
 
-    leads = leads_to(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
+    leads = links_of(report, {"old": view_of(old), "new": view_of(new)}, Links("logs"), PageIndex())
 
     # Of 4 KiB, run 01 of version 0.3.0 says p99.9_ns=42079, and so does the ninth control beside 0.4.0, on another machine.
     assert found.old is not None

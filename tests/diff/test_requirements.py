@@ -21,13 +21,13 @@ from tacholog.commands.require import rendered, require
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
 from tacholog.compare.requirements.file import UNITS, read_requirements
-from tacholog.compare.requirements.interval import attainable, median_interval, values_needed
 from tacholog.compare.requirements.judge import check_bases, exit_code, judge
 from tacholog.compare.requirements.result import RequirementReport
+from tacholog.compare.row_values import attainable_confidence, median_interval, values_needed
 from tacholog.compare.sides import of_release
 from tacholog.errors import UnreadableInput
 from tacholog.render.diff.words import change
-from tacholog.render.requirements.badge import badges
+from tacholog.render.requirements import badges
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import TABLES
@@ -75,7 +75,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says(count: int, noise: st
 def test_six_runs_give_an_interval_of_96_9_percent_and_five_give_none() -> None:
     assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0], 0.95) == (1.0, 6.0, 1 - 2 / 64)
     assert median_interval([3.0, 1.0, 2.0, 6.0, 5.0], 0.95) is None
-    assert attainable(5) == 1 - 2 / 32
+    assert attainable_confidence(5) == 1 - 2 / 32
     assert values_needed(0.95) == 6
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tacholog.compare.requirements.file import UNITS, Requirement, read_requirements
-from tacholog.compare.requirements.interval import values_needed
 from tacholog.compare.requirements.judge import judge
+from tacholog.compare.row_values import values_needed
 from tacholog.schema.metrics import METRICS
 from tacholog.store.frames import Dataset
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
-from tacholog.compare.statistics import Hidden, paired_shift, unpaired_shift
+from tacholog.compare.result import Comparison
+from tacholog.compare.statistics import RoundingRange, paired_shift, unpaired_shift
 from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
 
 Floats = NDArray[np.float64]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 Side = Callable[..., Dataset]
 US = 1000.0
 
@@ -96,7 +96,7 @@ def test_the_interval_of_true_values_lies_within_that_of_printed_ones(*, paired:
     true = 20 * np.exp(0.05 * generator.standard_t(3, (2, 500, 9)))
     printed, half = np.round(true), 0.5
     low, high = np.log(np.maximum(printed - half, 1e-9)), np.log(printed + half)
-    hidden = Hidden(low[0], high[0], low[1], high[1])
+    hidden = RoundingRange(low[0], high[0], low[1], high[1])
     old, new = np.log(true)
     one, two = np.log(printed)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare, exit_code
 from tacholog.compare.policy import Bands, Override, Policy, RowFilter
-from tacholog.compare.result import DiffRow, Report, ReportWarning, Verdict, json_schema, to_json
+from tacholog.compare.result import Comparison, ComparisonRow, ComparisonWarning, Verdict, json_schema, to_json
 from tacholog.errors import TachologError
 from tacholog.render.diff import words as diff_words
 from tacholog.render.diff.words import remark
@@ -21,17 +21,17 @@ from tacholog.store.frames import Dataset
 
 Floats = NDArray[np.float64]
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
 NEW_TURNS = [2 * pair + 1 - pair % 2 for pair in range(12)]
 
 
-def only(report: Report) -> DiffRow:
+def only(report: Comparison) -> ComparisonRow:
     (row,) = report.rows
     return row
 
 
-def one_verdict(report: Report) -> Verdict:
+def one_verdict(report: Comparison) -> Verdict:
     (verdict,) = {row.verdict for row in report.rows}
     return verdict
 
@@ -320,8 +320,8 @@ def test_a_side_that_holds_several_configurations_cannot_be_compared_across_them
 def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compared, noise: Floats) -> None:
     text = to_json(compared(noise[0], noise[1] * 1.1))
 
-    assert msgspec.json.decode(text, type=Report).counts["worse"] == 4
-    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["DiffRow"]["properties"]["verdict"]["enum"]}
+    assert msgspec.json.decode(text, type=Comparison).counts["worse"] == 4
+    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["ComparisonRow"]["properties"]["verdict"]["enum"]}
 
 
 def test_worse_fails_only_on_request(compared: Compared, noise: Floats) -> None:
@@ -392,6 +392,6 @@ def test_rows_of_the_gate_are_adjusted_among_themselves(compared: Compared) -> N
 def test_a_gate_of_which_no_row_could_be_tested_is_never_green(compared: Compared, noise: Floats, others: tuple[RowFilter, ...]) -> None:
     report = compared(noise[0], noise[1], Policy(gate=(RowFilter(transport="carrier pigeon"), *others)))
 
-    assert report.warnings == (ReportWarning("gate_empty"),)
+    assert report.warnings == (ComparisonWarning("gate_empty"),)
     assert report.counts["no_change"] + report.counts["inconclusive"] == 4
     assert exit_code(report, ()) == 4

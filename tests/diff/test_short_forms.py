@@ -19,17 +19,17 @@ from tacholog.commands.diff import rendered
 from tacholog.commands.export import export
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.compare.row_values import row_values
 from tacholog.errors import UnreadableInput
+from tacholog.render import requirements
 from tacholog.render.diff.text import MOST_LINES
 from tacholog.render.exports import bencher, github_action_benchmark
-from tacholog.render.requirements import text as requirements_text
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 VALUES = np.array([[4100.0, 4300.0, 4200.0, 4600.0, 4000.0, 4400.0]])
 GOODPUT: dict[str, Any] = {"metric": "goodput", "statistic": "mean", "unit": "bit_per_s", "test": "throughput", "basis": None}
 
@@ -47,7 +47,7 @@ def test_a_comment_is_short_however_many_rows_there_are(change: float, side: Sid
     text = rendered("comment", compare(*sides, Policy()))
 
     assert len(text.splitlines()) <= MOST_LINES
-    assert MOST_LINES + requirements_text.MOST_LINES < 60
+    assert MOST_LINES + requirements.MOST_LINES < 60
 
 
 def test_a_comment_is_short_and_says_that_the_host_changed_where_everything_happens_at_once() -> None:

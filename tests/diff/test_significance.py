@@ -14,8 +14,8 @@ import pytest
 from tacholog.compare.bands import same_build
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy, read_policy
-from tacholog.compare.renames import read_renames
-from tacholog.compare.result import DiffRow, Loss
+from tacholog.compare.result import ComparisonRow, Loss
+from tacholog.compare.sides import read_renames
 from tacholog.store.frames import Dataset
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "significance.md"
@@ -62,7 +62,7 @@ def test_example(title: str, side: Side) -> None:
             assert getattr(row, name) == pytest.approx(example[name], abs=0.0005)
     if isinstance(row, Loss):
         assert row.difference == pytest.approx(example["difference"] * PERCENT)
-    if isinstance(row, DiffRow) and "interval" in example:
+    if isinstance(row, ComparisonRow) and "interval" in example:
         assert list(row.interval or ()) == pytest.approx(example["interval"], abs=0.0005)
 
 

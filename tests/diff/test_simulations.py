@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from tests.depth import tries
 from tests.diff.bounds import at_least, at_most
 
-from tacholog.compare.detection import Design, attainable, share_of_largest
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.design import Design as LaidOut
 from tacholog.compare.diff.estimate import Estimates
 from tacholog.compare.diff.verdict import CODE, adjusted_together, by_shift
-from tacholog.compare.jointly import PairedRows
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
-from tacholog.compare.statistics import Hidden, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
+from tacholog.compare.power import RunCounts, attainable, share_of_largest
+from tacholog.compare.result import Comparison
+from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, adjusted, adjusted_each, paired_shift, unpaired_shift
 from tacholog.store.frames import Dataset
 
 REPORTS, ROWS, PAIRS = tries(60, 400), 40, 12
@@ -87,7 +86,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
     pairs = differences.shape[1]
     p = np.concatenate([adjusted_together(*report) for report in reports_of(differences, shift, rows)])
     least = np.full(len(p), np.log1p(0.03)) if thresholds is None else thresholds
-    reach = attainable(Design(pairs, pairs, rows, paired=True), share_of_largest([pairs], 0.05))
+    reach = attainable(RunCounts(pairs, pairs, rows, paired=True), share_of_largest([pairs], 0.05))
     return by_shift(shift, p, (least, least), np.ones(len(p), bool), 0.05, reach).reshape(-1, rows)
 
 
@@ -130,7 +129,7 @@ def printed_in_steps(generator: np.random.Generator, noise: Noise, shift: float,
     values = np.round(true / step) * step
     low, high = np.log(np.maximum(values - step / 2, 1e-9)), np.log(values + step / 2)
     old, new = np.log(np.maximum(values, 1e-9))
-    found = paired_shift(new - old, Hidden(low[0], high[0], low[1], high[1]))
+    found = paired_shift(new - old, RoundingRange(low[0], high[0], low[1], high[1]))
     limit = np.log1p(0.03)
     alike = (found.inner_low > -limit) & (found.inner_high < limit)
     return Printed(float(((found.low <= shift) & (shift <= found.high)).mean()), float(alike.mean()))
@@ -243,7 +242,7 @@ def test_two_percent_are_below_the_threshold_and_mostly_said_to_be_nothing_or_op
     assert share(found, "better").mean() == 0
 
 
-def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Report]) -> None:
+def test_the_report_calls_a_row_as_its_own_parts_do(compared: Callable[..., Comparison]) -> None:
     generator = np.random.default_rng(15)
     old, new = iid(generator, (2, ROWS, PAIRS))
     new[:4] += np.log(1.05)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacholog.commands.diff import diff
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.compare.sides import find, of_release
 from tacholog.render.diff.page import html
 from tacholog.render.diff.summary import conclusion, loss_sentence
@@ -24,7 +24,7 @@ from tacholog.render.diff.words import remark
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 Side = Callable[..., Dataset]
 LOGS = Path(__file__).parent.parent / "formats" / "iperf3"
 HOST = 'name = "Lab"\nsource = "made up"\n[cpu]\nmodel = "CPU"\ncores = "8"\n[memory]\nsize = "64 GiB"\n'
@@ -124,14 +124,14 @@ def test_logs_that_state_no_loss_are_not_said_to_be_silent(compared: Compared, n
 
 
 @pytest.fixture(scope="module")
-def latency_alone(checkout: Path) -> Report:
+def latency_alone(checkout: Path) -> Comparison:
     """Two releases of the checkout's data, compared by latency."""
     data = load([checkout / "data"])
     return compare(of_release(data, "0.1.0"), of_release(data, "0.2.0"), Policy(metrics=("latency",)))
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Report, show: Callable[[Report], str]) -> None:
+def test_a_comparison_of_latency_alone_says_nothing_of_loss(latency_alone: Comparison, show: Callable[[Comparison], str]) -> None:
     shown = show(latency_alone)
 
     assert "states its loss" not in shown
@@ -166,7 +166,7 @@ def test_an_interval_that_looks_conclusive_says_that_it_is_not(compared: Compare
 
 
 @pytest.mark.parametrize("show", [text, markdown, html])
-def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Report], str]) -> None:
+def test_values_are_those_of_runs_and_the_ratio_is_named(compared: Compared, show: Callable[[Comparison], str]) -> None:
     old = np.array([10.0, 10.2, 9.9, 10.1, 10.0, 10.3]) * 1000
     new = np.array([11.0, 11.3, 10.9, 11.0, 11.1, 11.2]) * 1000
 

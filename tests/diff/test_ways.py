@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Difference, Report
+from tacholog.compare.result import Comparison, Difference
 from tacholog.compare.sides import of_release
-from tacholog.render.diff.counts import headline
 from tacholog.render.diff.document import line_of, sections
 from tacholog.render.diff.notes import changed_words
 from tacholog.render.diff.page import html
-from tacholog.render.diff.summary import by_transport, conclusion
+from tacholog.render.diff.summary import by_transport, conclusion, headline
 from tacholog.runs.manifest import Host
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 from tacholog.view.names import words
 
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 
 
 def test_rows_that_differ_without_proof_say_which_way_and_those_toward_worse_come_first(checkout: Path) -> None:

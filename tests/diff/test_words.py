@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import DiffRow, Report, to_json
+from tacholog.compare.result import Comparison, ComparisonRow, to_json
 from tacholog.compare.sides import find, of_release
 from tacholog.render.diff.document import line_of, loss_lines, sections
 from tacholog.render.diff.page import brief, html
@@ -26,7 +26,7 @@ from tacholog.store.frames import Dataset
 from tacholog.store.load import load
 
 Side = Callable[..., Dataset]
-Compared = Callable[..., Report]
+Compared = Callable[..., Comparison]
 SHOWN = (text, markdown, html)
 OLD_TURNS = [2 * pair + pair % 2 for pair in range(12)]  # each side goes first in every other pair
 KIND = '{"kind": "a"}'
@@ -43,7 +43,7 @@ def test_old_and_new_are_the_medians_of_the_pairs_that_the_ratio_comes_from(side
 
     report = compare(old, new, Policy())
 
-    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[DiffRow])
+    (row,) = msgspec.convert(msgspec.to_builtins(report)["rows"], list[ComparisonRow])
     assert row.old
     assert row.new
     assert [(side.runs, len(side.values)) for side in (row.old, row.new)] == [(15, 7)] * 2
@@ -97,7 +97,7 @@ def test_a_ratio_that_is_not_that_of_the_medians_says_so_where_it_is_read(compar
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Report], str]) -> None:
+def test_the_p_value_beside_an_interval_is_called_adjusted(compared: Compared, noise: NDArray[np.float64], show: Callable[[Comparison], str]) -> None:
     lost = np.array([0.0, 0.001, 0, 0, 0.005, 0])
     reports = [compared(noise[0], noise[1] * 1.2), compared(lost * 0, lost, metric="loss", statistic="total", test="throughput")]
 
@@ -114,7 +114,7 @@ def test_single_runs_and_medians_of_several_say_what_they_are(compared: Compared
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side, other_host: Host, show: Callable[[Report], str]) -> None:
+def test_rows_that_do_not_compare_have_no_ratio_and_name_the_machine(side: Side, other_host: Host, show: Callable[[Comparison], str]) -> None:
     values = np.array([[10_000.0, 10_100]])
     report = compare(side(values), side(values * 2, host=other_host), Policy())
     unknown = compare(side(values, host=None, basis="rtt"), side(values), Policy())
@@ -132,7 +132,7 @@ def on(machine: str, side: Dataset) -> Dataset:
 
 
 @pytest.mark.parametrize("show", [*SHOWN, comment])
-def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason(side: Side, show: Callable[[Report], str]) -> None:
+def test_two_machines_of_one_kind_are_named_at_the_head_and_as_a_possible_reason(side: Side, show: Callable[[Comparison], str]) -> None:
     old, new = np.full((2, 6), 10_000.0), np.array([[20_000.0] * 6, [10_000.0] * 6])
     blocks = on("host-1", side(old, range(6))), on("host-2", side(new, range(6, 12), session="second"))
     shown = show(compare(*blocks, Policy()))
@@ -268,7 +268,7 @@ def test_loss_that_nobody_states_is_not_none(compared: Compared, noise: NDArray[
 
 
 @pytest.mark.parametrize("show", SHOWN)
-def test_rows_across_configurations_say_what_each_side_is(checkout: Path, show: Callable[[Report], str]) -> None:
+def test_rows_across_configurations_say_what_each_side_is(checkout: Path, show: Callable[[Comparison], str]) -> None:
     folder = checkout / "data/rti/udpv4-wan"
     sides = [find(str(folder / name), []) for name in ("keyed-reliable", "unkeyed-reliable")]
 

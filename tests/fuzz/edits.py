@@ -16,7 +16,7 @@ from tests.report.conftest import FIRST, LOSSY, SECOND, add_run, rti
 from tests.samples import SAMPLE_LOGS
 
 from tacholog.errors import UnreadableInput
-from tacholog.privacy.pseudonyms import KEY_VARIABLE
+from tacholog.privacy.settings import KEY_VARIABLE
 from tacholog.runs.manifest import Host, Manifest, read_toml, write
 
 RELEASED = Path(__file__).parent.parent.parent / "data/perftest"

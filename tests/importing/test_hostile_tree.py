@@ -153,7 +153,7 @@ def test_a_log_that_changes_after_it_was_read_is_not_imported(cluster: Path, tmp
     (cluster / NAME.format(1)).write_text(log_of("sub", 88))
 
     with staging(data) as stage:
-        problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decided.new]
+        problems = [write_run(cluster, data, stage, run, link=False) for run in plan.decisions.new]
 
     assert [str(problem) for problem in problems if problem] == [f"{NAME.format(1)}: it was changed while it was read; import again"]
     assert len(manifests(data)) == 3

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacholog.errors import UnreadableInput
-from tacholog.runs.importing.patterns import ROLES, Disagreement, Field, read_pattern
-from tacholog.runs.importing.rules import Stated, read_rules
+from tacholog.runs.importing.patterns import ROLES, Disagreement, PatternField, read_pattern
+from tacholog.runs.importing.rules import LogFields, read_rules
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_values_stand_in_the_path_in_the_order_of_the_pattern(text: str, path: s
     for token in tokens:
         value = token if isinstance(token, str) else found.get(token.name, "")
         assert value in rest
-        rest = rest[rest.index(value) + len(value) :] if not isinstance(token, Field) or not token.is_ignored else rest
+        rest = rest[rest.index(value) + len(value) :] if not isinstance(token, PatternField) or not token.is_ignored else rest
     assert not any("/" in value for value in found.values())
 
 
@@ -163,15 +163,15 @@ def test_a_hostile_path_does_not_take_for_ever(pattern: str, path: str) -> None:
 
 @pytest.mark.parametrize(("text", "size"), [("64", 64), ("64B", 64), ("64KiB", 65536), ("1MiB", 1048576)])
 def test_a_size_in_a_path_may_have_a_unit_that_has_one_meaning(text: str, size: int) -> None:
-    stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).stated(f"tcp-{text}/a.txt")
+    stated = read_rules(["tcp-{payload_bytes}/{*}.txt"], None, []).of_log(f"tcp-{text}/a.txt")
 
-    assert isinstance(stated, Stated)
+    assert isinstance(stated, LogFields)
     assert stated.values == {"conditions.payload_bytes": size}
 
 
 @pytest.mark.parametrize(("text", "example"), [("64k", 65536), ("1K", 1024), ("1M", 1048576), ("4kB", 4096), ("1GB", 1073741824)])
 def test_a_size_in_units_of_1000_or_1024_is_refused_and_the_way_out_is_named(text: str, example: int) -> None:
-    refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).stated(f"tcp-{text}.txt")
+    refusal = read_rules(["tcp-{payload_bytes}.txt"], None, []).of_log(f"tcp-{text}.txt")
 
     assert refusal == (
         f"in the path, payload_bytes = {text!r} may be in units of 1000 or of 1024; state the size in bytes: "

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import LIMIT_S
 
-from tacholog.extras import PACKAGES
+from tacholog.installation import PACKAGES
 
 pytestmark = pytest.mark.packaging
 MOST_MB = 300

@@ -23,7 +23,7 @@ from perf_table import Effort, LeftOut, Row
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.compare.sides import find, without_controls
 from tacholog.store.frames import Dataset
 
@@ -110,7 +110,7 @@ def _busy_memory(copies: str) -> Iterator[None]:
             process.kill()
 
 
-def _said(words: str, report: Report) -> Iterator[Row]:
+def _said(words: str, report: Comparison) -> Iterator[Row]:
     """How many rows are called worse or better by mistake, those of loss too, and what the controls say."""
     called = sum(counts[verdict] for counts in (report.counts, report.loss_counts) for verdict in ("worse", "better"))
     rows = len(report.rows) + len(report.losses)

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 import click
 from perf_table import Effort, Goal, LeftOut, Row, show
 
-from tacholog.resources import site_dir
+from tacholog.installation import site_dir
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
 from tacholog.site.bundle import plotly_bundle
 from tacholog.sphinx.assets import PLOTLY

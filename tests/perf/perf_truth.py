@@ -17,7 +17,7 @@ from perf_table import Goal, Row
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.verdict import by_shift
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.compare.statistics import adjusted, paired_shift
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -211,7 +211,7 @@ def rounding() -> Iterator[Row]:
                 yield percent(f"{what}: most falsely alike", alike, 5, AT_MOST)
 
 
-def _false(report: Report) -> bool:
+def _false(report: Comparison) -> bool:
     return report.counts["better"] + report.counts["worse"] > 0
 
 

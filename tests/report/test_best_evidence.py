@@ -17,8 +17,7 @@ from tacholog.runs.disturbance import Limits
 from tacholog.runs.manifest import Manifest
 from tacholog.store.load import load
 from tacholog.view.cost import costs, resources_of, spinning
-from tacholog.view.evidence import evidence
-from tacholog.view.portions import portions
+from tacholog.view.portions import evidence, portions
 from tacholog.view.results import ResultRow
 from tacholog.view.views import Selection, View, view_of
 

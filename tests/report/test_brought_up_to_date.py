@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,6 +99,9 @@ def _renames(data: Path) -> None:
 def test_after_an_edit_the_site_is_the_one_that_is_built_from_nothing(folder: Path, edit: Callable[[Path], None], settings: SiteSettings) -> None:
     build_site([folder / "data"], folder / "site", folder)
     before = files(folder / "site")
+    for kind in ("logs", "raw", "data"):  # Files that the next build might leave as they are.
+        changed = min(path for path in (folder / "site" / kind).rglob("*") if path.suffix in (".html", ".gz"))
+        changed.write_bytes(changed.read_bytes() + b"not of a build")
 
     edit(folder / "data")
 
@@ -167,6 +174,48 @@ def test_of_a_build_that_was_killed_before_its_end_no_file_is_believed(folder: P
 
     assert files(site) == before
     assert secret.read_text() == "not ours"
+
+
+_KILLED_AT = """
+import os, signal, sys
+from tacholog.cli import main
+
+site, left = os.environ["KILLED_SITE"], int(os.environ["KILLED_AFTER"])
+
+def kill(event, arguments):
+    global left
+    if event == "os.rename" and str(arguments[1]).startswith(f"{site}/"):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+main()
+"""
+
+
+def test_a_site_whose_build_is_killed_while_it_is_moved_is_called_not_finished_and_the_next_build_makes_it_whole(tmp_path: Path) -> None:
+    data, site, whole = tmp_path / "data", tmp_path / "site", tmp_path / "whole"
+    add(data, "a", release="1")
+    run_tacholog_text("report", str(data), "--output", str(site))
+    before = files(site)
+    add(data, "b", release="2")
+    shutil.rmtree(data / "a")
+    run_tacholog_text("report", str(data), "--output", str(whole))
+    after = files(whole)
+
+    words = [sys.executable, "-c", _KILLED_AT, "report", str(data), "--output", str(site)]
+    killed = subprocess.run(words, env=os.environ | {"KILLED_SITE": str(site), "KILLED_AFTER": "5"}, capture_output=True, check=False)
+
+    assert killed.returncode == -signal.SIGKILL
+    found = files(site)
+    assert before.keys() <= found.keys()
+    assert found["index.html"] == before["index.html"]
+    assert sum(found[name] == after.get(name) != before.get(name) for name in found) == 5
+    assert "is not finished" in run_tacholog_text("verify", str(site)).stderr
+    assert "is not finished" in run_tacholog_text("report", str(tmp_path / "nowhere"), "--output", str(site)).stderr
+    run_tacholog_text("report", str(data), "--output", str(site))
+    assert files(site) == after
 
 
 def test_a_build_that_is_refused_leaves_the_site_finished_and_as_it_was(tmp_path: Path) -> None:

@@ -16,13 +16,12 @@ from tacholog.render.tables.tables import Links
 from tacholog.runs.manifest import Host
 from tacholog.schema.conditions import Conditions
 from tacholog.site.programs.feed import CHANGES_FEED, RELEASES_FEED, Feed, FeedEntry, newest_change
-from tacholog.view.caveats import caveats
 from tacholog.view.history import latest
-from tacholog.view.home.choices import Choice, choices
-from tacholog.view.home.machines import Machine, machines, polls, waits
+from tacholog.view.home import Choice, HomeMachine, choices, machines, polls, waits
 from tacholog.view.names import with_system
 from tacholog.view.page_index import PageIndex, page_index
-from tacholog.view.ranking_groups import compared
+from tacholog.view.ranking_groups import system_series
+from tacholog.view.remarks import caveats
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.views import View
 
@@ -104,12 +103,12 @@ def a_view(*results: Iterable[ResultRow], hosts: dict[str, Host] | None = None) 
     return View({name: [one for one in everything if one.run.run == name] for name in runs}, runs, [], [], hosts or {})
 
 
-def machines_of(*results: Iterable[ResultRow]) -> list[Machine]:
+def machines_of(*results: Iterable[ResultRow]) -> list[HomeMachine]:
     """The machines of the home page that these make."""
-    return machines(compared(a_view(*results), PageIndex()))
+    return machines(system_series(a_view(*results), PageIndex()))
 
 
-def chosen(found: Machine, criterion: str, reach: str = "host", size: int = 64) -> Choice | None:
+def chosen(found: HomeMachine, criterion: str, reach: str = "host", size: int = 64) -> Choice | None:
     """What leads on a machine."""
     table = choices(found)
     assert table
@@ -544,7 +543,7 @@ def test_the_floor_has_no_library_the_same_reach_and_the_same_way_of_waiting() -
 
 def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None:
     def names(*measured: Measured) -> list[str]:
-        return line_names(compared(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
+        return line_names(system_series(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
 
     assert names(library("L", "l-ipc")) == [""]
     assert names(library("L", "l-ipc"), library("L", "l-udp")) == ["ipc", "udp"]
@@ -554,7 +553,7 @@ def test_a_line_is_named_by_what_tells_it_from_the_others_of_its_panel() -> None
 
 def test_a_name_beside_a_line_is_never_so_long_that_it_lies_over_the_next_plot() -> None:
     def names(*measured: Measured) -> list[str]:
-        return line_names(compared(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
+        return line_names(system_series(a_view(*(one.latency(*SIX) for one in measured)), PageIndex()))
 
     assert names(library("L", "l-multicast"), library("L", "l-multicast", waiting="spin-then-block"), library("L", "l-udp")) == [
         *("multicast", "multicast", "udp"),

@@ -26,7 +26,7 @@ from tacholog.site.result_pages import page_groups
 from tacholog.site.settings import SiteSettings, read_settings
 from tacholog.store.load import load
 from tacholog.view.page_index import PageIndex, page_index
-from tacholog.view.ranking_groups import compared, group_of
+from tacholog.view.ranking_groups import group_of, system_series
 from tacholog.view.rankings import rankings_of
 from tacholog.view.views import Selection, View, view_of
 from tacholog.visible import drawn
@@ -106,7 +106,7 @@ def test_what_was_measured_comes_before_its_controls(tmp_path: Path) -> None:
 def test_a_label_that_differs_elsewhere_stands_in_the_names_of_a_transport_that_has_only_one(view: View) -> None:
     part = view.only(Selection(labels=(("label.kernel", "6.1"),)))
 
-    names = {(one.transport, one.series.label) for one in compared(part, PageIndex())}
+    names = {(one.transport, one.series.label) for one in system_series(part, PageIndex())}
 
     assert names == {
         *(("tcp", f"plugin {plugin}") for plugin in ("flannel", "calico")),
@@ -122,7 +122,7 @@ def test_the_home_page_ranks_no_two_labels_and_says_which_each_table_is_of(view:
         "kernel 6.1, plugin flannel",
     }
     assert [sorted(member.transport for member in table.members) for table in tables] == [["tcp", "udp"]] * len(tables)
-    assert len({group_of(one) for one in compared(view, PageIndex())}) == 4
+    assert len({group_of(one) for one in system_series(view, PageIndex())}) == 4
 
 
 def test_what_labels_keep_out_of_all_rankings_is_listed_with_them(view: View) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tacholog.schema.conditions import Conditions
-from tacholog.view.ranking_groups import Compared, common_conditions
+from tacholog.view.ranking_groups import SystemSeries, common_conditions
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, labels_among, series_of
 
@@ -48,4 +48,4 @@ def test_what_all_rows_share_is_said_once_without_what_stands_above_the_table() 
     one = results("0.3", transport="shm", waiting="busy-poll", subscribers=1)
     other = results("0.3", transport="udp", waiting="busy-poll", subscribers=2)
 
-    assert common_conditions([Compared("X", "", each) for _, each in series(one, other)]) == "busy-poll, version 0.3"
+    assert common_conditions([SystemSeries("X", "", each) for _, each in series(one, other)]) == "busy-poll, version 0.3"

@@ -19,7 +19,7 @@ from tests.samples import SAMPLE_LOGS
 from tacholog.commands.parse import parse
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import Report
+from tacholog.compare.result import Comparison
 from tacholog.compare.sides import of_release
 from tacholog.render.diff.document import sections
 from tacholog.render.diff.summary import curve_words
@@ -32,10 +32,9 @@ from tacholog.store.frames import Dataset
 from tacholog.store.load import load, load_logs
 from tacholog.view.comparison import METRICS_SHOWN
 from tacholog.view.history import neighbours, since
-from tacholog.view.names import row_names, words
+from tacholog.view.names import row_name, row_names, words
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import compared, groups
-from tacholog.view.row_names import row_name
+from tacholog.view.ranking_groups import groups, system_series
 from tacholog.view.series import labels_among
 from tacholog.view.views import TESTS, Selection, View, view_of
 
@@ -61,7 +60,7 @@ def view(data: Dataset) -> View:
 
 
 @pytest.fixture(scope="module")
-def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Report]:
+def reports(data: Dataset, view: View) -> dict[tuple[str, str, str], Comparison]:
     """Every comparison that the site of these runs has a page of."""
     found = {}
     for system, old, new in [*neighbours(view.runs.values()), *since(view.runs.values())]:
@@ -99,7 +98,7 @@ def test_rows_at_several_offered_rates_are_named_by_them_in_a_diff_and_summed_up
 def test_history_has_a_line_for_each_offered_rate_and_calls_none_of_them_other_runs(offered: Path) -> None:
     runs = list(view_of(load([offered])).runs.values())
 
-    def compare_releases(_system: str, old: str, new: str) -> Report:
+    def compare_releases(_system: str, old: str, new: str) -> Comparison:
         return compare(load([offered / old]), load([offered / new]), Policy(), (old, new))
 
     html = str(history(runs, "goodput", "mean", compare_releases, ()))
@@ -123,7 +122,7 @@ def test_no_two_series_of_a_page_have_one_name(view: View) -> None:
 
 
 def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares(view: View) -> None:
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
     for group, members in groups(everything).items():
         labels = labels_among([(one.system, one.series) for one in members])
         assert twice((one.system, one.transport, label) for one, label in zip(members, labels, strict=True)) == [], group
@@ -132,7 +131,7 @@ def test_no_two_series_have_one_name_on_the_home_page_and_the_page_that_compares
         assert twice(one.name for one in found) == [], metric
 
 
-def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Report]) -> None:
+def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str, str], Comparison]) -> None:
     seen = 0
     for pair, report in reports.items():
         names = [", ".join((line.name, *section.alike)) for section in sections(report) for line in section.lines]
@@ -143,7 +142,7 @@ def test_no_two_rows_of_a_comparison_have_one_name(reports: dict[tuple[str, str,
     assert seen > 500
 
 
-def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[str, str, str], Report]) -> None:
+def test_no_two_rows_of_a_history_have_one_name(view: View, reports: dict[tuple[str, str, str], Comparison]) -> None:
     seen = 0
     for metric, statistic in {(row.key.metric, row.key.statistic) for report in reports.values() for row in report.rows}:
         html = str(history(list(view.runs.values()), metric, statistic, lambda *pair: reports[pair], ()))

@@ -23,7 +23,7 @@ from tacholog.site.verification.site import verify_site
 from tacholog.store.export import results_table
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.view.own_names import LOGS
+from tacholog.view.page_index import LOGS
 from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -15,7 +15,7 @@ from tacholog.site.build import build_site
 from tacholog.site.pages import plan
 from tacholog.site.settings import SiteSettings
 from tacholog.store.load import load
-from tacholog.view.own_names import FILE_ENDINGS, FOLDERS
+from tacholog.view.page_index import FILE_ENDINGS, FOLDERS
 from tacholog.view.views import view_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tacholog.errors import TachologError
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
+from tacholog.site.frame import PageFrame
 from tacholog.site.pages import plan
 from tacholog.site.parts import RUNS, part_of
 from tacholog.site.result_pages import csv_names
@@ -68,12 +70,39 @@ def test_systems_and_releases_that_differ_in_capitals_only_and_a_system_called_l
     }
 
 
+def test_of_a_page_that_a_full_disk_cut_off_the_disk_is_blamed_and_not_the_theme(tmp_path: Path) -> None:
+    page = tmp_path / "frame.html"
+    for text in ("", "<!DOCTYPE html><html>"):
+        page.write_text(text)
+        with pytest.raises(TachologError, match=r"could not be written whole\. Is the disk full"):
+            PageFrame(page)
+
+
 def test_no_two_logs_share_a_page_whatever_they_are_called() -> None:
     made = path_slug("p a/x/perftest.log")
 
     assert path_slug(made) not in (made, path_slug("p a/x/perftest.log"))
     assert path_slug("plain/x/perftest.log") == "plain/x/perftest.log"
     assert path_slug("host-host-a2b38a") == "host-host-a2b38a"
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme use of Sphinx
+def test_a_run_whose_folder_is_called_like_a_file_of_another_run_has_pages_too(tmp_path: Path) -> None:
+    logs = [("a", "b"), ("a/b.html", "x"), ("a/run.toml.txt", "x")]
+    for run, name in logs:
+        (tmp_path / "data" / run).mkdir(parents=True)
+        shutil.copy(LOG, tmp_path / "data" / run / name)
+        write(
+            tmp_path / "data" / run / "run.toml",
+            Manifest(system="X", logs=(LogFile(file=name, sha256=hashlib.sha256(LOG.read_bytes()).hexdigest()),)),
+        )
+
+    site = build_site([tmp_path / "data"], tmp_path / "site", tmp_path / "work").parent
+
+    files = [path for path in site.rglob("*") if path.is_file()]
+    assert len([path for path in files if path.is_relative_to(site / "logs")]) == len(logs)
+    assert len([path for path in files if path.is_relative_to(site / "raw") and path.suffix == ".txt"]) == len(logs)
+    assert {site / "logs/a/b.html", site / "raw/a/run.toml.txt"} < {*files}
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning", "ignore::DeprecationWarning")  # what MyST and the theme use of Sphinx

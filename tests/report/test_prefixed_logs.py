@@ -9,7 +9,7 @@ import pytest
 
 from tacholog.formats.reading import read_text
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.logs import Original, ShownLines, publish, save_shown
+from tacholog.privacy.logs import LineClasses, OriginalLog, save_line_classes, write_redacted
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.site.logpage import log_page
@@ -19,11 +19,11 @@ TEXT = (Path(__file__).parent.parent / "formats" / "iperf3" / "tcp.log").read_te
 ROW = "[  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec                  receiver"
 
 
-def published(prefix: str, folder: Path, **wanted: str) -> tuple[list[str], ShownLines]:
+def published(prefix: str, folder: Path, **wanted: str) -> tuple[list[str], LineClasses]:
     (folder / "a.log").write_text("".join(f"{prefix}{line}" for line in TEXT.splitlines(keepends=True)))
     names = KnownNames(Privacy(**wanted), {})  # type: ignore[arg-type]
     out = io.BytesIO()
-    shown = publish(Original(folder, "a.log", "iperf3"), Redactor(names), out)
+    shown = write_redacted(OriginalLog(folder, "a.log", "iperf3"), Redactor(names), out)
     return out.getvalue().decode().splitlines(), shown
 
 
@@ -60,7 +60,7 @@ def test_the_page_of_a_log_says_what_was_taken_off_and_shows_the_line_as_it_stan
     lines, known = published("Nov 27 10:00:00 acmehost acmetool[123]: ", tmp_path)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.log").write_text("\n".join([*lines, ""]))
-    save_shown(tmp_path / "run", "a.log", known)
+    save_line_classes(tmp_path / "run", "a.log", known)
 
     page = log_page(tmp_path / "run" / "a.log", "iperf3", [])
 

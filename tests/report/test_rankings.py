@@ -19,13 +19,12 @@ from tacholog.render.tables.tables import Links
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
 from tacholog.view.comparison import comparison
-from tacholog.view.news import news
+from tacholog.view.history import news
 from tacholog.view.page_index import PageIndex, page_index
-from tacholog.view.ranking_groups import Compared, Group, best_of, compared, group_of, groups, leaders, no_best_words, ordered
-from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases
+from tacholog.view.ranking_groups import Group, SystemSeries, best_of, group_of, groups, leaders, no_best_words, ordered, system_series
+from tacholog.view.rankings import main_campaigns, newest_release, of_last_releases, unranked
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import series_of
-from tacholog.view.unranked import unranked
 from tacholog.view.views import View, view_of
 
 WHOLE = "    Length:    32  Packets:   951260  Packets/s(ave):   31708  Mbps(ave):     8.1  Lost:           0 (0.00%)\n"
@@ -36,7 +35,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"), p
 
 def one(
     transport: str, *values_ns: float, host: str = "desk", bound: str = "=", marks: tuple[str, ...] = (), batch_bytes: int | None = None
-) -> Compared:
+) -> SystemSeries:
     """A series of median latencies of 64 bytes, a run a value."""
     conditions = Conditions(transport=transport, basis="rtt", definition="ours", load_mode="closed", batch_bytes=batch_bytes)
     results = [
@@ -55,16 +54,16 @@ def one(
         for number, value in enumerate(values_ns)
     ]
     (series,) = series_of(results)
-    return Compared("X", transport, series)
+    return SystemSeries("X", transport, series)
 
 
-def best(*members: Compared) -> list[str]:
+def best(*members: SystemSeries) -> list[str]:
     """The transports that lead at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(leaders({at: group.cells(each)[64] for at, each in enumerate(found)}))]
 
 
-def set_off(*members: Compared) -> list[str]:
+def set_off(*members: SystemSeries) -> list[str]:
     """The transports that are set off at 64 bytes."""
     ((group, found),) = groups(members).items()
     return [found[index].transport for index in sorted(best_of({at: group.cells(each)[64] for at, each in enumerate(found)}))]
@@ -91,7 +90,7 @@ def test_a_best_is_set_off_only_where_all_that_lead_rest_on_six_runs() -> None:
 
 @pytest.mark.parametrize("load", [{"offered_rate_per_s": 1000.0}, {"publishers": 2}, {"subscribers": 4}, {"recovery_time_ns": 5000}])
 def test_a_smaller_load_makes_no_transport_the_fastest(load: dict[str, Any]) -> None:
-    def under(member: Compared, **conditions: Any) -> Compared:  # noqa: ANN401 - any condition
+    def under(member: SystemSeries, **conditions: Any) -> SystemSeries:  # noqa: ANN401 - any condition
         stated = msgspec.structs.replace(member.series.results[0].conditions, **conditions)
         (series,) = series_of([msgspec.structs.replace(result, conditions=stated) for result in member.series.results])
         return msgspec.structs.replace(member, series=series)
@@ -122,10 +121,10 @@ def test_a_percentile_of_too_few_samples_is_never_set_off_and_a_table_says_so_wh
 
 
 def test_latencies_have_a_table_of_the_99_percent_beside_that_of_the_median() -> None:
-    def with_tail(member: Compared, *values: float) -> Compared:
+    def with_tail(member: SystemSeries, *values: float) -> SystemSeries:
         tails = [msgspec.structs.replace(result, statistic="p99", value=value) for result, value in zip(member.series.results, values, strict=True)]
         (series,) = series_of([*member.series.results, *tails])
-        return Compared("X", member.transport, series)
+        return SystemSeries("X", member.transport, series)
 
     html = shown(with_tail(one("fast", 700.0), 9000.0), with_tail(one("steady", 800.0), 900.0))
 
@@ -133,14 +132,14 @@ def test_latencies_have_a_table_of_the_99_percent_beside_that_of_the_median() ->
     assert rows(html) == [["fast", "steady"], ["steady", "fast"]]
 
 
-def the_group(member: Compared) -> Group:
+def the_group(member: SystemSeries) -> Group:
     """The group in which a series is ranked."""
     found = group_of(member)
     assert found
     return found
 
 
-def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> Compared:
+def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", began: str = "2026-01-01") -> SystemSeries:
     """A series of one release at 64 bytes, a run a value, that was measured in a campaign."""
     made = one(transport, *values_ns)
     changes = {"release": "1", "system_version": "1", "start_time": began, "campaign": name, "build": build}
@@ -149,10 +148,10 @@ def campaign(name: str, transport: str, *values_ns: float, build: str = "abc", b
         for result in made.series.results
     ]
     (series,) = series_of(results)
-    return Compared("X", transport, series)
+    return SystemSeries("X", transport, series)
 
 
-def shown(*members: Compared) -> str:
+def shown(*members: SystemSeries) -> str:
     """The tables of the home page that these make."""
     results = [result for each in members for result in each.series.results]
     runs = {result.run.run: result.run for result in results}
@@ -176,7 +175,7 @@ def test_a_winner_is_only_named_among_runs_of_one_campaign() -> None:
     assert "Each number is the median of 2\u00a0runs." in html
 
 
-def control(member: Compared) -> Compared:
+def control(member: SystemSeries) -> SystemSeries:
     """The same series, of runs that no release changes."""
     results = [
         msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, run=f"control/{result.run.run}", labels='{"control": "yes"}'))
@@ -206,7 +205,7 @@ def test_a_control_is_offered_for_no_ratio_and_is_the_best_of_no_transport_that_
     results = [*real.series.results, *other.series.results]
     view = View({result.run.run: [result] for result in results}, {result.run.run: result.run for result in results}, [], [], {})
 
-    assert [one.compared.series.results for one in comparison(view, PageIndex()).series] == [real.series.results]
+    assert [one.system_series.series.results for one in comparison(view, PageIndex()).series] == [real.series.results]
     assert ">700\u00a0ns</" in overview_of([real, other])
     assert "100" not in overview_of([real, other])
     assert "1, control" in overview_of([other])
@@ -243,7 +242,7 @@ def test_where_nothing_can_be_ranked_the_reason_of_each_transport_is_listed() ->
 
 def test_a_size_that_only_one_series_has_is_named_below_the_table() -> None:
     shm, tcp = campaign("quick", "shm", 700.0), campaign("quick", "tcp", 800.0)
-    more = Compared("X", "shm", series_of([*shm.series.results, msgspec.structs.replace(shm.series.results[0], payload_bytes=65536)])[0])
+    more = SystemSeries("X", "shm", series_of([*shm.series.results, msgspec.structs.replace(shm.series.results[0], payload_bytes=65536)])[0])
 
     html = shown(more, tcp)
 
@@ -271,7 +270,7 @@ def test_what_is_not_ranked_is_named_with_its_reason() -> None:
     (unknown_series,) = series_of([msgspec.structs.replace(result, run=msgspec.structs.replace(result.run, host=None))])
     alone = campaign("pairs", "uds", 800.0)
 
-    html = shown(one("shm", 700.0), one("tcp", 800.0), Compared("X", "udp", unknown_series), alone)
+    html = shown(one("shm", 700.0), one("tcp", 800.0), SystemSeries("X", "udp", unknown_series), alone)
 
     assert "X (udp): not stated: machine." in html
     assert "X 1 (uds): no other transport was measured on the same machine, in the same way and in the same campaign. " in html
@@ -382,13 +381,13 @@ def run(result: ResultRow, version: str, start_time: str) -> RunRow:
     return msgspec.structs.replace(result.run, system_version=version, start_time=start_time)
 
 
-def released(release: str, began: str | None, value_ns: float, table: str = "") -> Compared:
+def released(release: str, began: str | None, value_ns: float, table: str = "") -> SystemSeries:
     """A series of a release whose one run began then; it is published if nobody says when."""
     (result,) = one("a", value_ns).series.results
     changes = {"run": f"{release}/{began}{table}", "release": release, "system_version": release, "start_time": began, "published": began is None}
     run = msgspec.structs.replace(result.run, **changes)
     (series,) = series_of([msgspec.structs.replace(result, run=run)])
-    return Compared("X", "a", series)
+    return SystemSeries("X", "a", series)
 
 
 def test_an_old_release_that_was_measured_again_is_not_the_newest() -> None:
@@ -448,7 +447,7 @@ def test_a_best_number_names_the_release_and_a_version_that_is_no_part_of_its_na
     assert f"64\u00a0B, {named}<" in table
 
 
-def overview_of(members: Sequence[Compared]) -> str:
+def overview_of(members: Sequence[SystemSeries]) -> str:
     """The table of systems."""
     results = [msgspec.structs.replace(result, line=1) for one in members for result in one.series.results]
     runs = {result.run.run: result.run for result in results}
@@ -462,7 +461,7 @@ def test_the_lowest_latency_of_the_newest_release_is_that_of_all_its_campaigns_a
     run = msgspec.structs.replace(result.run, run="lab", host="lab")
     (series,) = series_of([msgspec.structs.replace(result, run=run)])
 
-    shown = overview_of([old, new, Compared("X", "a", series)])
+    shown = overview_of([old, new, SystemSeries("X", "a", series)])
 
     assert "lowest latency, newest release" in shown
     assert ">342\u00a0ns</a>" in shown
@@ -482,7 +481,7 @@ def test_the_lowest_latency_of_a_transport_is_not_the_better_one_of_two_groups_o
     (series,) = series_of(polled)
 
     # Of 350 to 352.5 ns, the worse of the two in the middle.
-    assert ">352\u00a0ns</a>" in overview_of([two_groups, Compared("X", "a", series)])
+    assert ">352\u00a0ns</a>" in overview_of([two_groups, SystemSeries("X", "a", series)])
 
 
 def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> None:
@@ -507,7 +506,7 @@ def test_a_receivers_goodput_is_not_denied_because_the_sender_states_none() -> N
         )
     ]
     view = View({"iperf3/tcp": results}, {"iperf3/tcp": results[0].run}, [], [], {})
-    everything = compared(view, PageIndex())
+    everything = system_series(view, PageIndex())
 
     listed = str(unranked(everything, everything, []))
 

@@ -15,7 +15,7 @@ from tacholog.formats.reading import read
 from tacholog.privacy import free_text
 from tacholog.privacy.find_names import LineContext
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.logs import Original, ShownLines, publish
+from tacholog.privacy.logs import LineClasses, OriginalLog, write_redacted
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
 from tacholog.privacy.tokens import plain
@@ -174,14 +174,14 @@ def test_no_pattern_repeats_without_a_bound_what_it_repeats_itself() -> None:
     assert [pattern for pattern in patterns if re.search(r"\)[*+](?!\))", pattern)] == []
 
 
-def published(text: bytes, folder: Path, format_name: str | None = "native", **wanted: str) -> tuple[list[str], ShownLines]:
+def published(text: bytes, folder: Path, format_name: str | None = "native", **wanted: str) -> tuple[list[str], LineClasses]:
     """What a site offers of a log, line by line, and what it knows of the lines."""
     (folder / "a.log").write_bytes(text)
     names = KnownNames(Privacy(**wanted), {})  # type: ignore[arg-type]
     for line in text.decode(errors="surrogateescape").splitlines():
         names.learn(plain(line))
     out = io.BytesIO()
-    shown = publish(Original(folder, "a.log", format_name), Redactor(names), out)
+    shown = write_redacted(OriginalLog(folder, "a.log", format_name), Redactor(names), out)
     return out.getvalue().decode(errors="surrogateescape").split("\n"), shown
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tacholog.privacy.kept import KeptRun, RedactionCache
-from tacholog.privacy.logs import ShownLines, saved_shown
+from tacholog.privacy.logs import LineClasses, saved_line_classes
 from tacholog.privacy.redact import redacted
+from tacholog.privacy.redaction_cache import RedactedRun, RedactionCache
 from tacholog.privacy.settings import Privacy
 from tacholog.runs.manifest import Command, LogFile, Manifest, write
 from tacholog.store.cache import FILE, VARIABLE, key_of, open_cache
@@ -216,7 +216,7 @@ def test_an_entry_that_is_lost_is_made_again(tmp_path: Path, own_cache: Path) ->
 @pytest.mark.machinery
 def test_each_run_gets_what_was_kept_of_itself_however_many_are_asked_for_together() -> None:
     cache = RedactionCache(open_cache())
-    kept = {key_of(str(place)): KeptRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}
+    kept = {key_of(str(place)): RedactedRun({}, b"{}", {"user": {str(place): place}}, set(), has_labels=False) for place in range(0, 250, 2)}
     for key, run in kept.items():
         cache.keep(key, run)
     cache.flush()
@@ -243,9 +243,9 @@ def test_redacted_logs_of_runs_that_are_gone_are_deleted(tmp_path: Path) -> None
 def test_what_was_withheld_of_a_log_that_is_no_longer_shown_is_forgotten(tmp_path: Path) -> None:
     add(tmp_path / "data", "a", "no format knows this\n")
 
-    def withheld(text_bytes: int) -> list[ShownLines | None]:
+    def withheld(text_bytes: int) -> list[LineClasses | None]:
         data = redacted(load([tmp_path / "data"]), SHOWN, tmp_path / "shown", text_bytes=text_bytes)
-        return [saved_shown(Path(root), "some.log") for root in data.runs["root"]]
+        return [saved_line_classes(Path(root), "some.log") for root in data.runs["root"]]
 
     (shown_lines,) = withheld(1_000_000)
     assert shown_lines is not None

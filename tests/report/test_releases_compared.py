@@ -16,8 +16,7 @@ from sphinx.util.docutils import docutils_namespace
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.renames import read_renames, renamed
-from tacholog.compare.sides import find, of_release
+from tacholog.compare.sides import find, of_release, read_renames, renamed
 from tacholog.errors import UnreadableInput
 from tacholog.render.tables.history import why_it_begins
 from tacholog.render.tables.releases import releases_table

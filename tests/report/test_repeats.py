@@ -15,10 +15,9 @@ from tacholog.render.tables.sizes import sizes_table
 from tacholog.render.tables.summary import latency_summary
 from tacholog.render.tables.tables import Links, numbers
 from tacholog.schema.conditions import Conditions
-from tacholog.view.ranking_groups import Compared, Group, groups, leaders, ordered
+from tacholog.view.ranking_groups import Group, SystemSeries, groups, leaders, ordered, rank_key, standing
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, series_of
-from tacholog.view.standing import rank_key, standing
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99", "p99.999", "max")
 # What three runs printed in ns: the second and the third took too few samples for the highest percentiles.
@@ -54,7 +53,7 @@ def test_a_percentile_that_only_some_runs_state_has_no_median() -> None:
     cell = series.cells("latency", "p99.999")[64]
 
     assert cell.value is None
-    assert cell.stated == (1, 3, 3)
+    assert cell.coverage == (1, 3, 3)
     assert series.cells("latency", "p99")[64].value == 470.0
     assert "stated in 2 of 3 runs" in numbers([series], Links(), "t")
 
@@ -205,9 +204,9 @@ MOSQUITTO = (138879.0, 200191.0, 148607.0, 144639.0, 165375.0, 145407.0)
 REDIS = (139647.0, 137471.0, 1483775.0, 124479.0, 131327.0, 128255.0)
 
 
-def members_of(runs: Mapping[str, Sequence[float]]) -> tuple[Group, list[Compared]]:
+def members_of(runs: Mapping[str, Sequence[float]]) -> tuple[Group, list[SystemSeries]]:
     """One group of series by their transports, with the values of their runs."""
-    ((group, found),) = groups([Compared("X", transport, runs_of(values, transport)) for transport, values in runs.items()]).items()
+    ((group, found),) = groups([SystemSeries("X", transport, runs_of(values, transport)) for transport, values in runs.items()]).items()
     return group, found
 
 

@@ -16,7 +16,7 @@ from tacholog.render.tables.tables import Links, numbers
 from tacholog.runs.manifest import Manifest
 from tacholog.schema.conditions import Conditions
 from tacholog.store.load import load
-from tacholog.view.ranking_groups import Compared, groups
+from tacholog.view.ranking_groups import SystemSeries, groups
 from tacholog.view.results import ResultRow, RunRow
 from tacholog.view.series import Series, newest_first, series_of
 from tacholog.view.views import view_of
@@ -137,7 +137,7 @@ def test_a_size_that_no_run_has_is_not_measured_and_one_without_the_number_is_no
     whole = of("tcp", [(64, "p50"), (1024, "p50")])
     part = of("udp", [(64, "p50"), *((at, "max") for at in sizes[1:])])
     series = series_of([*whole, *part])
-    members = [Compared("X", str(dict(one.key)["transport"]), one) for one in series]
+    members = [SystemSeries("X", str(dict(one.key)["transport"]), one) for one in series]
     ((group, found),) = groups(members).items()
 
     grouped = group_table(group, found, [64, 1024], Links(), "g", {})

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacholog.privacy.logs import shown_file
-from tacholog.privacy.shown_logs import ShownLogs, shown_files
+from tacholog.privacy.logs import LogFolder, line_classes_file, shown_log_files
 
 
 def build(folder: Path, runs: dict[str, list[str]]) -> None:
     """Show these logs of runs, as a build does."""
-    shown = ShownLogs(folder)
+    shown = LogFolder(folder)
     for run, logs in runs.items():
         of_run = shown.of_run(run)
-        for path in (*(of_run / log for log in logs), *(Path(shown_file(str(of_run), log)) for log in logs)):
+        for path in (*(of_run / log for log in logs), *(Path(line_classes_file(str(of_run), log)) for log in logs)):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(run)
         shown.keep(of_run, logs)
@@ -31,24 +30,24 @@ def test_a_log_that_is_not_shown_any_more_is_deleted(tmp_path: Path) -> None:
     build(tmp_path / "shown", {"a": ["sub.log"]})
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
-    assert files(tmp_path / "shown") == sorted(shown_files(tmp_path / "shown"))
+    assert files(tmp_path / "shown") == sorted(shown_log_files(tmp_path / "shown"))
     assert len(list((tmp_path / "shown").iterdir())) == 2
 
 
 def test_what_a_build_left_that_was_stopped_is_deleted(tmp_path: Path) -> None:
     build(tmp_path / "shown", {"a": ["sub.log"]})
-    stopped = ShownLogs(tmp_path / "shown")
+    stopped = LogFolder(tmp_path / "shown")
     (stopped.of_run("a") / "half.log").write_text("of a name that is private now")
 
-    assert list(shown_files(tmp_path / "shown")) == []
+    assert list(shown_log_files(tmp_path / "shown")) == []
     build(tmp_path / "shown", {"a": ["sub.log"]})
 
     assert [Path(path).name for path in files(tmp_path / "shown") if path.endswith(".log")] == ["sub.log"]
-    assert len(list(shown_files(tmp_path / "shown"))) == 2
+    assert len(list(shown_log_files(tmp_path / "shown"))) == 2
 
 
 def test_a_note_that_is_damaged_says_nothing(tmp_path: Path) -> None:
     build(tmp_path / "shown", {"a": ["sub.log"]})
     (tmp_path / "shown.json").write_text('{"a": 1}')
 
-    assert list(shown_files(tmp_path / "shown")) == []
+    assert list(shown_log_files(tmp_path / "shown")) == []

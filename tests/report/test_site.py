@@ -457,7 +457,7 @@ def editable(copied: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> P
     tree = copied / "tree"
     for name in ("site", "templates"):
         shutil.copytree(checkout / name, tree / name)
-    monkeypatch.setattr("tacholog.resources._PACKAGE", tree / "parsers" / "tacholog")
+    monkeypatch.setattr("tacholog.installation._PACKAGE", tree / "parsers" / "tacholog")
     build_site([copied / "data"], copied / "site", copied)
     return tree
 

@@ -8,9 +8,9 @@ import pytest
 from jinja2 import TemplateError, nodes
 from markupsafe import Markup
 
+from tacholog.installation import templates_dir
 from tacholog.render.table import Cell, Column, Row, Table, html
 from tacholog.render.templates import html_templates
-from tacholog.resources import templates_dir
 
 HOSTILE = "<script>\n```\n{{ 7*7 }}"
 # What MyST still uses of docutils is its business.

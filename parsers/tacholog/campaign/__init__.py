@@ -1,24 +1,24 @@
-"""Campaigns: read what to measure, plan the runs, execute them, and keep every log.
+"""Campaigns: read what to measure, plan the runs, do them, and keep every log.
 
-A campaign file (``bench/campaigns/*.toml``) has blocks of runs. Each combination of the lists under a block's ``vary`` is one variant. A
-placeholder such as ``{transport}`` in the block's command, conditions, labels or name is replaced by the value of that name: from ``vary``, from
-``options``, ``{cpu_pub}`` and ``{cpu_sub}``, or ``{b.address}`` of a host. A command is a list of arguments, and no shell reads it.
+A campaign file (``bench/campaigns/*.toml``, `tacholog.campaign.campaign_file`) has blocks of runs. Each combination of the lists under a block's
+``vary`` is one variant. A placeholder such as ``{transport}`` in the block's command, conditions, labels or name is replaced by the value of that
+name: from ``vary``, from ``options``, ``{cpu_pub}`` and ``{cpu_sub}``, or ``{b.address}`` of a host. A command is a list of arguments, and no shell
+reads it.
 
-A block has a ``command``, whose output is the log of the run, or several ``processes`` (`tacholog.campaign.processes`), each with its own log. They
-start in order, each when the one before it is ready (`tacholog.campaign.execution`). What they used is in the run's ``resources.log``.
+A block has a ``command``, whose output is the log of the run, or several ``processes``, each with its own log. They are started in order, each when
+the one before it is ready (`tacholog.campaign.execution`). What they used is in the run's ``resources.log``.
 
 Before the first run, ``plan.toml`` is written into the campaign's folder. It lists all runs in their order, and the random seed of that order.
-The last step of each run writes its ``run.toml``, complete or not at all. So a run without ``run.toml`` has not been done yet. Resuming a campaign
-needs to know no more than that.
+The last step of each run writes its ``run.toml``, complete or not at all. So a run without ``run.toml`` has not been done yet. To resume a campaign,
+nothing else must be known.
 
-A machine (`tacholog.campaign.machines`) is a place where processes run: this one, also behind words before each command, or another one over ssh.
+Processes run on machines (`tacholog.campaign.machines`): on this machine, on this machine behind a prefix for each command, or on a host over ssh.
 
 `tacholog.campaign.pairs` runs one campaign with two builds, in interleaved pairs.
 """
 
-from tacholog.campaign.measure import measure
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, read_campaign, schedule_runs
-from tacholog.campaign.runs import (
+from tacholog.campaign.campaign_file import Campaign, read_campaign
+from tacholog.campaign.campaign_folder import (
     campaign_folders,
     copy_to_data,
     disturbed,
@@ -30,7 +30,9 @@ from tacholog.campaign.runs import (
     resume,
     start,
 )
-from tacholog.campaign.tools import find_programs
+from tacholog.campaign.measure import measure
+from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
+from tacholog.campaign.programs import find_programs
 from tacholog.runs.manifest import PLAN_FILE
 
 __all__ = [

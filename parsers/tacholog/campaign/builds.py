@@ -23,10 +23,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.processes import main_process
-from tacholog.campaign.tools import find_program
-from tacholog.campaign.wrappers import behind_wrappers
+from tacholog.campaign.campaign_file import Block, Campaign, main_process
+from tacholog.campaign.programs import behind_wrappers, find_program
 from tacholog.errors import TachologError
 
 ARGUMENTS = "{arguments}"

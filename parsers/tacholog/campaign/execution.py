@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from tacholog.campaign.campaign_file import Process
 from tacholog.campaign.machines.machine import CannotStart, Ended, Job, Machine, Program, Ready, Running
-from tacholog.campaign.processes import Process
 from tacholog.errors import TachologError
 
 _POLL_S = 0.05  # between two looks at whether a process is ready; while processes measure, the harness sleeps

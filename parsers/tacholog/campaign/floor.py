@@ -6,13 +6,12 @@ which feel the speed of the processor (inter-thread, shm) and of the kernel (uds
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tacholog.campaign.plan import Block, Campaign
-from tacholog.campaign.processes import Process
+from tacholog.campaign.campaign_file import Block, Campaign, Process
 from tacholog.runs.manifest import FLOOR
 
 _COMMAND = (
@@ -54,3 +53,8 @@ def floor_tools(tools: Mapping[str, Path], floor: Path | None) -> dict[str, Path
 def without_floor(tools: Mapping[str, Path]) -> dict[str, Path]:
     """Return the tools without the program of the floor."""
     return {name: path for name, path in tools.items() if name != FLOOR}
+
+
+def is_floor(processes: Sequence[Process]) -> bool:
+    """Return whether these are the processes of a control that was added to the campaign."""
+    return any(process.command[0] == FLOOR for process in processes)

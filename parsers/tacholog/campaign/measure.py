@@ -1,9 +1,10 @@
-"""Do one run of a campaign: its processes, its logs, the state of its machines, and its ``run.toml``."""
+"""Do one run of a campaign: start its processes, keep their logs and the state of the machines, and write its ``run.toml``.
+
+What the processes used, as the kernel counted it, becomes the log ``resources.log``. `tacholog.formats.resources` reads it.
+"""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -11,28 +12,36 @@ from typing import NamedTuple
 
 import msgspec
 
+from tacholog.campaign.campaign_file import RESOURCES_FILE, Process, main_process
 from tacholog.campaign.execution import Outcome, ProcessStep, run_steps
-from tacholog.campaign.machines.clocks import ClockReports, clock_entry
-from tacholog.campaign.machines.links import HostLink, read_link
-from tacholog.campaign.machines.local import LocalMachine
-from tacholog.campaign.machines.machine import Ended, Machine
-from tacholog.campaign.machines.places import machine_name, opened, program_key
+from tacholog.campaign.floor import is_floor
+from tacholog.campaign.hosts import machine_name, opened, program_key
+from tacholog.campaign.machines.machine import Ended, Machine, Resources
+from tacholog.campaign.machines.state import (
+    ClockReports,
+    HostLink,
+    clock_entry,
+    load_of_others,
+    load_while_idle,
+    read_environment,
+    read_link,
+    read_moment,
+)
 from tacholog.campaign.plan import Plan, PlannedRun
-from tacholog.campaign.processes import RESOURCES_FILE, Process, is_floor, main_process
-from tacholog.campaign.resources_log import UsedResources, read_logged_test, resources_log
-from tacholog.campaign.tools import measured_program, sha256
-from tacholog.campaign.wrappers import behind_wrappers
-from tacholog.errors import TachologError
+from tacholog.campaign.programs import behind_wrappers, measured_program, sha256
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.source import open_log_in
 from tacholog.runs.clocks import CLOCK_FILE
-from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
+from tacholog.runs.conditions import stated_conditions
 from tacholog.runs.manifest import FLOOR, RUN_FILE, Command, LogFile, Manifest, Readiness, write
 from tacholog.schema.conditions import StatedConditions
-from tacholog.schema.records import Side
+from tacholog.schema.records import Record, Side, Test
 
 _ERRORS = "stderr.txt"  # of a run that is one command
 _REPEATED = "An earlier try was interrupted or above its limits; this run was measured again from the start."  # words that publishing does not mask
-_WATCHED_S = 0.2  # so long nothing of a campaign with limits runs before each run, so that the load of others can be seen
 _SIDES: Mapping[str, Side] = {"pub": "publisher", "publisher": "publisher", "sub": "subscriber", "subscriber": "subscriber", "both": "both"}
+HEAD = "process resources log=resources/1"
 
 
 class _Done(NamedTuple):
@@ -114,19 +123,19 @@ def _host_id(plan: Plan, process: Process) -> str:
 def _run(processes: tuple[Process, ...], folder: Path, plan: Plan, run: PlannedRun, tools: Mapping[str, Path], checkout: Path | None) -> _Done:
     names = [machine_name(process) for process in (main_process(processes), *processes)]
     with opened(names, plan.hosts, tools, checkout) as machines:
-        environment = {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
+        environment = read_environment(machines)
         link = read_link(machines, plan.hosts) if run.processes else HostLink({}, None)
         clocks = ClockReports(machines)
-        watched = _watched(machines, "before") if plan.limits else {}
-        before, begin = _moments(machines)
+        idle = load_while_idle(machines, "before") if plan.limits else {}
+        before, begin = read_moment(machines, "before")
         clocks.take("before")
         steps = [_step(process, machines, is_only=not run.processes) for process in processes]
         outcome = run_steps(steps, folder, run.deadline_s)
-        after, end = _moments(machines)
-        environment |= {**link.environment, **_named(before, "before"), **_named(after, "after"), **watched}
-        environment |= _taken_by_others(machines, (begin, end), _used(steps, outcome), "during")
+        after, end = read_moment(machines, "after")
+        environment |= {**link.environment, **before, **after, **idle}
+        environment |= load_of_others(machines, (begin, end), _used(steps, outcome), "during")
         if plan.limits and run.order_index == max(planned.order_index for planned in plan.runs):
-            environment |= _watched(machines, "after")
+            environment |= load_while_idle(machines, "after")
         clocks.take("after")
         clocks.write(folder)
     for step in steps:
@@ -148,67 +157,6 @@ def _clock_log(folder: Path) -> list[LogFile]:
 def _step(process: Process, machines: Mapping[str, Machine], *, is_only: bool) -> ProcessStep:
     machine = machines[machine_name(process)]
     return ProcessStep(process, machine, machine.find(process.command[0]), process.log_file, _ERRORS if is_only else process.errors_file)
-
-
-def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
-    """Return each machine once, with the prefix of its keys in the environment: none for the first, which is the host of the run."""
-    found: dict[str, tuple[str, Machine]] = {}
-    for name, machine in machines.items():
-        found.setdefault(machine.boot_id or f"unknown {name}", (f"{name or 'harness'}." if found else "", machine))
-    return list(found.values())
-
-
-def _prefixed(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
-    return {f"{prefix}{name}": value for name, value in values.items()}
-
-
-def _named(values: Mapping[str, str], moment: str) -> dict[str, str]:
-    return {f"{name}_{moment}": value for name, value in values.items()}
-
-
-class _Reading(NamedTuple):
-    """What the processors of each machine have done so far, by its prefix, and what the harness and its children used, in seconds."""
-
-    machines: Mapping[str, ProcessorTime | None]
-    harness_s: float
-
-
-def _moments(machines: Mapping[str, Machine]) -> tuple[dict[str, str], _Reading]:
-    """Return what changes from second to second on each machine."""
-    found = {prefix: machine.moment() for prefix, machine in _distinct(machines)}
-    properties = {key: text for prefix, moment in found.items() for key, text in _prefixed(prefix, moment.properties).items()}
-    return properties, _Reading({prefix: moment.processor_time for prefix, moment in found.items()}, sum(os.times()[:4]))
-
-
-def _watched(machines: Mapping[str, Machine], moment: str) -> dict[str, str]:
-    """Return what others take of each machine while nothing of the campaign runs."""
-    begin = _moments(machines)[1]
-    time.sleep(_WATCHED_S)
-    return _taken_by_others(machines, (begin, _moments(machines)[1]), {}, moment)
-
-
-def _taken_by_others(
-    machines: Mapping[str, Machine], readings: tuple[_Reading, _Reading], used_s: Mapping[str, float | None], moment: str
-) -> dict[str, str]:
-    """Return what others took of each machine between two readings.
-
-    Args:
-        machines: by their names.
-        readings: the two readings.
-        used_s: the processor time of the run's processes, by the name of the machine; ``None`` if it is not known.
-        moment: ``before``, ``during`` or ``after`` the run.
-    """
-    early, late = readings
-    found: dict[str, str] = {}
-    for prefix, machine in _distinct(machines):
-        own = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
-        own_s = None if None in own else sum(used or 0 for used in own)
-        if own_s is not None and isinstance(machine, LocalMachine):
-            own_s = max(own_s, late.harness_s - early.harness_s)  # the harness has waited for the run's processes: they are its children
-        begin, end = early.machines[prefix], late.machines[prefix]
-        if begin and end:
-            found |= _prefixed(prefix, as_environment(disturbance(begin, end, own_s), moment))
-    return found
 
 
 def _used(steps: Sequence[ProcessStep], outcome: Outcome) -> dict[str, float | None]:
@@ -301,3 +249,80 @@ def _with_resources(manifest: Manifest, processes: Sequence[Process], outcome: O
 def utc_now() -> datetime:
     """Return the current time, in UTC."""
     return datetime.now(UTC)
+
+
+class LoggedTest(NamedTuple):
+    """What the logs of a run say was logged.
+
+    Attributes:
+        test: the test of the first result; ``None`` without results.
+        payload_bytes: the size, if all results have the same.
+        has_resources: whether the logs themselves state what the processes used.
+    """
+
+    test: Test | None
+    payload_bytes: int | None
+    has_resources: bool
+
+
+class UsedResources(NamedTuple):
+    """A process that used resources."""
+
+    name: str
+    side: Side | None
+    resources: Resources
+
+
+def read_logged_test(folder: Path, manifest: Manifest) -> LoggedTest:
+    """Read from the logs of a run what was logged. Logs that cannot be read say nothing. A size that no log prints is that of the manifest."""
+    tests: list[Test] = []
+    sizes: set[int | None] = set()
+    has_resources = False
+    for entry in manifest.logs:
+        if not entry.results:
+            continue
+        try:
+            with open_log_in(folder, entry.file) as text:
+                for event in Scan(text, entry.format).batches():
+                    record = event.what if isinstance(event, Event) else event.like
+                    if not isinstance(record, Record):
+                        continue
+                    if record.scope == "resources":
+                        has_resources = True
+                    else:
+                        tests.append(record.test)
+                        sizes.add(record.payload_bytes)
+        except UnreadableInput:
+            continue
+    size = sizes.pop() if len(sizes) == 1 else None
+    return LoggedTest(tests[0] if tests else None, size or (None if sizes else stated_conditions(manifest).payload_bytes), has_resources)
+
+
+def resources_log(users: Sequence[UsedResources], logged: LoggedTest) -> str:
+    """Return the text of the log."""
+    lines = [HEAD, *(f"used {_pairs(_fields(user, logged))} ." for user in users), f"end processes={len(users)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(user: UsedResources, logged: LoggedTest) -> Mapping[str, object]:
+    used = user.resources
+    by_shell = used.cpu_resolution_ns is not None
+    above = "_above" if by_shell else ""
+    peak = "peak_memory_above_bytes" if by_shell else "peak_memory_below_bytes" if used.max_rss_is_bound else "peak_memory_bytes"
+    return {
+        "process": user.name,
+        "side": user.side,
+        "test": logged.test,
+        "payload_bytes": logged.payload_bytes,
+        "duration_ns": used.duration_ns,
+        "cpu_resolution_ns": used.cpu_resolution_ns,
+        "user_ns": used.user_cpu_ns,
+        "system_ns": used.system_cpu_ns,
+        f"voluntary_switches{above}": used.voluntary,
+        f"involuntary_switches{above}": used.involuntary,
+        peak: used.max_rss_bytes,
+    }
+
+
+def _pairs(fields: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)

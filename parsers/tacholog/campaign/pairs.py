@@ -19,12 +19,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tacholog.campaign.builds import Build, with_template
-from tacholog.campaign.floor import with_floor, without_floor
-from tacholog.campaign.measure import utc_now
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, named, read_campaign, schedule_runs
-from tacholog.campaign.preview import unasked
-from tacholog.campaign.processes import Process
-from tacholog.campaign.runs import (
+from tacholog.campaign.campaign_file import Campaign, Process, named, read_campaign
+from tacholog.campaign.campaign_folder import (
     copy_hosts_to_data,
     copy_to_data,
     default_cpus,
@@ -35,7 +31,11 @@ from tacholog.campaign.runs import (
     resume,
     write_plan,
 )
-from tacholog.campaign.tools import sha256
+from tacholog.campaign.floor import with_floor, without_floor
+from tacholog.campaign.measure import utc_now
+from tacholog.campaign.plan import Plan, PlannedRun, schedule_runs
+from tacholog.campaign.preview import unasked
+from tacholog.campaign.programs import sha256
 from tacholog.compare.pairing import RECORD_FILE, PairRecord, PairSide, PlanEvent, read_record, write_record
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import FLOOR, RUN_FILE, check_release_name

@@ -1,4 +1,4 @@
-"""Campaign files and plans: read a campaign, and list all its runs in the order in which they will be done."""
+"""The plan of a campaign: all its runs in the order in which they will be done."""
 
 from __future__ import annotations
 
@@ -8,119 +8,36 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
+from tacholog.campaign.campaign_file import (
+    LONGEST_S,
+    MOST_RUNS,
+    Block,
+    Campaign,
+    Process,
+    Value,
+    Values,
+    addresses,
+    check_hosts,
+    check_processes,
+    fill,
+    fill_value,
+    filled,
+)
 from tacholog.campaign.machines.machine import HostEntry
-from tacholog.campaign.placeholders import Value, Values, fill, fill_value
-from tacholog.campaign.processes import Process, addresses, check_hosts, check_processes, filled
 from tacholog.errors import UnreadableInput
-from tacholog.formats.registry import format_named
 from tacholog.runs.disturbance import Limits
 from tacholog.runs.labels import CONTROL, label_name
-from tacholog.runs.manifest import FileName, LabelName, LabelValue, in_words, read_evidence_toml, read_toml
+from tacholog.runs.manifest import LabelName, LabelValue, in_words, read_evidence_toml
 from tacholog.schema.conditions import StatedConditions
 
-MOST_RUNS = 100_000  # Of a campaign. More are a slip, and the plan alone would take the memory.
-LONGEST_S = 1e7  # Of a run: sixteen weeks.
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
 _LONGEST_NAME = 200  # Bytes: 255 is what file systems allow, and temporary names are longer.
 
 
-class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A table of a TOML file. An unknown key is an error."""
-
-
-class Listing(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """What a program lists: ``only_if_listed``. Variants that it does not list are left out.
-
-    Attributes:
-        by: the program on this machine that prints the list, and its arguments. A name begins a line. Lines that begin with a blank list nothing.
-        name: the name that a variant needs, such as ``{transport}``.
-    """
-
-    by: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    name: str
-
-
-class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
-
-    Attributes:
-        name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
-        command: the program and its arguments, if a run is one process. No shell reads it. Without it, that of the campaign.
-        arguments: words behind the command.
-        processes: the processes of a run, if there are several: ``[[runs.processes]]``.
-        labels: words of your own for these runs, added to those of the campaign.
-        control: whether these runs are controls: something that no release changes, measured to see whether the host did. They get the label
-            ``control = "yes"``.
-        vary: lists of values. Each combination of them is one variant. The values are recorded as options.
-        options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
-        conditions: what the log does not state, such as ``transport``; see conditions.md.
-        shuffle: names of options that are lists. Each run gets such a list in a new random order.
-        expected_s: how long a run takes, for the time that is left. Without it, it is computed from the options ``duration_s``, ``warmup_s`` and
-            ``sizes_bytes``.
-        deadline_s: when a run is stopped and has failed. Without it, twice the longest duration by these options, and 30 s.
-    """
-
-    name: str
-    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
-    arguments: tuple[str, ...] = ()
-    processes: tuple[Process, ...] = ()
-    labels: dict[LabelName, str] = {}
-    control: bool = False
-    vary: dict[str, list[Value]] = {}
-    options: Values = {}
-    conditions: dict[str, Value] = {}
-    shuffle: tuple[str, ...] = ()
-    expected_s: Seconds | None = None
-    deadline_s: Seconds | None = None
-
-
-class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
-    """A campaign file: the keys before the first table.
-
-    Attributes:
-        system: what is measured, such as a middleware. Pages are made of it.
-        tool: what measures it.
-        repetitions: how often each variant is run.
-        runs: the blocks of runs: ``[[runs]]``.
-        log: the file for the output, if a run is one process.
-        format: the format of the logs (``tacholog formats``), if their content does not show it. By it, the plan tells which conditions are missing.
-        version_command: prints the version of the tool. The first version number in its output is used.
-        tool_version: the version of the tool, if no command prints it.
-        hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
-        labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
-        command: of all blocks that have neither a command nor processes.
-        options: of all blocks, which may state other values.
-        only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not have.
-        limits: how much other programs and the host may disturb a run.
-        seed: of the random order. Without it, a seed is chosen and recorded.
-        notes: sentences that stand on the page of each run.
-    """
-
-    system: str
-    tool: str
-    repetitions: Annotated[int, msgspec.Meta(ge=1)]
-    runs: Annotated[tuple[Block, ...], msgspec.Meta(min_length=1)]
-    log: FileName = "perftest.log"
-    format: str | None = None
-    version_command: tuple[str, ...] | None = None
-    tool_version: str | None = None
-    hosts: dict[str, HostEntry] = {}
-    labels: dict[LabelName, str] = {}
-    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
-    options: Values = {}
-    only_if_listed: Listing | None = None
-    limits: Limits | None = None
-    seed: int | None = None
-    notes: tuple[str, ...] = ()
-
-
-class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One run of a plan, in one folder. It has either a command, or processes, whose placeholders are replaced."""
 
     folder: str
@@ -135,7 +52,7 @@ class PlannedRun(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     deadline_s: float
 
 
-class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """``plan.toml``: all runs of a campaign in their order.
 
     Attributes:
@@ -164,54 +81,6 @@ class Plan(_Toml, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
     limits: Limits | None = None
     runs: tuple[PlannedRun, ...]
-
-
-def read_campaign(path: Path) -> Campaign:
-    """Read a campaign file.
-
-    Raises:
-        UnreadableInput: the file is missing, is not TOML, or is not a campaign, or it names a format that does not exist; the message names file and
-            key.
-    """
-    campaign = read_toml(path, Campaign)
-    _check_format(f"{path}: format", campaign.format)
-    for block in campaign.runs:
-        for process in block.processes:
-            _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
-    with named(path):
-        return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
-
-
-def _complete(block: Block, campaign: Campaign) -> Block:
-    """Return a block with what the campaign states for all its blocks, and with its arguments behind its command."""
-    if block.processes and block.arguments:
-        raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
-    command = block.command or (None if block.processes else campaign.command)
-    return msgspec.structs.replace(
-        block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}
-    )
-
-
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Put the file of the campaign before errors of its blocks.
-
-    Raises:
-        UnreadableInput: as raised inside, after the path.
-    """
-    try:
-        yield
-    except UnreadableInput as error:
-        raise UnreadableInput(f"{path}: {error}") from error
-
-
-def _check_format(place: str, name: str | None) -> None:
-    """Refuse a format that does not exist. Otherwise the mistake would show only after the first run."""
-    try:
-        if name is not None:
-            format_named(name)
-    except UnreadableInput as error:
-        raise UnreadableInput(f"{place}: {error}") from None
 
 
 def read_plan(path: Path) -> Plan:

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tacholog.campaign.foresight import Foresight, foresee, variant_of
+from tacholog.campaign.campaign_file import Campaign, fill
+from tacholog.campaign.campaign_folder import default_cpus
+from tacholog.campaign.gaps import Foresight, foresee, variant_of
 from tacholog.campaign.machines.machine import HostEntry
-from tacholog.campaign.placeholders import fill
-from tacholog.campaign.plan import Campaign, Plan, PlannedRun, left_out, schedule_runs
-from tacholog.campaign.runs import default_cpus
-from tacholog.campaign.tools import Listed, listed, sha256
-from tacholog.campaign.wrappers import MeasuredProgram, behind_wrappers
+from tacholog.campaign.plan import Plan, PlannedRun, left_out, schedule_runs
+from tacholog.campaign.programs import Listed, MeasuredProgram, behind_wrappers, listed, sha256
 
 _OWN_LIST = ("perftest", "--list-transports")
 

@@ -1,27 +1,33 @@
-"""How the plan of an import is shown: a table of runs, what was left out, what logs contradict, and what comparisons will miss."""
+"""The output of ``tacholog import``: the plan of an import, or a suggested command if no pattern was given."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.listing import ENDED_BADLY, counted
+from tacholog.commands.shared.messages import ENDED_BADLY, counted
 from tacholog.compare.comparable import CODES, asked, unknown
+from tacholog.errors import UnreadableInput
+from tacholog.runs.conditions import stated_conditions, with_stated_side
 from tacholog.runs.importing.grouping import ImportedRun, by_variant
-from tacholog.runs.importing.plan import ImportPlan
-from tacholog.runs.importing.survey import KindOfRecord
-from tacholog.runs.importing.writing import run_folder
+from tacholog.runs.importing.plan import ImportPlan, run_folder
+from tacholog.runs.importing.rules import read_rules
+from tacholog.runs.importing.suggestion import Suggestion, suggest
+from tacholog.runs.importing.survey import NOT_LOGS, KindOfRecord, is_log, list_files
 from tacholog.runs.moments import has_zone
-from tacholog.runs.stated import attributed, stated
 from tacholog.schema.conditions import CONDITIONS, Conditions
 from tacholog.view.refusals import title_of
 
+_PATTERNS_SHOWN = 3
+_VALUES_SHOWN = 4
 _SIDELESS = "log"
 _NAMED = 3  # So many paths are named for one reason, if not all are asked for.
 _VARIANTS_SHOWN = 60
@@ -51,6 +57,61 @@ FIELDS: Mapping[str, str] = {code: name for name, code in CODES.items() if name 
 _MACHINE = ("cpu_model", "cores_smt", "memory", "nic", "mtu", "host")
 
 
+def show_suggestion(folder: Path, data: Path | None, settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+    """Print what the paths of the logs have in common, and the command that would import them.
+
+    Raises:
+        UnreadableInput: there is no log.
+    """
+    rules = read_rules((), None, settings, ignore)
+    listed = list_files(folder, data)
+    files = [path for path in listed.files if not rules.is_ignored(path) and not path.endswith(NOT_LOGS)]
+    logs = [path for path in files if is_log(folder, path)]
+    if not logs:
+        there = f"; {counted(len(listed.run_folders), 'folder')} with a run.toml hold runs already" if listed.run_folders else ""
+        raise UnreadableInput(f"{folder}: no log of a known format in this folder{there}")
+    others = len(files) - len(logs)
+    click.echo(f"{counted(len(logs), 'log')} of known formats, {counted(others, 'other file')}")
+    click.echo("Nothing was imported: --map must say what the paths mean.")
+    found = suggest(logs)[:_PATTERNS_SHOWN]
+    if not found:
+        click.echo("No pattern was found that fits their paths. Write one: tacholog import --help names the fields.")
+        return
+    fitting = sum(len(one.paths) for one in found)
+    words = "this pattern fits" if len(found) == 1 else "these patterns fit"
+    click.echo(f"From the paths alone, {words} {fitting} of {counted(len(logs), 'log')}:\n")
+    terminal.line("  " + command(folder, data, found, settings, ignore))
+    click.echo()
+    for one in found:
+        terminal.line(f"{one.pattern} fits {counted(len(one.paths), 'log')}, such as {one.paths[0]}")
+    labels: dict[str, list[str]] = {}
+    for name, value in ((name, value) for one in found for name, values in one.labels.items() for value in values):
+        labels[name] = list(dict.fromkeys([*labels.get(name, []), value]))
+    for name, values in labels.items():
+        shown = ", ".join(values[:_VALUES_SHOWN]) + (f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else "")
+        terminal.line(f"rename {name}: it is {shown}")
+
+
+def import_command(folder: Path, logs: Sequence[str] | None = None) -> str | None:
+    """Return the command that imports a folder of logs, with patterns made from the paths; ``None`` if there are no logs, or no pattern fits.
+
+    Args:
+        folder: the folder.
+        logs: the paths of its logs below it; if not given, they are looked for.
+    """
+    found = [path for path in list_files(folder).files if not path.endswith(NOT_LOGS) and is_log(folder, path)] if logs is None else logs
+    patterns = suggest(found)[:_PATTERNS_SHOWN]
+    return command(folder, None, patterns) if patterns else None
+
+
+def command(folder: Path, data: Path | None, found: Sequence[Suggestion], settings: Sequence[str] = (), ignore: Sequence[str] = ()) -> str:
+    """Return the command that imports a folder with the suggested patterns, as one types it."""
+    words = ["tacholog", "import", str(folder), "--to", str(data or "DATA")]
+    words += [word for one in found for word in ("--map", one.pattern)]
+    words += [word for setting in settings for word in ("--set", setting)] + [word for glob in ignore for word in ("--ignore", glob)]
+    return " ".join([*map(shlex.quote, words), "--dry-run"])
+
+
 def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     """Print what becomes of the files of a folder."""
     _show_runs(plan, verbose=verbose)
@@ -70,7 +131,7 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
     _show_same_rows(plan.runs, verbose=verbose)
     _show_missing(plan.runs)
     _show_endings(plan.runs, verbose=verbose)
-    refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decided.problems)]
+    refused = [(problem.reason, problem.path) for problem in (*plan.refused, *plan.decisions.problems)]
     refused += [("it is a log, but no pattern fits its path", path) for path in plan.unmatched]
     for reason, paths in _first_groups(refused, verbose=verbose, err=True):
         several = f"{counted(len(paths), 'file')}: {reason}: {_some(paths, verbose)}"
@@ -85,7 +146,7 @@ def show_plan(plan: ImportPlan, *, verbose: bool, dry_run: bool) -> None:
 
 def _show_runs(plan: ImportPlan, *, verbose: bool) -> None:
     """Print a table with a line for each variant, or for each run and log."""
-    new = {run_folder(run) for run in plan.decided.new}
+    new = {run_folder(run) for run in plan.decisions.new}
     variants = by_variant(sorted(plan.runs, key=lambda run: (run.folder, run.repetition)))
     logs = sum(len(run.logs) for run in plan.runs)
     click.echo(f"{counted(len(plan.runs), 'run')} of {counted(logs, 'log')}, {len(new)} of them new")
@@ -114,7 +175,7 @@ def _row(folder: str, runs: Sequence[ImportedRun], new: set[str]) -> tuple[str, 
         str(sum(run_folder(run) in new for run in runs)),
         ", ".join(counted(count, side) if side == _SIDELESS else f"{count} {side}" for side, count in sorted(sides.items())),
         ", ".join(formats),
-        _measured((kind, stated(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
+        _measured((kind, stated_conditions(run.manifest).payload_bytes) for run in runs for log in run.logs for kind in log.survey.kinds),
     )
 
 
@@ -155,16 +216,16 @@ def _show_order(plan: ImportPlan) -> None:
 
 def _show_there(plan: ImportPlan) -> None:
     """Name runs that are there under another name, or with other fields."""
-    moved = [place for run, place in plan.decided.present if place != run_folder(run)]
+    moved = [place for run, place in plan.decisions.present if place != run_folder(run)]
     if moved:
         terminal.line(f"{counted(len(moved), 'run')} there already under another name: {_some(moved, verbose=False)}; {_UNCHANGED}")
-    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decided.relabelled):
+    for fields, places in _grouped((", ".join(names), place) for place, names in plan.decisions.relabelled):
         terminal.line(f"{counted(len(places), 'run')} there already with other values of {fields}: {_some(places, verbose=False)}; {_UNCHANGED}")
 
 
 def _show_endings(runs: Sequence[ImportedRun], *, verbose: bool) -> None:
     """Name logs that say that their run did not end well, logs without any result, and logs with lines that could not be used."""
-    bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.stated.results]
+    bad = [(str(log.survey.status), log.path) for run in runs for log in run.logs if log.survey.status in ENDED_BADLY and log.fields.results]
     for status, paths in _grouped(bad):
         one = len(paths) == 1
         words = {
@@ -186,7 +247,7 @@ def _show_same_rows(runs: Iterable[ImportedRun], *, verbose: bool) -> None:
     for run in runs:
         rows: dict[object, str] = {}
         for log, entry in zip(run.logs, run.manifest.logs, strict=True):
-            own = {(attributed(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
+            own = {(with_stated_side(kind.record, entry), kind.conditions) for kind in log.survey.kinds if kind.metrics}
             if any(rows.setdefault(row, log.path) != log.path for row in own):
                 found.append(log.path)
     if found:
@@ -241,7 +302,7 @@ def _start_of(run: ImportedRun) -> str | None:
 
 def missing(kind: KindOfRecord, run: ImportedRun) -> Iterator[str]:
     """Yield the codes of what neither a log nor the manifest states of some records, and comparisons of releases need."""
-    manifest = stated(run.manifest)
+    manifest = stated_conditions(run.manifest)
     if kind.metrics and kind.record.payload_bytes is None and manifest.payload_bytes is None:
         yield "message size"
     logged = next((log.survey.facts.tool_version for log in run.logs if log.survey.facts.tool_version), None)

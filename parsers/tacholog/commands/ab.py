@@ -24,18 +24,17 @@ import click
 
 from tacholog.campaign.builds import Build
 from tacholog.campaign.floor import floor_tools
-from tacholog.campaign.foresight import Gap
+from tacholog.campaign.gaps import Gap
 from tacholog.campaign.pairs import Pairs
 from tacholog.campaign.plan import Plan, PlannedRun
 from tacholog.campaign.preview import unasked
 from tacholog.commands.diff import FAIL_ON, FORMATS
-from tacholog.commands.shared.listing import counted
-from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.percentage import Percentage
-from tacholog.commands.shared.planning import duration, gap_words, limits_held, list_words
-from tacholog.compare.result import Report
+from tacholog.commands.shared.arguments import Folder, Percentage
+from tacholog.commands.shared.campaigns import duration, gap_words, limits_held, list_words
+from tacholog.commands.shared.messages import counted
+from tacholog.compare.result import Comparison
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 from tacholog.runs.labels import CONTROL, label_name
 from tacholog.runs.manifest import FLOOR
 
@@ -173,20 +172,20 @@ def smallest_change(noise: float, pairs: int, rows: int) -> float:
     """The smallest change of one row's median among many rows that is detected four times in five, as a share; infinite if none is."""
     import numpy as np
 
-    from tacholog.compare.detection import Design, detectable
     from tacholog.compare.policy import Policy
+    from tacholog.compare.power import RunCounts, detectable
 
     policy = Policy()
     of_pairs, threshold = np.array([noise * 2**0.5]), np.log1p(np.array([policy.thresholds_percent.centre / 100]))
-    return float(np.expm1(detectable(of_pairs, Design(pairs, pairs, rows, paired=True), policy.false_discovery_rate, threshold))[0])
+    return float(np.expm1(detectable(of_pairs, RunCounts(pairs, pairs, rows, paired=True), policy.false_discovery_rate, threshold))[0])
 
 
 def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
     """The smallest number of pairs that finds this change of one row's median among many rows four times in five; ``None`` if none does."""
     from math import log1p
 
-    from tacholog.compare.detection import pairs_for
     from tacholog.compare.policy import Policy
+    from tacholog.compare.power import pairs_for
 
     policy = Policy()
     return pairs_for(log1p(change), noise * 2**0.5, rows, policy.false_discovery_rate, log1p(policy.thresholds_percent.centre / 100))
@@ -194,8 +193,8 @@ def pairs_to_detect(change: float, noise: float, rows: int) -> int | None:
 
 def detect_words(change: float, noise: float, rows: int) -> str:
     """How many pairs find a change, in words."""
-    from tacholog.compare.detection import MOST_PAIRS
     from tacholog.compare.policy import Policy
+    from tacholog.compare.power import MOST_PAIRS
     from tacholog.render.diff.words import percent
 
     needed, least = pairs_to_detect(change, noise, rows), Policy().thresholds_percent.centre / 100
@@ -210,8 +209,8 @@ def change_words(alone: float, among: float, rows: int) -> str:
     """The smallest detectable change in words; with few pairs there is none in one row of many."""
     from math import isinf
 
-    from tacholog.compare.detection import runs_needed
     from tacholog.compare.policy import Policy
+    from tacholog.compare.power import runs_needed
     from tacholog.render.diff.words import percent
 
     rate = Policy().false_discovery_rate
@@ -268,14 +267,14 @@ def _statistics(run: PlannedRun) -> int:
 
 def _gaps(begun: Pairs, across: Collection[str]) -> list[Gap]:
     """What nothing will state although the comparison needs it. Both sides run the same variants, so one side shows it for both."""
-    from tacholog.campaign.foresight import foresee
+    from tacholog.campaign.gaps import foresee
 
     return [gap for gap in foresee(begun.plans[0]).gaps if gap.condition not in across]
 
 
 def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
     from tacholog.campaign.pairs import with_event
-    from tacholog.commands.shared.measuring import measure_all
+    from tacholog.commands.shared.campaigns import measure_all
 
     try:
         measure_all(begun.tasks(), begun.record.runs, gaps)
@@ -290,7 +289,7 @@ def _measure(begun: Pairs, gaps: Sequence[Gap]) -> None:
         raise SystemExit(130) from None
 
 
-def _warn_if_nothing_was_measured(begun: Pairs, report: Report) -> None:
+def _warn_if_nothing_was_measured(begun: Pairs, report: Comparison) -> None:
     """Name each side without any figure, and why: its program may not be the one that the campaign runs."""
     from tacholog.campaign import failure_reason
 
@@ -313,7 +312,7 @@ def _limits_were_held(begun: Pairs) -> bool:
     return not found
 
 
-def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Report:
+def _compared(begun: Pairs, data: Path, across: tuple[str, ...]) -> Comparison:
     """Compare both sides; keep them for publication if they have labels, and the band if they are one build.
 
     A comparison across a field is one of two configurations, so its differences are no band of a build.

@@ -24,17 +24,16 @@ import click
 
 from tacholog import campaign
 from tacholog.campaign import Plan
+from tacholog.campaign.campaign_file import named
 from tacholog.campaign.floor import floor_tools, with_floor
-from tacholog.campaign.foresight import foresee
+from tacholog.campaign.gaps import foresee
 from tacholog.campaign.pairs import Task
-from tacholog.campaign.plan import named
 from tacholog.campaign.preview import preview, what_is_left_out
-from tacholog.campaign.tools import listed, way_to_get
-from tacholog.commands.shared.measuring import measure_all
-from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.planning import gap_words, left_out_words, limits_held, preview_words
+from tacholog.campaign.programs import listed, way_to_get
+from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.campaigns import gap_words, left_out_words, limits_held, measure_all, preview_words
 from tacholog.errors import TachologError
-from tacholog.resources import checkout
+from tacholog.installation import checkout
 
 SOME_FAILED = 1
 

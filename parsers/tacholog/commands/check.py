@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.listing import ENDED_BADLY, counted
-from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.reading import reading_options, work_of
+from tacholog.commands.shared.arguments import Folder, reading_options, work_of
+from tacholog.commands.shared.messages import ENDED_BADLY, counted
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:

@@ -35,10 +35,10 @@ import click
 import msgspec
 
 from tacholog import terminal
-from tacholog.commands.shared.complaints import UNREADABLE_EXIT, tell
-from tacholog.commands.shared.paths import write_output
-from tacholog.commands.shared.reading import reading_options, work_of
-from tacholog.compare.result import VERDICTS, Report
+from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.messages import UNREADABLE_EXIT, tell
+from tacholog.commands.shared.output import write_output
+from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def diff(
     from tacholog.compare.bands import known
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
-    from tacholog.compare.renames import find_renames, read_renames, renamed
-    from tacholog.compare.sides import find_all, of_labels
+    from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
     from tacholog.runs.labels import labels_asked
     from tacholog.store.complaints import complaints, with_copies
 
@@ -187,7 +186,7 @@ def mention_releases(names: Sequence[str], roots: Sequence[Path]) -> None:
 
 def _mention_import(path: Path, side: Dataset) -> None:
     """Say of a folder of logs without any run.toml how to make runs of them. Until then, each log is a run of its own."""
-    from tacholog.commands._import_suggestion import import_command
+    from tacholog.commands._import_listing import import_command
 
     if len(side.runs) < 2 or not path.is_dir() or not is_bare(str(path)):  # noqa: PLR2004 - one log is one run
         return
@@ -235,7 +234,7 @@ def _check_metrics(policy: Policy, sides: Sequence[Dataset]) -> None:
             raise TachologError(f"--metric {word}: neither side has this statistic; of {metric} there are: {', '.join(statistics)}")
 
 
-def write_report(output: str, report: Report, text: str, path: Path | None) -> None:
+def write_report(output: str, report: Comparison, text: str, path: Path | None) -> None:
     """Print or save a rendered report. In a GitHub job, --format github writes the job's summary, and prints worse rows as annotations."""
     import os
 
@@ -255,7 +254,7 @@ def write_report(output: str, report: Report, text: str, path: Path | None) -> N
 def known_roots() -> tuple[Path, ...]:
     """The checkout's ``data/``, and every campaign in ``build/runs/``, the newest first."""
     from tacholog.campaign import campaign_folders
-    from tacholog.resources import checkout
+    from tacholog.installation import checkout
 
     root = checkout() or Path.cwd()
     return tuple(path for path in (root / "data", *reversed(campaign_folders(root / "build" / "runs"))) if path.is_dir())
@@ -263,12 +262,12 @@ def known_roots() -> tuple[Path, ...]:
 
 def band_roots(roots: Sequence[Path] = ()) -> tuple[Path, ...]:
     """The folders that may hold the band of one build, besides those of the runs: the data, and where `tacholog ab` measures."""
-    from tacholog.resources import checkout
+    from tacholog.installation import checkout
 
     return (*(roots or known_roots()), (checkout() or Path.cwd()) / "build" / "runs")
 
 
-def rendered(output: str, report: Report, only: tuple[str, ...] = (), limit: int | None = None) -> str:
+def rendered(output: str, report: Comparison, only: tuple[str, ...] = (), limit: int | None = None) -> str:
     """The report in one of `FORMATS`; ``limit`` rows of each verdict, if not given, a number that suits the format."""
     limit = LIMITS.get(output, 0) if limit is None else limit
     from tacholog.compare.result import to_json

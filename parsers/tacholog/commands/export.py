@@ -25,11 +25,9 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.report import default_roots
-from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.order import mention_order
-from tacholog.commands.shared.paths import text_output, whole_file, write_output
-from tacholog.commands.shared.progress import Progress
-from tacholog.commands.shared.reading import reading_options, work_of
+from tacholog.commands.shared.arguments import reading_options, work_of
+from tacholog.commands.shared.messages import Progress, mention_order, tell
+from tacholog.commands.shared.output import text_output, whole_file, write_output
 from tacholog.errors import UnreadableInput
 
 if TYPE_CHECKING:

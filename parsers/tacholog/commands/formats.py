@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.listing import counted
+from tacholog.commands.shared.messages import counted
 
 if TYPE_CHECKING:
     from tacholog.formats.registry import Format

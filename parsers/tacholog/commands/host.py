@@ -27,7 +27,7 @@ def host(name: str | None, output: Path | None, *, replace: bool) -> None:
     import tomli_w
 
     from tacholog import terminal
-    from tacholog.commands.shared.paths import writable
+    from tacholog.commands.shared.output import writable
     from tacholog.errors import UnreadableInput
     from tacholog.runs.host import this_host
     from tacholog.runs.manifest import write

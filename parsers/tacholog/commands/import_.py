@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.complaints import UNREADABLE_EXIT
-from tacholog.commands.shared.listing import counted
-from tacholog.commands.shared.paths import Folder
-from tacholog.commands.shared.progress import Progress
+from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.messages import UNREADABLE_EXIT, Progress, counted
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.runs.manifest import HOSTS_FOLDER
 
@@ -60,8 +58,7 @@ def import_(
     verbose: bool,
 ) -> None:
     """Plan the import, show the plan, and write the runs."""
-    from tacholog.commands._import_listing import show_plan
-    from tacholog.commands._import_suggestion import import_command, show_suggestion
+    from tacholog.commands._import_listing import import_command, show_plan, show_suggestion
     from tacholog.runs.importing.plan import plan_import
     from tacholog.runs.importing.rules import read_rules
 
@@ -77,7 +74,7 @@ def import_(
         _mention_hosts(plan.runs, data)
     complete = plan.is_complete
     if data and not dry_run:
-        complete &= _write(folder, data, plan.decided.new, link=link)
+        complete &= _write(folder, data, plan.decisions.new, link=link)
     if plan.unmatched and not plan.runs and (command := import_command(folder, plan.unmatched)):
         terminal.line(f"a pattern that fits their paths: {command}", err=True)
     if not plan.runs and complete:

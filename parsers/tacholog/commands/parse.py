@@ -18,15 +18,15 @@ import click
 from click.core import ParameterSource
 
 from tacholog import terminal
-from tacholog.commands.shared.listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
+from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, LogComplaints, Place, Totals, kind_of
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
 from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log, text_of
+from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size
 from tacholog.runs.manifest import RUN_FILE, Manifest, folders_below, read_manifest
-from tacholog.runs.stated import attributed, sized, stated
 from tacholog.schema.records import Record
 
 STANDARD_INPUT = "-"
@@ -153,7 +153,7 @@ def _place(path: str, scan: Scan, manifest: Manifest | None, run: int) -> Place:
     conditions, measured = scan.account.conditions(run), scan.account.facts_of(run).system
     if manifest is None:
         return Place(path, measured or scan.system, conditions)
-    return Place(path, measured or manifest.system, conditions.over(stated(manifest)))
+    return Place(path, measured or manifest.system, conditions.over(stated_conditions(manifest)))
 
 
 def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
@@ -161,5 +161,5 @@ def _completed(event: Event, manifest: Manifest | None, name: str) -> Event:
     if manifest is None or not isinstance(event.what, Record):
         return event
     entry = next((entry for entry in manifest.logs if entry.file == name), None)
-    record = attributed(event.what, entry) if entry else event.what
-    return event._replace(what=sized(record, stated(manifest)))
+    record = with_stated_side(event.what, entry) if entry else event.what
+    return event._replace(what=with_stated_size(record, stated_conditions(manifest)))

@@ -20,8 +20,8 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.paths import Folder, home
-from tacholog.extras import require
+from tacholog.commands.shared.arguments import Folder, home
+from tacholog.installation import require
 
 
 @click.command(help=__doc__)

@@ -20,14 +20,11 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.order import mention_order
-from tacholog.commands.shared.paths import Folder, home
-from tacholog.commands.shared.progress import Progress
-from tacholog.commands.shared.reading import reading_options, tally_words, work_of
+from tacholog.commands.shared.arguments import Folder, home, reading_options, work_of
+from tacholog.commands.shared.messages import Progress, mention_order, tally_words, tell
 from tacholog.errors import UnreadableInput
-from tacholog.extras import require
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
+from tacholog.installation import require
 
 
 @click.command(help=__doc__)
@@ -125,7 +122,7 @@ def _refuse_bare_logs(folders: Sequence[Path]) -> None:
     Raises:
         UnreadableInput: there are only such folders.
     """
-    from tacholog.commands._import_suggestion import import_command
+    from tacholog.commands._import_listing import import_command
     from tacholog.store.load import run_folders
 
     if any(next(run_folders(folder), None) for folder in folders):

@@ -28,9 +28,9 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.diff import is_bare, known_roots, mention_releases
-from tacholog.commands.shared.complaints import tell
-from tacholog.commands.shared.order import mention_order
-from tacholog.commands.shared.paths import Folder, write_output
+from tacholog.commands.shared.arguments import Folder
+from tacholog.commands.shared.messages import mention_order, tell
+from tacholog.commands.shared.output import write_output
 from tacholog.compare.requirements.result import VERDICTS
 from tacholog.errors import UnreadableInput
 
@@ -112,7 +112,7 @@ def _default_file(roots: Sequence[Path]) -> Path:
     Raises:
         UnreadableInput: there is none.
     """
-    from tacholog.commands.shared.paths import home
+    from tacholog.commands.shared.arguments import home
     from tacholog.compare.requirements.file import FILE
 
     places = [Path(FILE), *(root / FILE for root in roots or (home() / "data",))]
@@ -138,7 +138,7 @@ def _base(everything: Dataset, roots: Sequence[Path]) -> Base:
 
 def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = ()) -> str:
     """Return the verdicts in one of `FORMATS`."""
-    from tacholog.render.requirements import junit, text
+    from tacholog.render.requirements import junit, markdown, text
 
     match output:
         case "json":
@@ -146,15 +146,15 @@ def rendered(output: str, report: RequirementReport, fail_on: tuple[str, ...] = 
 
             return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
         case "junit":
-            return junit.junit(report, fail_on)
+            return junit(report, fail_on)
         case "markdown":
-            return text.markdown(report)
+            return markdown(report)
         case _:
-            return text.text(report)
+            return text(report)
 
 
 def _write_badges(folder: Path, report: RequirementReport) -> None:
-    from tacholog.render.requirements.badge import badges
+    from tacholog.render.requirements import badges
 
     for name, svg in badges(report).items():
         write_output(folder / f"{name}.svg", svg.encode())

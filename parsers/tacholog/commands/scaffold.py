@@ -36,7 +36,7 @@ def _free_name(_: click.Context, __: click.Parameter, name: str) -> str:
 )
 def scaffold(name: str, output: Path | None) -> None:
     """Copy the example package, with the name replaced. The example package itself is tested in CI."""
-    from tacholog.resources import templates_dir
+    from tacholog.installation import templates_dir
 
     folder = output or Path(f"tacholog-{name.replace('_', '-')}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -66,8 +66,7 @@ def sustain(
     """Check the options, and print the lines of the search as they come."""
     from importlib.metadata import version
 
-    from tacholog.campaign.search import SearchPlan, rounded
-    from tacholog.campaign.trials import RATE, Goal, TrialCommand, line_of, search
+    from tacholog.campaign.sustain import RATE, Goal, SearchPlan, TrialCommand, line_of, rounded, search
     from tacholog.errors import TachologError
 
     rates = _RATES.fullmatch(rate_range)

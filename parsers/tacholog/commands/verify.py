@@ -24,7 +24,7 @@ from pathlib import Path
 import click
 
 from tacholog import terminal
-from tacholog.commands.shared.paths import Folder
+from tacholog.commands.shared.arguments import Folder
 
 _WRONG = 3
 

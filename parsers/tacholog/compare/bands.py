@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tacholog.compare.result import DiffRow, Report, RowKey
+from tacholog.compare.result import Comparison, ComparisonRow, RowKey
 from tacholog.compare.statistics import student_t_quantile
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there, open_evidence
@@ -61,7 +61,7 @@ class Band(NamedTuple):
     across_sessions: bool
 
 
-class SameBuild(NamedTuple):
+class SameBuildBands(NamedTuple):
     """The bands of a machine, by row, and the sessions in which they were measured."""
 
     file: Path
@@ -69,7 +69,7 @@ class SameBuild(NamedTuple):
     bands: dict[RowKey, Band]
 
 
-def calibrations(report: Report, build: str) -> list[Calibration]:
+def calibrations(report: Comparison, build: str) -> list[Calibration]:
     """The entries that a comparison of one build with itself gives: one for each row of interleaved pairs.
 
     Rows that differ only in a label have one key in the file, and must not pass for one row: they give no entries.
@@ -87,7 +87,7 @@ def _has_labels(key: RowKey) -> bool:
     return any(is_label(field) for field, _ in key.apart)
 
 
-def _calibration(row: DiffRow, build: str, session: str, start: str | None) -> Calibration | None:
+def _calibration(row: ComparisonRow, build: str, session: str, start: str | None) -> Calibration | None:
     from statistics import median, stdev
 
     if row.old is None or row.new is None or row.ratio is None or row.interval is None or None in row.interval:
@@ -161,7 +161,7 @@ def _entry(line: dict[str, str]) -> Calibration:
     return msgspec.convert({**rest, "key": key}, Calibration, strict=False)
 
 
-def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuild | None:
+def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | None = None) -> SameBuildBands | None:
     """Find the bands of the machine on which both sides were measured, if there are any.
 
     Args:
@@ -185,14 +185,14 @@ def known(sides: Iterable[Dataset], roots: Sequence[Path] = (), asked: Path | No
     return None if found is None else same_build(found / name)
 
 
-def same_build(path: Path, *, named_by_user: bool = False) -> SameBuild:
+def same_build(path: Path, *, named_by_user: bool = False) -> SameBuildBands:
     """Read the bands of a file: those of the build that was measured last."""
     entries = read(path, named_by_user=named_by_user)
     entries = [entry for entry in entries if entry.build == entries[-1].build]
     by_row: dict[RowKey, list[Calibration]] = defaultdict(list)
     for entry in entries:
         by_row[entry.key].append(entry)
-    return SameBuild(path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(found) for key, found in by_row.items()})
+    return SameBuildBands(path, tuple(dict.fromkeys(entry.session for entry in entries)), {key: _band(found) for key, found in by_row.items()})
 
 
 def _band(sessions: Sequence[Calibration]) -> Band:
@@ -210,7 +210,7 @@ def _band(sessions: Sequence[Calibration]) -> Band:
     return Band(paired, sqrt(within**2 + between**2), across_sessions=True)
 
 
-def noise(found: SameBuild) -> Iterator[float]:
+def noise(found: SameBuildBands) -> Iterator[float]:
     """The run-to-run noise of each row with medians or means, as the standard deviation of logarithms."""
     for entry in read(found.file, named_by_user=True):  # It was read before.
         if entry.session == found.sessions[-1] and entry.key.statistic in ("p50", "mean"):

@@ -18,7 +18,7 @@ from tacholog.compare.result import Difference
 from tacholog.runs.labels import labels_of
 
 # What is compared: the same row in two releases; two series whose ratio a reader asks for; the series of one ranked table.
-Comparison = Literal["diff", "ratio", "ranking"]
+ComparisonKind = Literal["diff", "ratio", "ranking"]
 Stated = Mapping[str, Any]  # the conditions of one cell or series by name; null: not stated
 BYTES, A_REFERENCE = "bytes", "a reference"  # what a latency is of: of bytes it grows with their number, of a reference it does not
 MOVED, NOT_MOVED = "moved", "never moved"  # the bytes that a rate counts
@@ -35,35 +35,35 @@ def is_local(stated: Stated) -> bool:
     return _NAMED_AS_LOCAL.search(stated["transport"] or "") is not None
 
 
-Needed = Callable[[Stated, Comparison], bool]
+Needed = Callable[[Stated, ComparisonKind], bool]
 
 
-def _always(_: Stated, __: Comparison) -> bool:
+def _always(_: Stated, __: ComparisonKind) -> bool:
     return True
 
 
-def _never(_: Stated, __: Comparison) -> bool:
+def _never(_: Stated, __: ComparisonKind) -> bool:
     return False
 
 
-def _in_diff(_: Stated, comparison: Comparison) -> bool:
+def _in_diff(_: Stated, comparison: ComparisonKind) -> bool:
     return comparison == "diff"
 
 
-def _of_latency(stated: Stated, _: Comparison) -> bool:
+def _of_latency(stated: Stated, _: ComparisonKind) -> bool:
     return stated["metric"] in ("latency", "jitter")
 
 
-def _on_network(stated: Stated, _: Comparison) -> bool:
+def _on_network(stated: Stated, _: ComparisonKind) -> bool:
     return not is_local(stated)
 
 
-_DIFF: tuple[Comparison, ...] = ("diff",)
-_SERIES: tuple[Comparison, ...] = ("ratio", "ranking")
-_EVERYWHERE: tuple[Comparison, ...] = (*_DIFF, *_SERIES)
-_RANKING: tuple[Comparison, ...] = ("ranking",)
+_DIFF: tuple[ComparisonKind, ...] = ("diff",)
+_SERIES: tuple[ComparisonKind, ...] = ("ratio", "ranking")
+_EVERYWHERE: tuple[ComparisonKind, ...] = (*_DIFF, *_SERIES)
+_RANKING: tuple[ComparisonKind, ...] = ("ranking",)
 # What the transport is asked to do. A reader may ask for the ratio of two loads, but the smaller one makes no transport the fastest.
-_LOAD: tuple[Comparison, ...] = (*_DIFF, *_RANKING)
+_LOAD: tuple[ComparisonKind, ...] = (*_DIFF, *_RANKING)
 
 
 class Condition(NamedTuple):
@@ -73,11 +73,11 @@ class Condition(NamedTuple):
     """
 
     code: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparisonKind, ...]
     needed: Needed = _never
     metrics: Collection[str] = ()  # none: of all
 
-    def is_asked(self, comparison: Comparison, metric: str) -> bool:
+    def is_asked(self, comparison: ComparisonKind, metric: str) -> bool:
         """Whether a comparison of a metric asks for this condition."""
         return comparison in self.comparisons and (not self.metrics or metric in self.metrics)
 
@@ -159,7 +159,7 @@ class Judgement(NamedTuple):
         return bool(self.different or self.unverified)
 
 
-def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Comparison = "diff", only: Collection[str] = ()) -> Judgement:
+def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: ComparisonKind = "diff", only: Collection[str] = ()) -> Judgement:
     """Compare the conditions of two cells or series.
 
     Two runs on the same host (the same host file) have the same machine, also where the file leaves something out.
@@ -186,17 +186,17 @@ def judge(old: Stated, new: Stated, across: Collection[str] = (), comparison: Co
 
 
 @lru_cache
-def asked(comparison: Comparison, metric: str) -> tuple[str, ...]:
+def asked(comparison: ComparisonKind, metric: str) -> tuple[str, ...]:
     """The conditions that a comparison of a metric asks for, in the order in which they are reported."""
     return tuple(name for name, condition in CONDITIONS.items() if condition.is_asked(comparison, metric))
 
 
-def unknown(stated: Stated, comparison: Comparison) -> tuple[str, ...]:
+def unknown(stated: Stated, comparison: ComparisonKind) -> tuple[str, ...]:
     """The codes of the conditions that one side alone would have to state: without them it is comparable with nothing."""
     return tuple(CODES[name] for name in asked(comparison, stated["metric"]) if stated[name] is None and _is_needed(name, stated, comparison))
 
 
-def shared(stated: Stated, comparison: Comparison) -> tuple[tuple[str, Any], ...]:
+def shared(stated: Stated, comparison: ComparisonKind) -> tuple[tuple[str, Any], ...]:
     """The conditions that the members of a group share, with their values. `judge` refuses no two sides with the same ones, if none is `unknown`."""
     return tuple((name, stated[name]) for name in asked(comparison, stated["metric"]))
 
@@ -206,7 +206,7 @@ def is_ranked_nowhere(stated: Stated) -> bool:
     return bool(stated["bytes_moved"] == NOT_MOVED)
 
 
-def _differences(field: str, old: Stated, new: Stated, comparison: Comparison, across: Collection[str]) -> Iterator[Difference]:
+def _differences(field: str, old: Stated, new: Stated, comparison: ComparisonKind, across: Collection[str]) -> Iterator[Difference]:
     """Yield what differs in a condition: nothing or one difference, but one for each label and for each setting of a transport."""
     if field == LABELS:
         olds, news = labels_of(old[field]), labels_of(new[field])
@@ -224,7 +224,7 @@ def _differences(field: str, old: Stated, new: Stated, comparison: Comparison, a
 def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
     """Yield the settings that differ. Only those that both sides have can.
 
-    Two transports have settings of their own; and a version that lacks a setting was made before there was one (`compare.changed` names those).
+    Two transports have settings of their own; and a version that lacks a setting was made before there was one (`compare.profiles` names those).
     """
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
@@ -241,7 +241,7 @@ def settings_of(stated: str | None) -> Mapping[str, str]:
     return {name: str(value) for name, value in settings.items()}
 
 
-def _is_needed(field: str, stated: Stated, comparison: Comparison) -> bool:
+def _is_needed(field: str, stated: Stated, comparison: ComparisonKind) -> bool:
     return CONDITIONS[field].needed(stated, comparison)
 
 
@@ -249,7 +249,7 @@ def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
     return (Difference("host", old, new),) if old != new else ()
 
 
-def _differ(field: str, old: object, new: object, comparison: Comparison) -> bool:
+def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
     """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
     known = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
     return known and old != new

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 import tomli_w
 
-from tacholog.compare.result import ReportWarning
+from tacholog.compare.result import ComparisonWarning
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.runs.manifest import RUN_FILE, read_evidence_toml
@@ -76,7 +76,7 @@ def write_record(folder: Path, record: PairRecord) -> None:
     part.replace(folder / RECORD_FILE)
 
 
-def remarks(roots: Iterable[str | None]) -> tuple[ReportWarning, ...]:
+def remarks(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
     """What a comparison of runs in these folders must report about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
 
     Args:
@@ -101,15 +101,15 @@ def _above(parent: Path) -> list[Path]:
     return [parent, *parent.parents][:_LEVELS]
 
 
-def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[ReportWarning]:
+def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:
     planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
     if len(compared) < planned:
-        yield ReportWarning("ab_unfinished", len(compared), planned)
+        yield ComparisonWarning("ab_unfinished", len(compared), planned)
     happened = {event.what for event in record.events}
     if "extended" in happened:
-        yield ReportWarning("ab_extended", record.planned_pairs, record.pairs)
+        yield ComparisonWarning("ab_extended", record.planned_pairs, record.pairs)
     elif "resumed" in happened:
-        yield ReportWarning("ab_resumed")
+        yield ComparisonWarning("ab_resumed")
 
 
 def _planned(record: PairRecord, side: Path, compared: Sequence[Path]) -> int:

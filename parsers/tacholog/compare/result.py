@@ -16,6 +16,7 @@ from tacholog.schema.metrics import Direction
 from tacholog.schema.records import Bound
 
 SCHEMA = "perfdiff/1"
+_PUBLISHED_NAMES = {"Comparison": "Report", "ComparisonRow": "DiffRow", "UntestedRow": "Untested"}  # names that the schema has for these classes
 Verdict = Literal[
     "worse",
     "better",
@@ -73,8 +74,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     With an even number of values there are two in the middle, and the worse one is the median: the higher latency, the lower rate. For metrics
     that are neither better higher nor lower, see `tacholog.schema.metrics`.
-    ``values`` holds each run's value in the order of `Report.runs`. Where a test decided, it holds the values of the pairs, pair by pair (runs
-    without a partner are left out), or one value for each session, that of the run in the middle.
+    ``values`` holds each run's value in the order of ``runs`` of the comparison. Where a test decided, it holds the values of the pairs, pair by
+    pair (runs without a partner are left out), or one value for each session, that of the run in the middle.
     """
 
     runs: int
@@ -93,7 +94,7 @@ class Difference(msgspec.Struct, frozen=True):
     new: str | None
 
 
-class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One row of the comparison and its one verdict.
 
     ``new_key`` is present if the new side names the row differently; such rows are not comparable. ``differences`` are the conditions and machines
@@ -152,7 +153,7 @@ class DiffRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return log(self.ratio) * (1 if self.better == "lower" else -1)
 
 
-class Untested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class UntestedRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A number that is shown, but only tested if the user names it: maxima, counts, the percentiles between the tested ones."""
 
     key: RowKey
@@ -197,7 +198,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     ``difference`` is new minus old, as a share (0.01: one percentage point), because most runs lose nothing and a ratio to 0 is undefined;
     ``interval`` is its 95 % confidence interval, for this row alone; ``threshold`` is the smallest difference that counts.
-    ``attainable_p`` and ``needed`` are as in `DiffRow`. ``differences`` are the conditions that are not the same.
+    ``attainable_p`` and ``needed`` are those of any row. ``differences`` are the conditions that are not the same.
     """
 
     key: RowKey
@@ -236,7 +237,7 @@ class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``uncovered`` are the transports of rows that are better or worse and that no control uses: for these, controls show less.
     """
 
-    rows: tuple[DiffRow, ...] = ()
+    rows: tuple[ComparisonRow, ...] = ()
     other: bool = False
     moved: bool | None = None
     judged: int = 0
@@ -295,7 +296,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problems: int = 0
 
 
-class ReportWarning(msgspec.Struct, frozen=True):
+class ComparisonWarning(msgspec.Struct, frozen=True):
     """What a reader must know before the rows: a code, and the values that its sentence names.
 
     ``count`` is a number of rows, runs or pairs, ``planned`` how many there should be. ``side`` is old or new, or the name of a side. ``names`` are
@@ -337,7 +338,7 @@ def worse_by(ratio: float, better: str | None) -> float:
     return ratio - 1 if better == "lower" else 1 - ratio
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "schema"}):
     """The whole comparison. ``counts`` holds every verdict, also those without rows.
 
     ``losses`` are the rows in which a run lost messages, ``loss_counts`` counts their verdicts, ``lossless`` counts the rows without loss.
@@ -355,16 +356,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
     settings: Settings
     counts: dict[str, int]
     designs: dict[str, int]
-    warnings: tuple[ReportWarning, ...]
+    warnings: tuple[ComparisonWarning, ...]
     changed: tuple[Difference, ...]
-    rows: tuple[DiffRow, ...]
+    rows: tuple[ComparisonRow, ...]
     curves: tuple[Curve, ...]
     losses: tuple[Loss, ...] = ()
     loss_counts: dict[str, int] = {}
     lossless: int = 0
     loss_asked: bool = True
     lossy_counts: int = 0
-    untested: tuple[Untested, ...] = ()
+    untested: tuple[UntestedRow, ...] = ()
     runs: tuple[RunOrder, ...] = ()
     problems: tuple[InputProblem, ...] = ()
     controls: Controls | None = None
@@ -374,10 +375,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename={"schema_": "sche
         return any(warning.code == code for warning in self.warnings)
 
 
-def to_json(report: Report) -> bytes:
+def to_json(report: Comparison) -> bytes:
     """The report as JSON with one row on each line: indented JSON would be twice as large."""
     encoder, fields = msgspec.json.Encoder(), []
-    for name, key in zip(Report.__struct_fields__, Report.__struct_encode_fields__, strict=True):
+    for name, key in zip(Comparison.__struct_fields__, Comparison.__struct_encode_fields__, strict=True):
         value = [warning.text for warning in report.warnings] if name == "warnings" else getattr(report, name)
         encoded = _lines(encoder, value) if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct) else encoder.encode(value)
         fields.append(b' "%s": %s' % (key.encode(), encoded))
@@ -392,7 +393,10 @@ def _lines(encoder: msgspec.json.Encoder, values: Sequence[msgspec.Struct]) -> b
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of `to_json`'s output."""
-    schema = msgspec.json.schema(Report)
-    schema["$defs"].pop("ReportWarning")
-    schema["$defs"]["Report"]["properties"]["warnings"]["items"] = {"type": "string"}
-    return schema
+    schema = msgspec.json.schema(Comparison)
+    schema["$defs"].pop("ComparisonWarning")
+    schema["$defs"]["Comparison"]["properties"]["warnings"]["items"] = {"type": "string"}
+    text = msgspec.json.encode(schema).decode()
+    for name, published in _PUBLISHED_NAMES.items():
+        text = text.replace(f'{name}"', f'{published}"')
+    return dict(msgspec.json.decode(text))

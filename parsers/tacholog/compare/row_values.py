@@ -1,22 +1,85 @@
-"""One value for each row of a set of runs: the median over its runs, and the interval in which it lies. What other tools and dashboards are given."""
+"""One value for each row of a set of runs, for other tools and dashboards: the median over its runs, and the interval in which it lies.
+
+The interval comes from order statistics, without any assumption about the distribution of the runs. Each run is as likely above the true median as
+below it, so the number of runs below it is distributed as the heads of as many coins. The interval from the k-th smallest to the k-th largest run
+holds the median unless fewer than k runs lie on one side of it.
+
+Source:
+    David & Nagaraja (2003), "Order Statistics", section 7.1; Hollander, Wolfe & Chicken (2014), "Nonparametric Statistical Methods", section 3.6.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from tacholog.compare.diff.keys import row_keys
-from tacholog.compare.diff.numbers import Numbers, mark_names, numbers
+from tacholog.compare.diff.cells import Numbers, mark_names, numbers, row_keys
 from tacholog.compare.policy import TESTED, Policy
 from tacholog.compare.profiles import Profile, profiles_of
-from tacholog.compare.requirements.interval import median_interval
 from tacholog.compare.result import RowKey
 from tacholog.compare.sides import stated_of, without_controls
 from tacholog.schema.metrics import METRICS, Direction, median_run
 from tacholog.store.frames import Dataset
+
+
+class MedianInterval(NamedTuple):
+    """The interval of a median: its ends, and the confidence that this number of values gives, which is at least what was asked for."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+def median_interval(values: Sequence[float], confidence: float) -> MedianInterval | None:
+    """The narrowest interval between two of the values, as far from either end, that holds the median with at least this confidence.
+
+    Args:
+        values: one value a run, shape (n,), independent of each other.
+        confidence: between 0 and 1, two-sided: of 0.95, at most 0.025 of the cases have the median below the interval, and at most 0.025 above.
+
+    Returns:
+        ``None`` if so few values cannot give this confidence: `values_needed` says how many can.
+    """
+    place, achieved = _place(len(values), confidence)
+    if not place:
+        return None
+    ordered = sorted(values)
+    return MedianInterval(ordered[place - 1], ordered[-place], achieved)
+
+
+def values_needed(confidence: float) -> int:
+    """How many values an interval of this confidence needs: with n values, the whole range holds the median in all but 2 of 2**n cases."""
+    count = 2
+    while not _place(count, confidence)[0]:
+        count += 1
+    return count
+
+
+def attainable_confidence(count: int) -> float:
+    """The largest confidence that so many values can give: that of the interval from the smallest to the largest."""
+    return float(1 - Fraction(2, 2**count)) if count else 0.0
+
+
+@lru_cache(maxsize=1024)
+def _place(count: int, confidence: float) -> tuple[int, float]:
+    """The largest k for which the k-th smallest and the k-th largest value have the confidence, and what they have; 0 if there is none."""
+    # Exact: powers of two of a thousand runs are beyond every float, and 0.95 is no float either.
+    allowed = (1 - Fraction(str(confidence))) * 2**count
+    term, outside, place, left = 1, 0, 0, Fraction(0)
+    while place < (count + 1) // 2:
+        outside += 2 * term
+        if outside > allowed:
+            break
+        left = Fraction(outside)
+        place += 1
+        term = term * (count - place + 1) // place
+    return place, float(1 - left / 2**count) if place else 0.0
+
 
 CONFIDENCE = 0.95
 LOSS = ("loss", "total")
@@ -43,7 +106,7 @@ class RowValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     marks: tuple[str, ...] = ()
 
 
-class Arranged(NamedTuple):
+class DatasetRows(NamedTuple):
     """The numbers of a set of runs as `tacholog diff` arranges them, and what is known of each run, in the order of the runs."""
 
     data: Numbers
@@ -58,14 +121,14 @@ class Arranged(NamedTuple):
         return [(float(value), self.runs[run]) for run, value in zip(entries.run[span], entries.value[span], strict=True)]
 
 
-def arranged(dataset: Dataset) -> Arranged:
+def arranged(dataset: Dataset) -> DatasetRows:
     """Arrange the summary numbers of one set of runs. Runs under other conditions or on another machine are another row."""
     nothing = msgspec.structs.replace(dataset, runs=dataset.runs.iloc[:0], results=dataset.results.iloc[:0])
     known: dict[Profile, int] = {}
     codes = np.array([known.setdefault(profile, len(known)) for profile in profiles_of(dataset)], np.int64)
     runs = stated_of(dataset.runs, ("run", "session", "host", "release"))
     data = numbers(dataset, nothing, Policy(), codes)
-    return Arranged(data, row_keys(data, np.arange(len(data.tested)), Policy()), runs)
+    return DatasetRows(data, row_keys(data, np.arange(len(data.tested)), Policy()), runs)
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:

@@ -14,7 +14,7 @@ Where ``cpu_resolution_ns`` stands, the process ran on a host behind ssh, and a 
 
 Conditions are those of the run that the log stands beside: no line here states any.
 
-Source: campaign/resources_log.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
+Source: campaign/measure.py of this project; samples in tests/formats/resources/, written by `tacholog bench`.
 """
 
 from __future__ import annotations

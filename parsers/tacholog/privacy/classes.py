@@ -172,13 +172,13 @@ def _open_text(text: str, table: str, redactor: Redactor) -> str:
 def _labels(labels: Mapping[str, str], redactor: Redactor) -> dict[str, str]:
     """Return labels as they may be shown. Labels that differ still differ afterwards, because they set runs apart."""
     found: dict[str, str] = {}
-    numbered = _Numbered()
+    numbered = _Numbering()
     for name, value in labels.items():
         known = _valid(redactor.identifier(name)[:_LABEL_NAME], name, LabelName)
         shown = redactor.text(value)
         shown = value if shown == value else shown[:_LABEL_VALUE_KEPT]
         key = known if known not in found else numbered.free(f"{known[:_LABEL_NAME_KEPT]}-", found)
-        found[key] = _valid(redactor.apart(shown, value)[:_LABEL_VALUE], value, LabelValue)
+        found[key] = _valid(redactor.distinct(shown, value)[:_LABEL_VALUE], value, LabelValue)
     return found
 
 
@@ -243,13 +243,13 @@ def _entry(table: str, key: str, value: object, redactor: Redactor) -> tuple[str
 def _apart(entries: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries as a table. Keys that became equal by masking are numbered, so that none is lost."""
     found: dict[str, Any] = {}
-    numbered = _Numbered()
+    numbered = _Numbering()
     for key, value in entries:
         found[key if key not in found else numbered.free(f"{key} ", found)] = value
     return found
 
 
-class _Numbered:
+class _Numbering:
     """Finds names that are free, by numbers from 2 on. Of names that all became equal, each would try the numbers of all before it."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tacholog.privacy.pseudonyms import HOST_PSEUDONYM
+from tacholog.privacy.settings import HOST_PSEUDONYM
 
 MASK = "[…]"
 WORDS_FILE = Path(__file__).with_name("public_words.txt")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from tacholog.privacy.find_names import NAME, find_names, may_hold_name
-from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
-from tacholog.privacy.settings import Privacy
+from tacholog.privacy.settings import HOST_PSEUDONYM, Privacy, host_pseudonym
 from tacholog.privacy.tokens import PIECE, SHAPE, HarmlessTokens, WordFinder, folded, plain
 
 # Words that many machines are called, and that mean something else in a log. They are replaced only where the text calls them a name.
@@ -18,7 +17,7 @@ _EVERYDAY = frozenset(
     )
 )
 _SHORTEST = 3
-FoundNames = list[tuple[str, str, bool]]  # kind, name, and whether it is the name of another machine than the one that wrote it
+NameList = list[tuple[str, str, bool]]  # kind, name, and whether it is the name of another machine than the one that wrote it
 
 
 class Screening:
@@ -61,7 +60,7 @@ class KnownNames:
         """Collect the names of machines and users in a line. ``host`` is the pseudonym of the machine that wrote the line."""
         self.add(self.found_in([line]), host)
 
-    def found_in(self, lines: Iterable[str]) -> FoundNames:
+    def found_in(self, lines: Iterable[str]) -> NameList:
         """Return the names of machines and users in lines, each once and in order. They do not depend on the settings of a site."""
         names: dict[tuple[str, str, bool], None] = {}
         for line in lines:
@@ -70,7 +69,7 @@ class KnownNames:
                 names |= {(name.kind, line[name.start : name.end], name.is_other_host): None for name in found}
         return list(names)
 
-    def add(self, names: FoundNames, host: str | None = None) -> None:
+    def add(self, names: NameList, host: str | None = None) -> None:
         """Add names that were found in lines that the machine ``host`` wrote."""
         for kind, name, is_other_host in names:
             if kind == "host" and self.privacy.hosts == "pseudonym":

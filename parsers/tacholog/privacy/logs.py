@@ -1,10 +1,17 @@
-"""Redact a raw log for a site: uncompressed, line by line, with the line numbers of the original."""
+"""Redact a raw log for a site: uncompressed, line by line, with the line numbers of the original.
+
+Each run has a folder of redacted logs, and beside it a folder with the classes of their lines. A build notes which files it left (`LogFolder`): to
+list 20,000 folders takes the next build longer than to look at the files in them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -37,7 +44,7 @@ OnBytes = Callable[[int], object]
 Ranges = list[tuple[int, int]]
 
 
-class Original(NamedTuple):
+class OriginalLog(NamedTuple):
     """A log as it was written: the folder of its run, its name, and its format."""
 
     root: Path
@@ -45,7 +52,7 @@ class Original(NamedTuple):
     format_name: str | None
 
 
-class ShownLines(msgspec.Struct, frozen=True):
+class LineClasses(msgspec.Struct, frozen=True):
     """The lines of a redacted log: by class, as ranges of line numbers, and those that are withheld.
 
     ``cut`` is the number of lines of which only the start is shown, and ``prefix`` says what was taken off each line before it was read.
@@ -59,7 +66,7 @@ class ShownLines(msgspec.Struct, frozen=True):
     prefix: str | None = None
 
 
-def learn_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
+def plain_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Iterator[str]:
     """Yield the lines of a log without control sequences, each cut to the length that may be shown. Yield nothing for a file that cannot be read."""
     try:
         with open_evidence(folder, name) as stream:
@@ -68,7 +75,7 @@ def learn_lines(folder: Path, name: str, on_bytes: OnBytes | None = None) -> Ite
         return
 
 
-def publish(log: Original, redactor: Redactor, target: BinaryIO, on_bytes: OnBytes | None = None) -> ShownLines:
+def write_redacted(log: OriginalLog, redactor: Redactor, target: BinaryIO, on_bytes: OnBytes | None = None) -> LineClasses:
     """Write the redacted log of an own run to ``target``, and return its lines by class.
 
     Raises:
@@ -77,17 +84,17 @@ def publish(log: Original, redactor: Redactor, target: BinaryIO, on_bytes: OnByt
     with open_evidence(log.root, log.name) as stream:
         if utf16_of(next(_chunks(stream, None), b"")):
             target.write(_NOT_SHOWN.encode())
-            return ShownLines(lines=1, withheld=[(1, 1)], trouble="the log is UTF-16")
+            return LineClasses(lines=1, withheld=[(1, 1)], trouble="the log is UTF-16")
         stream.seek(0)
         kinds, prefix = _kinds(stream, log.format_name)
         stream.seek(0)
-        made = _Published(redactor, log.format_name, kinds, prefix)
+        made = _LineRedactor(redactor, log.format_name, kinds, prefix)
         target.writelines(made.line(line, whole) for line, whole in _lines(stream, _limit(log.format_name), on_bytes))
     target.write(made.closing())
     return made.shown()
 
 
-class _Published:
+class _LineRedactor:
     """Redacts the lines of one log, one after the other, and keeps their classes."""
 
     def __init__(self, redactor: Redactor, format_name: str | None, kinds: bytearray, prefix: Prefix | None) -> None:
@@ -112,7 +119,7 @@ class _Published:
         if not whole:
             self._cut += 1
         more = "" if whole else " [the rest of this line is not shown]"
-        shown = self._redactor.searched(text, lambda seen: self._shown(seen, kind))
+        shown = self._redactor.redacted_as_seen(text, lambda seen: self._shown(seen, kind))
         if shown != text and kind != "record" and (_HIDDEN.search(without_sequences(text)) or has_look_alikes(text)):
             # Without a character that no format expects, or with one in its place, the line may read as a result that the original does not have.
             return f"{_HIDDEN_WITHHELD}\n".encode()
@@ -140,9 +147,9 @@ class _Published:
         """Return a last line that says what was withheld. At the end it moves no line number."""
         return f"[{withheld_words(self._withheld)}]\n".encode() if self._withheld else b""
 
-    def shown(self) -> ShownLines:
+    def shown(self) -> LineClasses:
         prefix = self._prefix.words if self._prefix else None
-        return ShownLines(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut, prefix=prefix)
+        return LineClasses(lines=self._number, kinds=self._by_kind, withheld=self._withheld, cut=self._cut, prefix=prefix)
 
 
 def is_withheld(text: str) -> bool:
@@ -170,9 +177,9 @@ def lines_with_controls(folder: Path, log: str) -> int:
         return sum(b"\x1b" in line and bool(_SEQUENCE.search(_text(line))) for line, _ in _lines(stream, LINE_BYTES, None))
 
 
-def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
+def save_line_classes(folder: Path, log: str, shown: LineClasses) -> None:
     """Save the classes of the lines of a redacted log, beside the folder of redacted logs."""
-    place, name = _shown_place(folder, log)
+    place, name = line_classes_path(folder, log)
     content = msgspec.json.encode(shown)
     there = sha256_of(place, name)
     if there == hashlib.sha256(content).hexdigest():
@@ -184,20 +191,21 @@ def save_shown(folder: Path, log: str, shown: ShownLines) -> None:
     path.write_bytes(content)
 
 
-def saved_shown(folder: Path, log: str) -> ShownLines | None:
-    """Return what `save_shown` saved; ``None`` for a log that is not redacted."""
+def saved_line_classes(folder: Path, log: str) -> LineClasses | None:
+    """Return what `save_line_classes` saved; ``None`` for a log that is not redacted."""
     try:
-        return msgspec.json.decode(read_evidence(*_shown_place(folder, log)), type=ShownLines)
+        return msgspec.json.decode(read_evidence(*line_classes_path(folder, log)), type=LineClasses)
     except (UnreadableInput, msgspec.DecodeError):
         return None
 
 
-def shown_file(folder: str, log: str) -> str:
-    """Return the file that `save_shown` writes. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
+def line_classes_file(folder: str, log: str) -> str:
+    """Return the file that `save_line_classes` writes. There are thousands, and to make a `Path` of each takes longer than to ask for it."""
     return f"{folder}{LINES}/{_shown_name(log)}"
 
 
-def _shown_place(folder: Path, log: str) -> tuple[Path, str]:
+def line_classes_path(folder: Path, log: str) -> tuple[Path, str]:
+    """Return the folder and the name of the file that `save_line_classes` writes."""
     return Path(f"{folder}{LINES}"), _shown_name(log)
 
 
@@ -297,3 +305,63 @@ def _add(ranges: Ranges, number: int) -> None:
         ranges[-1] = (ranges[-1][0], number)
     else:
         ranges.append((number, number))
+
+
+_Names = dict[str, list[str]]  # the logs that are shown of each run, by the name of its folder
+
+
+class LogFolder:
+    """The folder of redacted logs while a build fills it."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder`` may hold the logs of the last build."""
+        self._folder = folder
+        self._before = _noted(folder) or {}
+        _note(folder).unlink(missing_ok=True)  # A build that is stopped may leave other files.
+        self._now: _Names = {}
+
+    def of_run(self, run: str) -> Path:
+        """Return the folder of the redacted logs of a run."""
+        return self._folder / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def keep(self, of_run: Path, logs: Collection[str]) -> None:
+        """Note that these logs of a run are shown, and delete what an earlier build showed besides them."""
+        names = sorted(logs)
+        if self._before.get(of_run.name) != names:
+            _delete_others(os.fspath(of_run), set(names))
+            _delete_others(f"{of_run}{LINES}", {line_classes_file("", name).rpartition("/")[2] for name in names})
+        self._now[of_run.name] = names
+
+    def close(self) -> None:
+        """Delete the logs of other runs, and note for the next build what is there."""
+        for name in os.listdir(self._folder) if self._folder.is_dir() else ():  # noqa: PTH208 - there are thousands, and none needs a `Path`
+            if name.removesuffix(LINES) not in self._now:
+                shutil.rmtree(self._folder / name)
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        _note(self._folder).write_bytes(msgspec.json.encode(self._now))
+
+
+def shown_log_files(folder: Path) -> Iterator[str]:
+    """Yield the redacted logs that the last build left, and the files with the classes of their lines; nothing if it did not come to its end."""
+    for name, logs in (_noted(folder) or {}).items():
+        for log in logs:
+            yield f"{folder}/{name}/{log}"
+            yield line_classes_file(f"{folder}/{name}", log)
+
+
+def _note(folder: Path) -> Path:
+    return Path(f"{folder}.json")
+
+
+def _noted(folder: Path) -> _Names | None:
+    try:
+        return msgspec.json.decode(_note(folder).read_bytes(), type=_Names)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _delete_others(folder: str, kept: Collection[str]) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as files:
+        for file in files:
+            if file.name not in kept:
+                Path(file).unlink()

@@ -12,13 +12,11 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.privacy import logs as logtext
 from tacholog.privacy.classes import is_shown_as_it_is, published_manifest, published_text, with_published_labels
-from tacholog.privacy.hosts import host_ids, published_hosts, shown_host
-from tacholog.privacy.kept import KeptLog, KeptRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.logs import Ranges, ShownLines
+from tacholog.privacy.logs import LineClasses, LogFolder, Ranges
+from tacholog.privacy.redaction_cache import RedactedLog, RedactedRun, RedactionCache, manifest_names_key, names_key, run_key, settings_key
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.settings import Privacy
-from tacholog.privacy.shown_logs import ShownLogs
 from tacholog.privacy.tokens import plain
 from tacholog.runs.manifest import Manifest
 from tacholog.runs.problems import problem
@@ -31,11 +29,17 @@ from tacholog.store.logs import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
+
+from tacholog.privacy.classes import published_host
+from tacholog.privacy.settings import HOST_PSEUDONYM, host_pseudonym
+from tacholog.runs.host import pseudonym
+from tacholog.runs.manifest import RENAMES_FILE, REQUIREMENTS_FILE, Host
+
 TEXT_BYTES = 64_000_000
 _NAMING = ("hostname", "nodename", "user", "username", "login", "logname")
 
 
-class _ShownRun(NamedTuple):
+class _PublishedRun(NamedTuple):
     """A redacted run: the folder of its redacted logs, its manifest and, by log, the withheld lines or the reason why the log is not shown."""
 
     root: Path
@@ -45,11 +49,11 @@ class _ShownRun(NamedTuple):
 
 
 def redacted(data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES) -> Dataset:
-    """Return the redacted dataset, as `redacted_with` does."""
-    return redacted_with(data, privacy, folder, progress, text_bytes)[0]
+    """Return the redacted dataset, as `redacted_with_redactor` does."""
+    return redacted_with_redactor(data, privacy, folder, progress, text_bytes)[0]
 
 
-def redacted_with(
+def redacted_with_redactor(
     data: Dataset, privacy: Privacy, folder: Path, progress: Progress | None = None, text_bytes: int = TEXT_BYTES
 ) -> tuple[Dataset, Redactor]:
     """Return the redacted dataset, and what redacts texts that belong to no run.
@@ -65,7 +69,7 @@ def redacted_with(
     logs: dict[str, list[Row]] = {}
     for log in _rows(tables["logs"]):
         logs.setdefault(str(log["run"]), []).append(log)
-    redaction = _Redaction(privacy, ShownLogs(folder), progress, text_bytes, RedactionCache(open_cache()), names)
+    redaction = _Redaction(privacy, LogFolder(folder), progress, text_bytes, RedactionCache(open_cache()), names)
     _learn(rows, logs, ids, redaction)
     redactors = {str(row["run"]): Redactor(names, shown_host(str(row["host"]), ids)) for row in rows}
     shown = _shown_runs(rows, logs, redactors, redaction)
@@ -105,7 +109,7 @@ def _learn(rows: list[Row], logs: Mapping[str, list[Row]], ids: Mapping[str, str
             found = known.get(key) if key else None
             if found is None:
                 root, count_bytes = Path(str(row["root"])), redaction.byte_counter(f"{run}/{log['log']}")
-                found = names.found_in(logtext.learn_lines(root, str(log["log"]), count_bytes))
+                found = names.found_in(logtext.plain_lines(root, str(log["log"]), count_bytes))
                 if key:
                     redaction.cache.keep(key, found)
             names.add(found, host[run])
@@ -135,7 +139,7 @@ class _Redaction(NamedTuple):
     """The settings for all logs of a site."""
 
     privacy: Privacy
-    shown: ShownLogs
+    shown: LogFolder
     progress: Progress | None
     text_bytes: int
     cache: RedactionCache
@@ -156,7 +160,9 @@ class _Redaction(NamedTuple):
         return count_bytes
 
 
-def _shown_runs(rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction) -> dict[str, _ShownRun]:
+def _shown_runs(
+    rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: Mapping[str, Redactor], redaction: _Redaction
+) -> dict[str, _PublishedRun]:
     """Return each run as it is shown. What was redacted before is taken out of the cache while the runs are gone through."""
     settings = settings_key(redaction.names, redaction.text_bytes)
     parts = [(row, logs.get(str(row["run"]), []), redactors[str(row["run"])]) for row in rows]
@@ -165,14 +171,14 @@ def _shown_runs(rows: Sequence[Row], logs: Mapping[str, list[Row]], redactors: M
     return {str(part[0]["run"]): _shown_run(*part, redaction, key, known) for part, key, known in kept}
 
 
-def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, kept: KeptRun | None) -> _ShownRun:
+def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redaction, key: bytes | None, kept: RedactedRun | None) -> _PublishedRun:
     """Write the redacted logs of a run. A log that could not be read is not shown, because nobody knows what it is."""
     run, root = str(row["run"]), Path(str(row["root"]))
     target = redaction.shown.of_run(run)
     known = _known(root, logs, kept)
     if known is not None and _restored(known, target, redaction.cache):
         shown, unshown = {name: (log.name, log.shown) for name, log in known.logs.items()}, dict[str, str]()
-        redactor.go_on(known.numbers)
+        redactor.continue_from(known.numbers)
         text, without_results = known.manifest, known.without_results
         if known.has_labels:
             labels = msgspec.json.decode(str(row["manifest"]), type=Manifest).labels
@@ -183,14 +189,16 @@ def _shown_run(row: Row, logs: list[Row], redactor: Redactor, redaction: _Redact
         shown, unshown = _written(root, logs, target, redactor, redaction)
         text = msgspec.json.encode(published_manifest(manifest, redactor))
         if key and not unshown:
-            logs_kept = {log: KeptLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()}
-            redaction.cache.keep(key, KeptRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
+            logs_kept = {
+                log: RedactedLog(name, redaction.cache.keep_text((target / name).read_bytes()), lines) for log, (name, lines) in shown.items()
+            }
+            redaction.cache.keep(key, RedactedRun(logs_kept, text, redactor.numbers, without_results, has_labels=bool(manifest.labels)))
     redaction.shown.keep(target, {name for name, _ in shown.values()})
     withheld = {name: lines.withheld for name, (_, lines) in shown.items() if lines.withheld and name not in without_results}
-    return _ShownRun(target, text.decode(), withheld, unshown)
+    return _PublishedRun(target, text.decode(), withheld, unshown)
 
 
-_Shown = dict[str, tuple[str, ShownLines]]  # by the name of a log, the name that is shown and the lines by class
+_Shown = dict[str, tuple[str, LineClasses]]  # by the name of a log, the name that is shown and the lines by class
 
 
 def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, redaction: _Redaction) -> tuple[_Shown, dict[str, str]]:
@@ -214,14 +222,14 @@ def _written(root: Path, logs: list[Row], target: Path, redactor: Redactor, reda
     return shown, unshown
 
 
-def _known(root: Path, logs: list[Row], kept: KeptRun | None) -> KeptRun | None:
+def _known(root: Path, logs: list[Row], kept: RedactedRun | None) -> RedactedRun | None:
     """Return a run that was redacted before, if its logs are still those that were redacted, and nothing if not."""
     if kept is None or kept.logs.keys() != {str(log["log"]) for log in logs}:
         return None
     return kept if all(logtext.sha256_of(root, str(log["log"])) == log["sha256"] for log in logs) else None
 
 
-def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
+def _restored(kept: RedactedRun, target: Path, cache: RedactionCache) -> bool:
     """Write the logs of a run as they were redacted before, and return whether all texts were kept. A file that is there already is not written."""
     if not os.path.isdir(target):  # noqa: PTH112 - there are thousands, and `Path` takes longer to ask
         target.mkdir(parents=True, exist_ok=True)
@@ -233,7 +241,7 @@ def _restored(kept: KeptRun, target: Path, cache: RedactionCache) -> bool:
             part = target / ".part"
             part.write_bytes(text)
             part.replace(target / log.name)
-        logtext.save_shown(target, log.name, log.shown)
+        logtext.save_line_classes(target, log.name, log.shown)
     return True
 
 
@@ -242,7 +250,7 @@ def _may_be_shown(log: Row, privacy: Privacy) -> bool:
     return isinstance(log["sha256"], str) or privacy.unknown_lines == "show"
 
 
-def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, redaction: _Redaction) -> ShownLines | None:
+def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redactor, redaction: _Redaction) -> LineClasses | None:
     if not _may_be_shown(log, redactor.privacy):
         return None
     target.mkdir(parents=True, exist_ok=True)
@@ -250,8 +258,8 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
     heard = redaction.byte_counter(f"{log['run']}/{log['log']}")
     try:
         with part.open("wb") as stream:
-            original = logtext.Original(root, str(log["log"]), log["format"] if isinstance(log["sha256"], str) else None)
-            made = logtext.publish(original, redactor, stream, heard)
+            original = logtext.OriginalLog(root, str(log["log"]), log["format"] if isinstance(log["sha256"], str) else None)
+            made = logtext.write_redacted(original, redactor, stream, heard)
         if isinstance(log["sha256"], str) and logtext.sha256_of(root, str(log["log"])) != log["sha256"]:
             raise UnreadableInput("the log changed while the site was built: it is not shown")
         # Pages depend on these files, so a file that has not changed keeps its modification time.
@@ -259,11 +267,11 @@ def _write(root: Path, log: Row, target: Path, shown_name: str, redactor: Redact
             part.replace(target / shown_name)
     finally:
         part.unlink(missing_ok=True)
-    logtext.save_shown(target, shown_name, made)
+    logtext.save_line_classes(target, shown_name, made)
     return made
 
 
-def _problems(table: pd.DataFrame, shown: Mapping[str, _ShownRun], privacy: Privacy) -> pd.DataFrame:
+def _problems(table: pd.DataFrame, shown: Mapping[str, _PublishedRun], privacy: Privacy) -> pd.DataFrame:
     """Return the table of problems, with one row for all withheld lines of a log, and one for each log that cannot be shown."""
     import pandas as pd
 
@@ -323,9 +331,49 @@ def _replaced_texts(runs: pd.Series, texts: pd.Series, is_plain: Callable[[str],
     return words if isinstance(texts.dtype, pd.CategoricalDtype) else words.astype(texts.dtype)
 
 
-def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _ShownRun]) -> pd.DataFrame:
+def _runs(fresh: pd.DataFrame, given: pd.DataFrame, shown: Mapping[str, _PublishedRun]) -> pd.DataFrame:
     """Replace the folders of the logs and the manifests by the redacted ones."""
     places = [shown.get(str(run)) for run in given["run"]]
     roots = [os.fspath(place.root) if place else root for place, root in zip(places, given["root"], strict=True)]
     manifests = [place.manifest if place else manifest for place, manifest in zip(places, given["manifest"], strict=True)]
     return fresh.assign(root=roots, manifest=manifests).astype({"root": "string", "manifest": "string"})
+
+
+def host_ids(data: Dataset, privacy: Privacy) -> dict[str, str]:
+    """Return the pseudonym of each own machine: made from its properties if a host file states them and no other machine has the same."""
+    if privacy.hosts == "show":
+        return {}
+    own = data.runs[~data.runs["published"].fillna(value=False)]["host"].dropna().unique()
+    published = {name for name, host in data.hosts.items() if host.published}
+    ids: dict[str, str] = {}
+    for name in sorted({*map(str, own), *data.hosts, *_unread(data)} - published - set(privacy.keep)):
+        host = data.hosts.get(name)
+        made = name if HOST_PSEUDONYM.match(name) else pseudonym(host) if host and host.cpu else host_pseudonym(name)
+        ids[name] = made if made not in ids.values() else host_pseudonym(name)
+    return {name: made for name, made in ids.items() if name != made}
+
+
+def shown_host(name: str, ids: Mapping[str, str]) -> str | None:
+    """Return the pseudonym of the machine of a run. Its name in the manifest may be a pseudonym already."""
+    return ids.get(name) or (name if HOST_PSEUDONYM.match(name) else None)
+
+
+def _unread(data: Dataset) -> set[str]:
+    """Return the names of host files that cannot be read: they name machines, too. A problem of no run with any other TOML file is one with them."""
+    files = {*map(str, data.problems[data.problems["run"] == ""]["log"].unique())} - {RENAMES_FILE, REQUIREMENTS_FILE}
+    return {file.removesuffix(".toml") for file in files if file.endswith(".toml")}
+
+
+def published_hosts(hosts: Mapping[str, Host], ids: Mapping[str, str], privacy: Privacy, redactor: Redactor) -> dict[str, Host]:
+    """Return the machines by their pseudonyms, as their pages may show them."""
+    return {ids.get(name, name): host if host.published else _host(ids.get(name, name), host, privacy, redactor) for name, host in hosts.items()}
+
+
+def _host(name: str, host: Host, privacy: Privacy, redactor: Redactor) -> Host:
+    """Return a machine named after its processor, because people often call it by its name in their network."""
+    shown = published_host(host, redactor)
+    if privacy.hosts == "show" or name in privacy.keep:
+        return shown
+    model, threads = shown.cpu.get("model"), shown.cpu.get("threads")
+    described = ", ".join(filter(None, [model, f"{threads} thread{'s' if threads != '1' else ''}" if threads else None])) if model else name
+    return msgspec.structs.replace(shown, name=described)

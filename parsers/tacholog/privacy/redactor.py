@@ -13,12 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from tacholog.privacy.find_names import find_names
+from tacholog.privacy.find_names import ADDRESS_IN_NAME, IPV4, MAC, NameSpan, find_names, identifies, split_path
 from tacholog.privacy.free_text import is_public, masked
 from tacholog.privacy.known_names import KnownNames
-from tacholog.privacy.looks import ADDRESS_IN_NAME, IPV4, MAC, FoundName, identifies, split_path
-from tacholog.privacy.pseudonyms import HOST_PSEUDONYM, host_pseudonym
-from tacholog.privacy.settings import Kind
+from tacholog.privacy.settings import HOST_PSEUDONYM, Kind, host_pseudonym
 from tacholog.privacy.tokens import HarmlessTokens, WordFinder, folded, plain
 
 _VERSION_BEFORE = re.compile(r"(?:\bv|version|release|\bver)\W{0,3}$", re.IGNORECASE)
@@ -42,7 +40,7 @@ class Redactor:
         """The numbers that the names in this run have got so far, by their kind."""
         return self._numbers
 
-    def go_on(self, numbers: dict[str, dict[str, int]]) -> None:
+    def continue_from(self, numbers: dict[str, dict[str, int]]) -> None:
         """Go on after texts that were redacted before, and in which names got these numbers."""
         self._numbers = numbers
 
@@ -50,7 +48,7 @@ class Redactor:
         """Return the number of a masked text. The same text of any run has the same number, and nobody can guess the text from it, as from a hash."""
         return self._names.variants.setdefault(text, len(self._names.variants) + 1)
 
-    def apart(self, shown: str, original: str) -> str:
+    def distinct(self, shown: str, original: str) -> str:
         """Return the text that is shown for an original, with a number if the same text is shown for another original of any run."""
         originals = self._names.originals.setdefault(shown, [])
         if original not in originals:
@@ -62,7 +60,7 @@ class Redactor:
         """Whether `text` returns this text as it is, whatever run it is of."""
         return self._screening.harmless(text) and plain(text) == text
 
-    def searched(self, text: str, redact: Callable[[str], str]) -> str:
+    def redacted_as_seen(self, text: str, redact: Callable[[str], str]) -> str:
         """Return what ``redact`` makes of a text without invisible characters. If it replaces nothing, these stay.
 
         They may hide a name in two ways: they may cut it, or part it from what would else be one word with it.
@@ -76,7 +74,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return public text without names."""
-        return text if self.is_harmless(text) else self.searched(text, self._text)
+        return text if self.is_harmless(text) else self.redacted_as_seen(text, self._text)
 
     def version(self, text: str) -> str:
         """Return a public text that begins with a version: four numbers there are no address. Everything else is searched, as in `text`."""
@@ -96,7 +94,7 @@ class Redactor:
 
     def free(self, text: str) -> str:
         """Return free text without names, and with its numbers and public words only."""
-        return text if self.is_harmless_free(text) else self.searched(text, self._free)
+        return text if self.is_harmless_free(text) else self.redacted_as_seen(text, self._free)
 
     def _free(self, text: str) -> str:
         shown = self.text(text)
@@ -108,7 +106,7 @@ class Redactor:
 
     def identifier(self, text: str) -> str:
         """Return the name of a run, a log or a key. Only known names and addresses are replaced in it, so that links to it stay valid."""
-        return self.searched(text, self._identifier)
+        return self.redacted_as_seen(text, self._identifier)
 
     def _identifier(self, text: str) -> str:
         shown = self._without_known(text)
@@ -123,16 +121,16 @@ class Redactor:
             return text if not self.privacy.hides("host") or self.free(text) == text else host_pseudonym(text, kind)
         return self._replaced(text, kind)  # type: ignore[arg-type]
 
-    def _to_replace(self, text: str) -> Iterator[FoundName]:
+    def _to_replace(self, text: str) -> Iterator[NameSpan]:
         """Yield the names of the kinds that the owner wants hidden."""
         for found in find_names(text, self._names.harmless):
             if self.privacy.hides(found.kind) and self._names.hides(text[found.start : found.end]):
                 yield found
 
-    def _hidden_words(self, text: str) -> Iterator[FoundName]:
-        return (FoundName(start, end, "secret") for start, end in self._find_hidden.spans(text))
+    def _hidden_words(self, text: str) -> Iterator[NameSpan]:
+        return (NameSpan(start, end, "secret") for start, end in self._find_hidden.spans(text))
 
-    def _replacement(self, found: FoundName, text: str) -> str:
+    def _replacement(self, found: NameSpan, text: str) -> str:
         original = text[found.start : found.end]
         if folded(original) in self._hidden:
             return self._numbered("hidden", folded(original))
@@ -197,7 +195,7 @@ class Redactor:
         return f"{kind}-{known.setdefault(original, len(known) + 1)}"
 
 
-def _without_overlaps(names: Iterable[FoundName]) -> Iterator[FoundName]:
+def _without_overlaps(names: Iterable[NameSpan]) -> Iterator[NameSpan]:
     """Yield the names in order. Of names that overlap, the one that starts first counts, and of these the longest."""
     end = 0
     for name in sorted(names, key=lambda name: (name.start, -name.end)):

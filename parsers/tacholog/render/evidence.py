@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.manifest import Host
-from tacholog.view.evidence import Evidence
+from tacholog.view.portions import Evidence
 from tacholog.view.remarks import Remark, remarks_on
 from tacholog.view.views import View
 

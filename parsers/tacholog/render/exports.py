@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tacholog.compare.row_values import RowValue
-from tacholog.view.row_names import row_name
+from tacholog.view.names import row_name
 from tacholog.visible import drawn_in_line
 
 _NAME_LENGTH = 1024  # of a benchmark, in Bencher

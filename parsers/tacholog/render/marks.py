@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.schema.marks import MARKS, Mark
-from tacholog.view.run_groups import MARK as TWO_GROUPS
-from tacholog.view.series import Cell
+from tacholog.view.series import TWO_GROUPS, Cell
 
 _OF_SOME_RUNS = " Some numbers have this mark because of only some of their runs."
 Seen = dict[str, bool]  # the marks of numbers that are shown, and whether only some runs of one of these numbers have it

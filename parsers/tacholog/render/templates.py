@@ -15,8 +15,8 @@ from jinja2 import FileSystemLoader, StrictUndefined, Undefined, nodes
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from tacholog.installation import templates_dir
 from tacholog.render.html import Html, esc, escaped, tag
-from tacholog.resources import templates_dir
 from tacholog.view.numerals import grouped
 
 _HARMLESS = ("capitalize", "length")

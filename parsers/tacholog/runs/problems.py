@@ -76,7 +76,7 @@ def unlisted_files(run: str, folder: Path, names: Iterable[str], manifest: Manif
         yield problem(run, name, 0, "manifest", "", reason)
 
 
-def no_files(folder: Path) -> Iterator[dict[str, Any]]:
+def special_files(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield a problem for each named pipe, socket and device among the logs of a folder. Opening one could wait for ever."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if not entry.name.startswith(".") and not _is_plain(entry))
@@ -90,7 +90,7 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
     return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
-def forgotten(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
+def folder_without_manifest(root: Path, folder: Path, files: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield a problem for a folder that holds logs and no manifest. Otherwise its logs would be left out in silence.
 
     A folder below a ``plan.toml`` is a run that is still to be done, and no problem.

@@ -15,8 +15,7 @@ from typing import Any, Literal, get_args, overload
 import msgspec
 
 from tacholog.schema.conditions import Basis, Conditions, Count
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.statistics import is_statistic
+from tacholog.schema.metrics import METRICS, is_statistic
 
 Test = Literal["latency", "throughput", "demand", "sustain"]
 Side = Literal["publisher", "subscriber", "both"]
@@ -85,7 +84,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.metric not in METRICS:
             raise ValueError(f"there is no metric {self.metric!r}: tacholog.schema.metrics.METRICS lists them")
         if not is_statistic(self.statistic):
-            raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.schema.statistics.STATISTICS lists them, or 'p99.9'")
+            raise ValueError(f"there is no statistic {self.statistic!r}: tacholog.schema.metrics.STATISTICS lists them, or 'p99.9'")
         if self.bound not in BOUNDS:
             raise ValueError(f"there is no bound {self.bound!r}: it is one of {', '.join(sorted(BOUNDS))}")
         if len(_KNOWN) < _MOST_KNOWN:

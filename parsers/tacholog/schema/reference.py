@@ -1,4 +1,4 @@
-"""The schema as tables of Markdown, for the pages in ``docs/``.
+"""The schema for readers: as tables of Markdown for the pages in ``docs/``, and as a JSON Schema of the results.
 
 A page marks the place of a table by ``<!-- table: NAME -->`` and ``<!-- end of table -->``. ``python docs/make_tables.py`` writes what stands between
 them, and a test compares.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from tacholog.schema.columns import SchemaColumn
+from tacholog.schema.columns import Kind, SchemaColumn
 from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import ENVIRONMENT
-from tacholog.schema.statistics import STATISTICS
-from tacholog.schema.tables import HISTOGRAMS, LOGS, PROBLEMS, RESULTS, RUNS
+from tacholog.schema.tables import HISTOGRAMS, LOGS, OFFERED, PROBLEMS, RESULTS, RUNS
 
 _WORDS_SHOWN = 10  # More words than that have a table of their own.
 _PLACE = re.compile(r"<!-- table: (?P<name>[a-z]+) -->\n.*?<!-- end of table -->", re.DOTALL)
@@ -95,3 +95,33 @@ TABLES_OF_DOCS: Mapping[str, Callable[[], str]] = {
     "problems": lambda: _columns(PROBLEMS),
     "histograms": lambda: _columns(HISTOGRAMS),
 }
+
+
+_TYPES: dict[Kind, str] = {"text": "string", "integer": "integer", "number": "number", "true or false": "boolean", "list": "array"}
+
+
+def results_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one line of the JSON lines that a site offers, or that ``tacholog export --format json`` prints."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One number of a Tacholog dataset",
+        "description": "What was measured, under which conditions, and where it stands in which log. Null: not stated.",
+        "type": "object",
+        "properties": {name: _property(column) for name, column in OFFERED.items()},
+        "required": list(OFFERED),
+        "additionalProperties": False,
+    }
+
+
+def _property(column: SchemaColumn) -> dict[str, Any]:
+    type_ = _TYPES[column.kind]
+    found: dict[str, Any] = {"description": column.meaning, "type": type_ if column.required else [type_, "null"]}
+    if column.allowed:
+        found["enum"] = [*column.allowed] if column.required else [*column.allowed, None]
+    if column.at_least is not None:
+        found["minimum"] = column.at_least
+    if column.above is not None:
+        found["exclusiveMinimum"] = column.above
+    if column.unit is not None:
+        found["x-unit"] = column.unit
+    return found

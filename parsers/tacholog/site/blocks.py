@@ -46,10 +46,10 @@ from tacholog.site.programs.citation import CITATION, DESCRIPTION
 from tacholog.site.programs.latest import LATEST
 from tacholog.site.script import shell_script
 from tacholog.slugs import slug
-from tacholog.view.evidence import evidence as evidence_of
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.portions import Portion, at_once, portions
+from tacholog.view.portions import evidence as evidence_of
 from tacholog.view.series import Series
 from tacholog.view.views import TESTS, Selection, View, manifest_of
 from tacholog.visible import drawn

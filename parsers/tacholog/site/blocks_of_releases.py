@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from tacholog.compare.diff.compare import check_across
 from tacholog.compare.policy import Policy
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
-from tacholog.compare.result import VERDICTS, Report
+from tacholog.compare.result import VERDICTS, Comparison
 from tacholog.errors import TachologError
-from tacholog.render.diff.leads import leads_to
-from tacholog.render.diff.page import anchor_of, brief, fragment
+from tacholog.render.diff.page import anchor_of, brief, fragment, links_of
 from tacholog.render.html import NOTHING, Html, join, tag
-from tacholog.render.requirements.page import requirements_html
+from tacholog.render.requirements import requirements_html
 from tacholog.render.tables.history import finder, tables_of
 from tacholog.render.tables.releases import releases_table
 from tacholog.site.blocks import EVERYTHING, NO_PAGES, feed_link
@@ -58,7 +57,7 @@ def diff(
     if unknown := set(only) - set(VERDICTS):
         raise TachologError(f":only: {min(unknown)}: choose from {', '.join(VERDICTS)}")
     sides = [page.data.view.only(Selection(system=system, release=release, labels=labels)) for release in (old, new)]
-    leads = leads_to(report, {"old": sides[0], "new": sides[1]}, page.links, pages)
+    leads = links_of(report, {"old": sides[0], "new": sides[1]}, page.links, pages)
     return fragment(report, anchor_of(system or "", old, new, labels), only, limit, leads)
 
 
@@ -73,7 +72,7 @@ def diff_in_a_line(page: Page, old: str, new: str, system: str | None = None, *,
     return brief(report, document if document in page.documents else None)
 
 
-def _report(page: Page, old: str, new: str, system: str | None, labels: Labels, policy: Policy | None) -> Report:
+def _report(page: Page, old: str, new: str, system: str | None, labels: Labels, policy: Policy | None) -> Comparison:
     policy = policy or Policy()
     check_across(policy.across)
     policy.tests()
@@ -90,7 +89,7 @@ def history(page: Page, metric: str, statistic: str, wanted: Selection = EVERYTH
     runs = [run for run in part.runs.values() if wanted.system in (None, run.system)]
     policy = Policy(transports=(wanted.transport,) if wanted.transport else ())
 
-    def compared(system: str, old: str, new: str) -> Report:
+    def compared(system: str, old: str, new: str) -> Comparison:
         return page.data.comparison((system, old, new), policy, wanted.labels)
 
     if not neighbours(runs):
@@ -106,7 +105,7 @@ def changes(page: Page, wanted: Selection = EVERYTHING) -> Html:
     """Return the releases of each system, and what changed since the one before."""
     part = page.part(wanted)
 
-    def compared(system: str, old: str, new: str) -> Report:
+    def compared(system: str, old: str, new: str) -> Comparison:
         return page.data.comparison((system, old, new), None, wanted.labels)
 
     documents = diff_documents(page.data.view.runs.values())

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacholog.errors import TachologError
-from tacholog.garbage import keep_made
-from tacholog.ownership import not_ours_alone
-from tacholog.site.inputs import inputs_of
-from tacholog.site.output_folder import MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
+from tacholog.folders import not_ours_alone
+from tacholog.memory import spare_existing
+from tacholog.site.former import former_site
+from tacholog.site.inputs import inputs_of, program_of
+from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
 from tacholog.store.complaints import saved_complaints
@@ -54,19 +55,23 @@ def build_site(
             raise TachologError(f"{work}: {reason}; what a build keeps is run by the next one, so it must be ours alone")
         inputs = inputs_of(roots, settings)
         if is_built_of(site, inputs):
-            return site / "index.html"
+            return site / FIRST_PAGE
         # To import what builds a site takes longer than to find out that there is nothing new.
         from tacholog.site.whole import build_whole
 
-        keep_made()
+        spare_existing()
         made = work / "made"
         shutil.rmtree(made, ignore_errors=True)
         try:
-            build_whole(roots, made, work, settings, progress, reading)
+            former = former_site(site, program_of(settings))
+            build_whole(roots, made, work, settings, former, progress, reading)
             remove_stamp(site)
-            take_over(made, site)
+            try:
+                take_over(made, site, former.reused)
+            except OSError as error:
+                raise TachologError(f"{site}: {error.strerror}: the site is not finished; run the same command again") from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
         found = saved_complaints(work)
-        write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered)
-    return site / "index.html"
+        write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered, former.keys)
+    return site / FIRST_PAGE

@@ -10,12 +10,11 @@ from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.bands import known
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.renames import find_renames, renamed
 from tacholog.compare.requirements.file import RequirementFile
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.requirements.result import RequirementReport
-from tacholog.compare.result import Report
-from tacholog.compare.sides import of_labels, of_release
+from tacholog.compare.result import Comparison
+from tacholog.compare.sides import find_renames, of_labels, of_release, renamed
 from tacholog.errors import TachologError
 from tacholog.site.requirements import kept_requirements, releases_of_site
 from tacholog.store.frames import Dataset, open_saved
@@ -35,14 +34,14 @@ class SiteData:
         self.folder, self.data, self.view = folder, data, view
         self.documents: frozenset[str] = frozenset()  # the pages of the site, if it is one of ours
         self.feeds: Mapping[str, str] = {}  # their titles, by their files
-        self._comparisons: dict[tuple[object, ...], Report] = {}
+        self._comparisons: dict[tuple[object, ...], Comparison] = {}
 
     @cached_property
     def renamed(self) -> Dataset:
         """The dataset with current names."""
         return renamed(self.data, find_renames([self.folder]))
 
-    def comparison(self, which: tuple[str | None, str, str], policy: Policy | None = None, labels: Labels = ()) -> Report:
+    def comparison(self, which: tuple[str | None, str, str], policy: Policy | None = None, labels: Labels = ()) -> Comparison:
         """Compare two releases.
 
         Args:
@@ -58,7 +57,7 @@ class SiteData:
             self._comparisons[key] = compare(old, new, policy, (releases[0], releases[1]), everything=False, measured=measured)
         return self._comparisons[key]
 
-    def compare(self, system: str, old: str, new: str) -> Report:
+    def compare(self, system: str, old: str, new: str) -> Comparison:
         """Compare two releases of a system by the usual rules."""
         return self.comparison((system, old, new))
 

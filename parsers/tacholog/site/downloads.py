@@ -6,16 +6,17 @@ Each kind of file has each number once. No text holds all numbers, because text 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.plain import count_of, null, plain_table
 from tacholog.site.result_pages import DEFAULT, Values, csv_name, csv_names, numbered, runs_of_pages, values_of_rows
-from tacholog.store.export import files_of, results_table
+from tacholog.store.engine import quoted
+from tacholog.store.export import FileKind, TableFiles, files_of, results_table
 from tacholog.view.numerals import NOT_STATED, natural
-from tacholog.view.own_names import DATA
+from tacholog.view.page_index import DATA
 from tacholog.view.views import View
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from tacholog.site.former import FormerSite
     from tacholog.store.frames import Dataset
 
 ALL = f"{DATA}/results.parquet"
@@ -56,13 +58,14 @@ def _runs_of_releases(view: View) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def write_downloads(site: Path, data: Dataset, view: View, fields: Sequence[str] = DEFAULT) -> None:
-    """Write the files, with the runs in the order of their names.
+def write_downloads(site: Path, data: Dataset, view: View, former: FormerSite, fields: Sequence[str] = DEFAULT) -> dict[tuple[str, str], str]:
+    """Write the files, with the runs in the order of their names. Return the digest of all numbers of each log, by run and log.
 
     Args:
         site: the folder of the site.
         data: the dataset.
         view: the same dataset.
+        former: the files of the last build.
         fields: what makes a page (``pages`` of ``site.toml``).
     """
     (site / _RELEASES).mkdir(parents=True, exist_ok=True)
@@ -70,17 +73,21 @@ def write_downloads(site: Path, data: Dataset, view: View, fields: Sequence[str]
     table = table.iloc[table["run"].astype("str").argsort(kind="stable").to_numpy()]
     pages, releases = _coded(table, fields), _coded(table, ("system", "release"))
     names = {values: name.removesuffix(_CSV) for values, name in csv_names(runs_of_pages(view, fields)).items()}
-    with files_of(table.assign(**{_CSV: pages[0], _JSON: releases[0]})) as content_of:
-        (site / ALL).write_bytes(content_of("parquet", "true"))
-        for place, values in enumerate(pages[1]):
-            _write(site / f"{names[values]}{_CSV}", content_of("csv", f'"{_CSV}" = {place}'))
-        for file in release_files(view):
-            place = releases[1].index((file.system, file.release))
-            _write(site / f"{file.name}{_JSON}", content_of("json", f'"{_JSON}" = {place}'))
+    of_pages = [(f"{names[values]}{_CSV}", number) for number, values in enumerate(pages[1])]
+    of_releases = [(f"{file.name}{_JSON}", releases[1].index((file.system, file.release))) for file in release_files(view)]
+    with files_of(table.assign(**{_CSV: pages[0], _JSON: releases[0]})) as files:
+        (site / ALL).write_bytes(files.content("parquet", "true"))
+        _write(site, former, files, "csv", _CSV, of_pages)
+        _write(site, former, files, "json", _JSON, of_releases)
+        return {(run, log): digest for (run, log), digest in files.digests("run", "log").items()}
 
 
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(gzip.compress(content, _LEVEL, mtime=0))
+def _write(site: Path, former: FormerSite, files: TableFiles, kind: FileKind, column: str, numbered_files: Iterable[tuple[str, int]]) -> None:
+    """Write a file for each number that a column has."""
+    digests = files.digests(column)
+    for name, number in numbered_files:
+        if not former.has(name, digests[(number,)]):
+            (site / name).write_bytes(gzip.compress(files.content(kind, f"{quoted(column)} = {number}"), _LEVEL, mtime=0))
 
 
 def _coded(table: pd.DataFrame, fields: Sequence[str]) -> tuple[NDArray[np.int64], list[Values]]:

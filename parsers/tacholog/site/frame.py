@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 from docutils.nodes import make_id
@@ -28,13 +29,16 @@ class PageFrame:
         """``page`` is the page without content.
 
         Raises:
-            TachologError: the theme made a page of another form.
+            TachologError: the page was not written whole, or the theme made one of another form.
         """
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        if not text.rstrip().endswith("</html>"):
+            raise TachologError(f"{page}: the page could not be written whole. Is the disk full?")
         before, mark, rest = text.partition(_BODY)
         _, end, after = rest.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
+        self.digest = sha256(text.encode()).hexdigest()
         self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
 
     def page(self, document: str, title: str, content: str) -> str:

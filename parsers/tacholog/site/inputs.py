@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tacholog.formats.registry import GROUP
-from tacholog.resources import site_dir, templates_dir
+from tacholog.installation import site_dir, templates_dir
 from tacholog.site.settings import SiteSettings
 from tacholog.site.walk import walk
 
@@ -22,9 +22,14 @@ _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
 
 
 def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
-    """Return the digest of all inputs of a site: files by path, size and times, settings, and installed packages."""
+    """Return the digest of all inputs of a site: data and program, files by path, size and times."""
+    return _digest([program_of(settings), *(line for root in roots for line in (str(root.resolve()), *_below(root)))])
+
+
+def program_of(settings: SiteSettings) -> str:
+    """Return the digest of all that makes a site of data: code, templates, prose, installed packages, and settings."""
     package = Path(__file__).parent.parent
-    folders = [package, templates_dir(), site_dir(), *roots]
+    folders = [package, templates_dir(), site_dir()]
     files = [path for path in (settings.logo, os.environ.get(_PLOTLY)) if path]
     return _digest(
         [
@@ -32,7 +37,6 @@ def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
             *_installed(),
             msgspec.json.encode(settings).decode(),
             *(f"{name}={os.environ.get(name)}" for name in (_PLOTLY, _KEY)),
-            *(str(root.resolve()) for root in roots),
             *map(_file, files),
             *(line for folder in folders for line in _below(folder)),
         ]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
+from tacholog.privacy.logs import line_classes_path, sha256_of
 from tacholog.render.html import Html, join, tag
 from tacholog.render.tables.logs import log_facts, raw_log_name, raw_name
 from tacholog.runs.manifest import RUN_FILE, as_toml
+from tacholog.site.former import FormerSite
 from tacholog.site.logpage import linked_lines, log_page
 from tacholog.site.offered import offered_log
 from tacholog.site.result_pages import page_groups
@@ -42,13 +44,28 @@ def log_pages(view: View, folder: str, fields: tuple[str, ...]) -> list[LogPage]
     return [LogPage(log_document(folder, log.run, log.log), log, parents.get(log.run, ())) for log in view.logs]
 
 
-def log_bodies(pages: Sequence[LogPage], view: View, documents: Collection[str]) -> Iterator[tuple[LogPage, Html]]:
-    """Yield each page with what stands below its heading."""
+def log_bodies(
+    pages: Sequence[LogPage], view: View, documents: Collection[str], digests: Mapping[tuple[str, str], str], is_made: Callable[..., bool]
+) -> Iterator[tuple[LogPage, Html]]:
+    """Yield each page that is to be made, with what stands below its heading.
+
+    Args:
+        pages: all pages of logs.
+        view: everything that the site shows.
+        documents: the pages of the site.
+        digests: those of all numbers of each log, by run and log.
+        is_made: whether a page is there already that was made of these; the page is the first argument.
+    """
     problems: dict[tuple[str, str], list[ProblemRow]] = {}
     for problem in view.problems:
         problems.setdefault((problem.run, problem.log or ""), []).append(problem)
     for page in pages:
-        yield page, _body(page, view, problems.get((page.log.run, page.log.log), ()), documents)
+        run, log = view.runs[page.log.run], page.log
+        of_log = problems.get((log.run, log.log), ())
+        lines = sha256_of(*line_classes_path(Path(run.root), log.log)) if run.root else None
+        received = (page.parents, run, log, of_log, view.hosts.get(run.host or ""), offered_log(run, log), lines, digests.get((log.run, log.log)))
+        if not is_made(page, *received):
+            yield page, _body(page, view, of_log, documents)
 
 
 def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: Collection[str]) -> Html:
@@ -64,8 +81,11 @@ def _body(page: LogPage, view: View, problems: Sequence[ProblemRow], documents: 
     return join([tag("p", join(links, " \u00b7 ")) if links else "", facts, lines])
 
 
-def raw_files(view: View) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each raw log and each manifest for download. Logs are named after their content: each is there once."""
+def raw_files(view: View, former: FormerSite) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each raw log and each manifest for download. Logs are named after their content: each is there once.
+
+    Those that ``former`` has are left out.
+    """
     written = set[str]()
     for log in view.logs:
         run = view.runs[log.run]
@@ -75,6 +95,8 @@ def raw_files(view: View) -> Iterator[tuple[str, bytes]]:
         name = raw_log_name(offered.sha256)
         if name not in written:
             written.add(name)
+            if former.has(name):
+                continue
             with suppress(UnreadableInput):
                 yield name, gzip.compress(read_evidence(Path(run.root), log.log), mtime=0)
     for run in view.runs.values():

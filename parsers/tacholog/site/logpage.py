@@ -49,7 +49,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
         return tag(
             "p", f"No line of this log is shown, because no format reads it or it is not a regular file. For a regular file, {logtext.SHOW_UNKNOWN}."
         )
-    shown = logtext.saved_shown(path.parent, path.name)
+    shown = logtext.saved_line_classes(path.parent, path.name)
     numbers = by_line(results)
     classes = _classes(path, format_name, numbers) if shown is None else _Classes.of_shown(shown)
     additions = _Additions(labels_of(results), numbers, computed_of(format_name), classes.places)
@@ -94,7 +94,7 @@ class _Classes(NamedTuple):
     places: Mapping[str, Span] = NOWHERE
 
     @classmethod
-    def of_shown(cls, shown: logtext.ShownLines) -> _Classes:
+    def of_shown(cls, shown: logtext.LineClasses) -> _Classes:
         """Return the classes that were saved when the log was redacted, because its format cannot read the redacted text."""
         ranges = sorted((first, last, kind) for kind, found in shown.kinds.items() for first, last in found)
         counts: Counter[LineClass] = Counter()

@@ -14,12 +14,13 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from tacholog.errors import TachologError
+from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, tag
 from tacholog.render.templates import rendered
-from tacholog.resources import site_dir
 from tacholog.site import blocks, blocks_of_releases
 from tacholog.site.data import SiteData
+from tacholog.site.former import FormerSite
 from tacholog.site.frame import FRAME_TITLE, PageFrame
 from tacholog.site.log_pages import LogPage, log_bodies
 from tacholog.site.page import Page, Section, plain_title
@@ -28,7 +29,7 @@ from tacholog.site.parts import Part, beside, page_of_part, script_of
 from tacholog.site.programs.citation import description
 from tacholog.site.programs.feed import Feed, newest_change
 from tacholog.site.settings import SiteSettings
-from tacholog.view.own_names import LOGS
+from tacholog.view.page_index import LOGS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -78,7 +79,16 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
 class MadePages:
     """The pages of a site that are no documents of Sphinx."""
 
-    def __init__(self, data: SiteData, pages: Sequence[SitePage], logs: Sequence[LogPage], feeds: Sequence[Feed], settings: SiteSettings) -> None:
+    def __init__(
+        self,
+        data: SiteData,
+        pages: Sequence[SitePage],
+        logs: Sequence[LogPage],
+        feeds: Sequence[Feed],
+        settings: SiteSettings,
+        former: FormerSite,
+        digests: Mapping[tuple[str, str], str],
+    ) -> None:
         """Note the pages.
 
         Args:
@@ -87,7 +97,10 @@ class MadePages:
             logs: those of logs.
             feeds: the feeds of the site.
             settings: the content of ``site.toml``.
+            former: the files of the last build.
+            digests: those of all numbers of each log, by run and log.
         """
+        self._former, self._digests = former, digests
         self.data, self._pages, self._logs = data, {page.document: page for page in pages}, logs
         prose = (path.stem for path in site_dir().glob("*.md"))
         self._documents = data.documents = frozenset((*self._pages, *(page.document for page in logs), *prose))
@@ -160,7 +173,11 @@ class MadePages:
             contents = {"toc": contents_of(page.sections)} if planned.has_contents else {"meta": _NO_CONTENTS}
             yield planned.document, {"title": str(esc(page.title)), "body": body, "metatags": metatags, **contents}, _PAGE
         frame = self._frame(app, {_NO_MENUS: "true"})
-        for log, content in log_bodies(self._logs, self.data.view, self._documents):
+
+        def is_made(log: LogPage, *received: object) -> bool:
+            return self._former.has(f"{log.document}.html", frame.digest, "hosts" in self._documents, *received)
+
+        for log, content in log_bodies(self._logs, self.data.view, self._documents, self._digests, is_made):
             self._write_framed(app, frame, log.document, log.title, self._addressed(log.document, content))
 
     def _body(self, planned: SitePage, page: Page) -> tuple[str, list[str]]:

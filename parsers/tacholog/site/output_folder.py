@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import filecmp
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
-from tacholog.holding import held
+from tacholog.folders import locked
 from tacholog.site.walk import walk
 
 MARKER = ".tacholog-site"
+FIRST_PAGE = "index.html"
+_PART = ".tacholog-part"
 _MARKER_TEXT = "Made by tacholog report, which replaces what is in this folder.\n"
 
 
@@ -53,7 +56,7 @@ def only_one_build(work: Path) -> Iterator[None]:
         TachologError: another process builds the same site now. Each would delete what the other one has written.
     """
     work.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with held(work, "another process builds this site now; wait until it has ended"):
+    with locked(work, "another process builds this site now; wait until it has ended"):
         yield
 
 
@@ -82,26 +85,56 @@ def nothing_left_of_refused(site: Path, made: Iterable[Path]) -> Iterator[None]:
         raise
 
 
-def take_over(made: Path, site: Path) -> None:
+def take_over(made: Path, site: Path, reused: Collection[str] = ()) -> None:
     """Make a site equal to one that was made in another folder. A file that did not change is not touched; what belongs to no site stays.
+
+    New files come first, the first page after all others, and old files go last: a reader of a site that was stopped in between finds every page.
 
     Args:
         made: the site as it is to be. Its files are moved.
         site: the site that readers see.
+        reused: files of it that stay. They were not made again.
     """
-    wanted = {*_below(made)}
-    for name in sorted({*_below(site)} - wanted):  # a link that took the place of a folder goes before the files in it
+    names = sorted(_below(made), key=lambda name: (name == FIRST_PAGE, name))
+    for name in names:
+        _clear_way(site, name)
+        if not ((site / name).is_file() and filecmp.cmp(made / name, site / name, shallow=False)):
+            _bring(made / name, site / name, site / _PART)
+    for name in {*_below(site)}.difference(names, reused):
         (site / name).unlink(missing_ok=True)
-        for folder in [*Path(name).parents][:-1]:
-            with suppress(OSError):  # It is not empty.
-                (site / folder).rmdir()
-    for name in sorted(wanted):
-        target = site / name
-        if target.is_symlink():
-            target.unlink()
-        if not (target.is_file() and filecmp.cmp(made / name, target, shallow=False)):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(made / name, target)
+        _remove_empty(site, name)
+
+
+def _clear_way(site: Path, name: str) -> None:
+    """Remove what is no folder where a file needs one, and what is no file where the file goes."""
+    for folder in [*Path(name).parents][-2::-1]:
+        if (site / folder).is_symlink() or (site / folder).is_file():
+            (site / folder).unlink()
+    (site / name).parent.mkdir(parents=True, exist_ok=True)
+    if (site / name).is_symlink():
+        (site / name).unlink()
+    elif (site / name).is_dir():
+        shutil.rmtree(site / name)
+
+
+def _bring(source: Path, target: Path, part: Path) -> None:
+    """Replace a file in one step. From another disk, it is copied to a file beside the site's first."""
+    try:
+        source.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        try:
+            shutil.copyfile(source, part)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _remove_empty(site: Path, name: str) -> None:
+    for folder in [*Path(name).parents][:-1]:
+        with suppress(OSError):  # It is not empty.
+            (site / folder).rmdir()
 
 
 def _below(site: Path) -> Iterator[str]:

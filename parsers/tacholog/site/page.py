@@ -17,8 +17,8 @@ from tacholog.render.tables import tables
 from tacholog.render.tables.tables import Apart, Links
 from tacholog.site.parts import RUNS, Part, part_of
 from tacholog.slugs import slug
+from tacholog.view.page_index import SelectionNumbers
 from tacholog.view.portions import Portion, portions
-from tacholog.view.selection_numbers import SelectionNumbers
 from tacholog.view.series import Series
 from tacholog.view.views import Selection, View
 from tacholog.visible import drawn

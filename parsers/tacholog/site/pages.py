@@ -24,16 +24,14 @@ from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
 from tacholog.view.beside import session_of_several
-from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, since
-from tacholog.view.marked import marked_of
+from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, news, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
-from tacholog.view.news import news
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.series import LOSS
-from tacholog.view.views import TESTS, Selection, View
+from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
 _BESIDE, _RANKED = "side-by-side", "fastest-by-size-one-machine-after-the-other"

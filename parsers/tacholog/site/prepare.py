@@ -11,13 +11,13 @@ import msgspec
 import pandas as pd
 
 from tacholog.compare.bands import FOLDER as BANDS
-from tacholog.compare.renames import FILE as RENAMES
-from tacholog.compare.renames import find_renames, folder_of_renames
 from tacholog.compare.requirements.file import FILE as REQUIREMENTS
+from tacholog.compare.sides import find_renames, folder_of_renames
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence, read_small_evidence
-from tacholog.garbage import give_back
-from tacholog.privacy.redact import redacted_with
+from tacholog.memory import return_freed_memory
+from tacholog.privacy.redact import redacted_with_redactor
+from tacholog.runs.manifest import RENAMES_FILE
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
 from tacholog.site.requirements import find_requirements, keep_requirements
@@ -46,7 +46,7 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     with_renames, with_requirements, wrong = _beside_runs(roots)
     if wrong:
         data = msgspec.structs.replace(data, problems=pd.concat([data.problems, frame("problems", wrong)], ignore_index=True))
-    give_back()
+    return_freed_memory()
     complained = complaints(with_copies(data))
     if data.runs.empty:  # Pages without a run say nothing, and Sphinx refuses their empty lists.
         has_bare_logs = bool((data.problems["kind"] == FORGOTTEN).any())
@@ -54,12 +54,12 @@ def prepare(roots: Sequence[Path], work: Path, settings: SiteSettings, progress:
     chosen, text_bytes = with_copies(_only(data, settings)), settings.limits.limits.text_bytes
     if chosen.runs.empty:
         raise UnreadableInput("site.toml leaves every run out (systems, campaigns_left_out): nothing to report")
-    data, redactor = redacted_with(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
+    data, redactor = redacted_with_redactor(chosen, settings.privacy, (work / _SHOWN).resolve(), progress, text_bytes)
     refused = _keep_bands(roots, work / "dataset" / BANDS)
     new = [line for line in refused if not any(known.startswith(f"{line.partition(': ')[0]}: ") for known in complained.unread)]
     msgspec.structs.replace(complained, unread=(*complained.unread, *new)).save(work)
     _save(data, work / "dataset", with_renames)
-    give_back()
+    return_freed_memory()
     keep_requirements(with_requirements, work / "dataset", redactor)
     return data
 
@@ -71,7 +71,7 @@ def _beside_runs(roots: Sequence[Path]) -> tuple[Path | None, Path | None, list[
         find_renames(roots)
         renames = folder_of_renames(roots)
     except UnreadableInput as error:
-        problems.append(problem("", RENAMES, 0, UNREADABLE, "", str(error)))
+        problems.append(problem("", RENAMES_FILE, 0, UNREADABLE, "", str(error)))
     try:
         requirements = find_requirements(roots)
     except UnreadableInput as error:
@@ -159,9 +159,9 @@ def _refuse_unknown(what: str, asked: Sequence[str], column: pd.Series) -> None:
 
 def _renames(root: Path) -> bytes:
     try:
-        return read_small_evidence(root, RENAMES)
+        return read_small_evidence(root, RENAMES_FILE)
     except UnreadableInput as error:
-        raise UnreadableInput(f"{root / RENAMES}: {error}") from error
+        raise UnreadableInput(f"{root / RENAMES_FILE}: {error}") from error
 
 
 def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
@@ -169,9 +169,9 @@ def _save(data: Dataset, folder: Path, renaming: Path | None) -> None:
     shutil.rmtree(fresh, ignore_errors=True)  # of a build that was stopped here
     data.save(fresh, packed=True)
     if renaming is not None:
-        (fresh / RENAMES).write_bytes(_renames(renaming))
+        (fresh / RENAMES_FILE).write_bytes(_renames(renaming))
     else:
-        (folder / RENAMES).unlink(missing_ok=True)
+        (folder / RENAMES_FILE).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(fresh.iterdir()):
         # Pages depend on these files, so a file that has not changed keeps its modification time.

@@ -30,7 +30,7 @@ from tacholog.site.output_folder import refuse_foreign
 from tacholog.site.stamp import Stamp, check_copy, finished, sha256_of
 from tacholog.site.switch import locked, replaced
 from tacholog.view.numerals import by_version
-from tacholog.view.own_names import DATA, RAW, VERSIONS
+from tacholog.view.page_index import DATA, RAW, VERSIONS
 
 _NOTES = "versions.json"
 _INDEX = "index.html"

@@ -16,10 +16,8 @@ from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.slugs import slug
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED, natural
-from tacholog.view.own_names import DATA, FILE_ENDINGS, FOLDERS
-from tacholog.view.page_index import PagePart
+from tacholog.view.page_index import DATA, FILE_ENDINGS, FOLDERS, PagePart, SelectionNumbers
 from tacholog.view.results import RunRow
-from tacholog.view.selection_numbers import SelectionNumbers
 from tacholog.view.views import Selection, View, transport_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
-from tacholog.campaign.wrappers import behind_wrappers
-from tacholog.privacy.pseudonyms import NUMBERED_PSEUDONYM
+from tacholog.campaign.programs import behind_wrappers
+from tacholog.privacy.settings import NUMBERED_PSEUDONYM
 from tacholog.runs.manifest import FLOOR, Command, Manifest
 from tacholog.site.processes_script import needs_order, processes_script
 

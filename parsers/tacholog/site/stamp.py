@@ -43,7 +43,8 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
     ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
     and folders that could not be read, ``altered`` that of logs that are shown, but are not those that their manifests name. ``large`` names what a
-    hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list.
+    hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list. ``keys`` holds the
+    digests of what files were made of (`tacholog.site.former`).
     """
 
     schema: int = 1
@@ -54,15 +55,25 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     large: tuple[str, ...] = ()
     digest: str
     files: dict[str, str]
+    keys: dict[str, str] = {}
 
 
-def write_stamp(site: Path, inputs: str, checks: tuple[str, ...], problems: int, sizes: Sizes = USUAL, altered: int = 0) -> None:
+def write_stamp(
+    site: Path,
+    inputs: str,
+    checks: tuple[str, ...],
+    problems: int,
+    sizes: Sizes = USUAL,
+    altered: int = 0,
+    keys: Mapping[str, str] | None = None,
+) -> None:
     """Declare a site finished: the last step of a build. Links are not listed, because no build makes any."""
     there = {name: file for name, file in _there(site, digests_in(open_cache())).items() if file.sha256 is not None}
     files = {name: str(file.sha256) for name, file in there.items()}
     large = _large({name: file.size_bytes for name, file in there.items()}, sizes)
     digest = _list_digest(files)
-    _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files))
+    made_of = {name: key for name, key in (keys or {}).items() if name in files}
+    _write(site, Stamp(inputs=inputs, checks=checks, problems=problems, altered=altered, large=large, digest=digest, files=files, keys=made_of))
 
 
 def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
@@ -124,12 +135,14 @@ def finished(site: Path) -> Stamp:
 
 @contextmanager
 def former_site_named(site: Path) -> Iterator[None]:
-    """If a build is refused, say in its message that the finished site from before is still there. If there is none, the message stays as it is."""
+    """If a build is refused, say in its message what is in the folder: the finished site from before, or one that is not finished."""
     try:
         yield
     except UnreadableInput as error:
-        if not ((site / STAMP).is_file() and (site / "index.html").is_file()):
+        if not (site / "index.html").is_file():
             raise
+        if not (site / STAMP).is_file():
+            raise UnreadableInput(f"{error}. The site in {site} is not finished: its last build failed or was stopped") from error
         raise UnreadableInput(f"{error}. The site in {site} is still the one from before") from error
 
 

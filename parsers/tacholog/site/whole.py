@@ -13,11 +13,12 @@ import msgspec
 
 from tacholog.compare.result import SCHEMA, json_schema
 from tacholog.errors import TachologError
-from tacholog.garbage import give_back
+from tacholog.installation import site_dir
+from tacholog.memory import return_freed_memory
 from tacholog.render.diff.text import github_of_systems
-from tacholog.resources import site_dir
 from tacholog.site.data import SiteData, hold
 from tacholog.site.downloads import write_downloads
+from tacholog.site.former import FormerSite
 from tacholog.site.log_pages import log_pages, raw_files
 from tacholog.site.made_pages import MadePages
 from tacholog.site.pages import plan
@@ -29,7 +30,7 @@ from tacholog.store.frames import without_distributions
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work
 from tacholog.view.history import latest
-from tacholog.view.own_names import DOWNLOADS, LOGS, STATIC
+from tacholog.view.page_index import DOWNLOADS, LOGS, STATIC
 from tacholog.view.views import view_of
 from tacholog.visible import drawn
 
@@ -41,7 +42,15 @@ LATEST_DIFF = f"{DOWNLOADS}/latest-diff.md"
 SCHEMA_FILE = f"{DOWNLOADS}/{SCHEMA.replace('/', '-')}.schema.json"
 
 
-def build_whole(roots: Sequence[Path], site: Path, work: Path, settings: SiteSettings, progress: Progress | None, reading: Work | None) -> None:
+def build_whole(
+    roots: Sequence[Path],
+    site: Path,
+    work: Path,
+    settings: SiteSettings,
+    former: FormerSite,
+    progress: Progress | None,
+    reading: Work | None,
+) -> None:
     """Build a site.
 
     Args:
@@ -49,6 +58,7 @@ def build_whole(roots: Sequence[Path], site: Path, work: Path, settings: SiteSet
         site: a folder that is not there yet.
         work: where the dataset is kept.
         settings: the content of ``site.toml``.
+        former: the files of the last build; those that it has are not made again.
         progress: called with the name of a log and the number of bytes that were read of it.
         reading: who reads the logs.
 
@@ -60,14 +70,16 @@ def build_whole(roots: Sequence[Path], site: Path, work: Path, settings: SiteSet
     # Distributions take more memory than all else, and the view has them packed.
     data = SiteData((work / "dataset").resolve(), without_distributions(everything), view)
     del everything
-    give_back()
+    return_freed_memory()
     hold(data)
     found = feeds(view, data.compare, settings.name)
     pages = plan(view, settings, has_requirements=data.requirements is not None)
-    made = MadePages(data, pages, log_pages(view, LOGS, settings.pages), found, settings)
+    digests = write_downloads(site, data.data, view, former, settings.pages)
+    return_freed_memory()
+    made = MadePages(data, pages, log_pages(view, LOGS, settings.pages), found, settings, former, digests)
     _run_sphinx(made, site, work, settings)
-    give_back()
-    _write_files(site, data, settings, found)
+    return_freed_memory()
+    _write_files(site, data, settings, found, former)
 
 
 def _run_sphinx(made: MadePages, site: Path, work: Path, settings: SiteSettings) -> None:
@@ -122,12 +134,11 @@ def _drop_unused(site: Path) -> None:
             sheet.write_text(less, encoding="utf-8")
 
 
-def _write_files(site: Path, data: SiteData, settings: SiteSettings, found: Collection[Feed]) -> None:
-    """Write what is no page: raw logs, downloads, and files for programs."""
-    for name, content in raw_files(data.view):
+def _write_files(site: Path, data: SiteData, settings: SiteSettings, found: Collection[Feed], former: FormerSite) -> None:
+    """Write what is no page and no table: raw logs, comparisons, and files for programs."""
+    for name, content in raw_files(data.view, former):
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)
-    write_downloads(site, data.data, data.view, settings.pages)
     (site / DOWNLOADS).mkdir(exist_ok=True)
     (site / SCHEMA_FILE).write_text(json.dumps(json_schema(), indent=2), encoding="utf-8")
     # `tacholog publish` prints the headings of this file.

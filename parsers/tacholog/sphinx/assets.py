@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.util import logging
 
-from tacholog.resources import site_dir
+from tacholog.installation import site_dir
 from tacholog.site.bundle import plotly_bundle
 from tacholog.sphinx.scripts import head_of, known_scripts, policy_of
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from tacholog.errors import UnreadableInput
+from tacholog.runs.conditions import options_apart
 from tacholog.runs.disturbance import exceeded
 from tacholog.runs.host import stated_host
 from tacholog.runs.labels import labels_text
 from tacholog.runs.manifest import RUN_FILE, Host, Manifest
 from tacholog.runs.moments import is_moment
 from tacholog.runs.problems import UNREADABLE, problem
-from tacholog.runs.stated import options_apart
 from tacholog.schema.conditions import Conditions, StatedConditions
 from tacholog.schema.records import SEVERITY, Facts, Status, number_in
 from tacholog.store.clocks import Clocks, clocks_of

@@ -29,7 +29,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from tacholog.ownership import not_ours_alone
+from tacholog.folders import not_ours_alone
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -13,7 +13,7 @@ from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.problems import ALTERED, COPIED, FORGOTTEN, LOST, UNREADABLE, problem
 from tacholog.schema.columns import SchemaColumn
 from tacholog.schema.marks import MARKS
-from tacholog.schema.statistics import is_statistic
+from tacholog.schema.metrics import is_statistic
 from tacholog.schema.tables import TABLES
 from tacholog.store.frames import Dataset, dtype_of, frame
 from tacholog.store.quality import COINCIDENCE

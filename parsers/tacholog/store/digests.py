@@ -154,7 +154,7 @@ _FORMATS = "tacholog.formats"
 #: belong to it besides.
 _READERS = (
     f"{_FORMATS}.kit",
-    *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.stated"),
+    *("tacholog.schema", "tacholog.runs.disturbance", "tacholog.runs.manifest", "tacholog.runs.problems", "tacholog.runs.conditions"),
     *("tacholog.runs.clocks", "tacholog.runs.host", "tacholog.runs.labels", "tacholog.runs.moments"),
     *(f"tacholog.store.{name}" for name in ("assembly", "clocks", "columns", "distributions", "engine", "logs", "parts")),
     "tacholog.store.quality",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,29 +103,43 @@ def copy(connection: duckdb.DuckDBPyConnection, query: str, kind: FileKind, path
 
 def as_file(table: pd.DataFrame, kind: FileKind) -> bytes:
     """Return a table as a file: CSV, JSON (one object in a line), or Parquet."""
-    with files_of(table) as file:
-        return file(kind, "true")
+    with files_of(table) as files:
+        return files.content(kind, "true")
+
+
+class TableFiles:
+    """The rows of a table as files. A column whose name begins with a dot is not written."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, kinds: Mapping[str, tuple[Kind, Collection[str]]], folder: Path) -> None:
+        """The connection has the rows as ``offered``."""
+        self._connection, self._kinds, self._folder = connection, kinds, folder
+        self._columns = functools.cache(lambda kind: ", ".join(text_columns(kinds, kind)))
+
+    def content(self, kind: FileKind, condition: str) -> bytes:
+        """Return the rows as a file for which a condition of the engine is true."""
+        query = f"SELECT {self._columns(kind)} FROM offered WHERE {condition}"  # noqa: S608 - our own words
+        path = self._folder / "file"
+        copy(self._connection, query, kind, path)
+        return path.read_bytes()
+
+    def digests(self, *columns: str) -> dict[tuple[Any, ...], str]:
+        """Return, by the values of these columns, the digest of the rows that have them: of all that is written of them, in their order."""
+        # The engine would take the place of a word among all words of the column, which further rows may change, for its digest.
+        values = ", ".join(f"{quoted(name)}::VARCHAR" if kind == "text" else quoted(name) for name, (kind, _) in self._kinds.items())
+        names, groups = text(" ".join(self._kinds)), ", ".join(map(quoted, columns))
+        digest = f"sha256({names} || string_agg(hash({values})::VARCHAR, ' ' ORDER BY rowid))"
+        rows = ask(self._connection, f"SELECT {groups}, {digest} FROM offered GROUP BY {groups}")  # noqa: S608 - our own words
+        return {tuple(row[:-1]): row[-1] for row in rows}
 
 
 @contextmanager
-def files_of(table: pd.DataFrame) -> Iterator[Callable[[FileKind, str], bytes]]:
-    """Yield what returns rows of a table as a file: those for which a condition of the engine is true.
-
-    A column whose name begins with a dot is not written.
-    """
+def files_of(table: pd.DataFrame) -> Iterator[TableFiles]:
+    """Yield the files of a table."""
     kinds = _kinds_of(table)
-    columns = functools.cache(lambda kind: ", ".join(text_columns(kinds, kind)))
     with tempfile.TemporaryDirectory() as folder, connected(folder) as connection:
         connection.register("given", table)
         ask(connection, "CREATE TEMP TABLE offered AS FROM given")
-
-        def file(kind: FileKind, condition: str) -> bytes:
-            query = f"SELECT {columns(kind)} FROM offered WHERE {condition}"  # noqa: S608 - our own words
-            path = Path(folder, "file")
-            copy(connection, query, kind, path)
-            return path.read_bytes()
-
-        yield file
+        yield TableFiles(connection, kinds, Path(folder))
 
 
 def _kinds_of(table: pd.DataFrame) -> dict[str, tuple[Kind, Collection[str]]]:

@@ -32,7 +32,7 @@ from tacholog.runs.manifest import (
     manifest_of,
     read_host,
 )
-from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, forgotten, no_files, problem, unlisted_files, utf8
+from tacholog.runs.problems import UNREADABLE, add_unlisted_folder, folder_without_manifest, problem, special_files, unlisted_files, utf8
 from tacholog.schema.records import number_in
 from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache, Kind, key_of
@@ -126,7 +126,7 @@ def _folders(roots: Sequence[Path], hosts: dict[str, Host], problems: list[Row])
             if folder.name == HOSTS_FOLDER:
                 _load_hosts(folder, files, hosts, problems)
             if RUN_FILE not in files:
-                problems.extend((*no_files(folder), *forgotten(root, folder, files)))
+                problems.extend((*special_files(folder), *folder_without_manifest(root, folder, files)))
                 continue
             run = listed.folder[len(os.fspath(root)) :].lstrip("/") or "."
             if run in seen:  # The problem belongs to no run: that of this name is the other one.
@@ -331,7 +331,7 @@ def open_paths(paths: Sequence[Path]) -> Dataset:
 def _load_folder_of_logs(path: Path, work: Work | None) -> Dataset:
     folders = list(folders_below(path))
     logs = [folder / file for folder, files in folders for file in files if Path(file).suffix not in (".toml", ".md")]
-    left_out = [row for folder, _ in folders for row in no_files(folder)]
+    left_out = [row for folder, _ in folders for row in special_files(folder)]
     if not logs:
         raise UnreadableInput("; ".join((f"{path}: no run.toml, no saved dataset and no log below it", *(row["reason"] for row in left_out))))
     return load_logs(logs, left_out, skip_unreadable=True, work=work)

@@ -16,9 +16,9 @@ from tacholog.formats.kit.lines import Broken
 from tacholog.formats.reading import Event, Scan, why_unknown
 from tacholog.formats.registry import describe_error
 from tacholog.formats.source import LogText
+from tacholog.runs.conditions import Contradiction, contradictions, stated_conditions, with_stated_side
 from tacholog.runs.manifest import LogFile, Manifest
 from tacholog.runs.problems import ALTERED, CONTRADICTED, UNREADABLE, altered_reason, problem
-from tacholog.runs.stated import Contradiction, attributed, contradictions, stated
 from tacholog.schema.conditions import Basis, Conditions, StatedConditions
 from tacholog.schema.records import Facts, Histogram, Record, Status
 from tacholog.store.columns import NOT_STATED, ColumnBuilder, Columns, Shape, ShapeInLog
@@ -155,7 +155,7 @@ class _Reader:
         self.kind_if_lost = UNREADABLE
         self.text_bytes = 0
         self._manifest, self._entry, self._limits, self._heard = manifest, entry, limits, heard
-        self._stated = stated(manifest)
+        self._stated = stated_conditions(manifest)
         self._columns = columns
         self._problems: list[Row] = []
         self._histograms: list[HistogramHead] = []
@@ -310,7 +310,7 @@ class _Reader:
 
 def _completed(shape: ShapeInLog, entry: LogFile, account: Account, manifest: StatedConditions) -> Shape:
     """Return a shape with the conditions of its run in the log and those of the manifest, and the side and participant that the manifest states."""
-    known = attributed(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
+    known = with_stated_side(Record(test=shape.test, payload_bytes=None, numbers=(), side=shape.side, participant=shape.participant), entry)
     complete = shape.conditions.over(account.conditions(shape.run).over(manifest))
     conditions = Conditions(**{name: value for name in Conditions.__struct_fields__ if (value := getattr(complete, name)) is not None})
     return Shape(shape.scope, shape.test, known.side, known.participant, conditions)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from tacholog.errors import TachologError
-from tacholog.extras import require
+from tacholog.installation import require
 from tacholog.store.cache import Cache, open_cache, others_file_words, refused_words
 from tacholog.store.parts import Parts
 

@@ -17,7 +17,7 @@ from tacholog.view.cost import SPINS
 from tacholog.view.names import words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, compared
+from tacholog.view.ranking_groups import SystemSeries, system_series
 from tacholog.view.series import LOSS, NOT_MEASURED, Cell, Series
 from tacholog.view.views import View
 
@@ -87,8 +87,8 @@ def of_session(view: View, session: str) -> View:
 
 def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
     """Return a row for each transport of each system in each variant, but for controls."""
-    rows: dict[tuple[object, ...], list[Compared]] = {}
-    for one in compared(view, pages):
+    rows: dict[tuple[object, ...], list[SystemSeries]] = {}
+    for one in system_series(view, pages):
         key = dict(one.series.key)
         if one.is_control:
             continue
@@ -113,7 +113,7 @@ def _median(row: BesideRow, size: int) -> float:
     return inf if cell is None or cell.value is None else cell.value
 
 
-def _row(members: Sequence[Compared]) -> BesideRow:
+def _row(members: Sequence[SystemSeries]) -> BesideRow:
     first = members[0]
     key = dict(first.series.key)
     text = key.get("labels")

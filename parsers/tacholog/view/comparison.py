@@ -16,7 +16,7 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.names import condition_name, participant_title, with_each_label, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, compared, conditions_of
+from tacholog.view.ranking_groups import SystemSeries, conditions_of, system_series
 from tacholog.view.rankings import main_campaigns, of_last_releases
 from tacholog.view.refusals import refusals
 from tacholog.view.series import Cell
@@ -61,10 +61,10 @@ class ConditionVerdicts(msgspec.Struct, frozen=True):
     reasons: tuple[tuple[str | None, ...], ...]
 
 
-class Offered(msgspec.Struct, frozen=True):
+class OfferedSeries(msgspec.Struct, frozen=True):
     """A series that the page offers: its numbers by metric (``latency.p50``), and whether it is the newest and its release's main campaign."""
 
-    compared: Compared
+    system_series: SystemSeries
     cells: dict[str, list[tuple[int, Cell]]]
     is_newest: bool
     is_main: bool
@@ -72,36 +72,36 @@ class Offered(msgspec.Struct, frozen=True):
     def absent(self, metric: str, statistic: str) -> dict[int, str]:
         """Return, by size, why there is no such number, for those sizes that were measured."""
         numbers = {at for at, _ in self.cells.get(f"{metric}.{statistic}", ())}
-        series = self.compared.series
+        series = self.system_series.series
         return {at: series.absent(metric, statistic, at) for at in series.sizes() if at is not None and at not in numbers}
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class SeriesComparison(msgspec.Struct, frozen=True):
     """All series that are offered. ``verdicts`` and ``repeats`` are by metric.
 
     ``repeats`` holds for each series the places of those whose figures it prints again.
     """
 
-    series: tuple[Offered, ...]
+    series: tuple[OfferedSeries, ...]
     verdicts: dict[str, tuple[ConditionVerdicts, ...]]
     repeats: dict[str, tuple[tuple[int, ...], ...]]
 
 
-def comparison(view: View, pages: PageIndex) -> Comparison:
+def comparison(view: View, pages: PageIndex) -> SeriesComparison:
     """Return what can be compared of a view. Controls are left out: the comparisons of releases show them."""
-    everything = [one for one in compared(view, pages) if not one.is_control]
+    everything = [one for one in system_series(view, pages) if not one.is_control]
     last, main = {one.id for one in of_last_releases(everything)}, main_campaigns(everything)
-    offered = tuple(Offered(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
+    offered = tuple(OfferedSeries(one, cells, one.id in last, one.id in main) for one in everything if (cells := _cells(one)))
     names = [(f"{metric}.{statistic}", metric) for metric, statistic, _ in METRICS_SHOWN]
     measured = [(name, metric) for name, metric in names if any(name in one.cells for one in offered)]
-    return Comparison(
+    return SeriesComparison(
         offered,
         {name: tuple(verdicts_on(offered, name, metric)) for name, metric in measured},
         {name: _repeats(offered, name) for name, _ in measured},
     )
 
 
-def _cells(one: Compared) -> dict[str, list[tuple[int, Cell]]]:
+def _cells(one: SystemSeries) -> dict[str, list[tuple[int, Cell]]]:
     found = {f"{metric}.{statistic}": list(_sized(one.series.cells(metric, statistic))) for metric, statistic, _ in METRICS_SHOWN}
     return {name: cells for name, cells in found.items() if cells}
 
@@ -112,9 +112,9 @@ def _sized(cells: Mapping[int | None, Cell]) -> Iterator[tuple[int, Cell]]:
             yield at, cell
 
 
-def verdicts_on(offered: Sequence[Offered], name: str, metric: str) -> Iterator[ConditionVerdicts]:
+def verdicts_on(offered: Sequence[OfferedSeries], name: str, metric: str) -> Iterator[ConditionVerdicts]:
     """Yield for each condition what it means for the ratios of a metric; nothing for conditions that allow every ratio."""
-    stated = [conditions_of(one.compared.series, metric) if name in one.cells else None for one in offered]
+    stated = [conditions_of(one.system_series.series, metric) if name in one.cells else None for one in offered]
     for condition in asked("ratio", metric):
         values = list(dict.fromkeys(one[condition] for one in stated if one is not None))
         reasons = tuple(tuple(_reason(condition, base, other, metric) for other in values) for base in values)
@@ -127,7 +127,7 @@ def _reason(condition: str, base: object, other: object, metric: str) -> str | N
     return "; ".join(refusals(judge(sides[0], sides[1], comparison="ratio", only=(condition,)))) or None
 
 
-def _repeats(offered: Sequence[Offered], name: str) -> tuple[tuple[int, ...], ...]:
+def _repeats(offered: Sequence[OfferedSeries], name: str) -> tuple[tuple[int, ...], ...]:
     """Return for each series which others have the same figures: a document that prints those of an older one has not measured them anew."""
     again = [(place, dict(one.cells[name])) for place, one in enumerate(offered) if name in one.cells and _has_republished(one.cells[name])]
     found: dict[int, tuple[int, ...]] = {}
@@ -154,7 +154,7 @@ def use_of(cell: Cell, metric: str) -> int:
     return UNCOUNTED if any(mark in LEFT_OUT and not (mark == metric == "loss") for mark in cell.marks) else COUNTED
 
 
-def campaign_words(one: Compared) -> str:
+def campaign_words(one: SystemSeries) -> str:
     """Return how long each size was measured, and how often: two campaigns of one release differ in nothing else."""
     if one.series.published:
         return _PUBLISHED
@@ -163,7 +163,7 @@ def campaign_words(one: Compared) -> str:
     return ", ".join(filter(None, (duration, f"{runs} run{'s' if runs > 1 else ''}")))
 
 
-def version_of(one: Compared) -> str:
+def version_of(one: SystemSeries) -> str:
     """Return the release of a series, or the version of its system."""
     key = dict(one.series.key)
     return str(key["release"] or key["system_version"] or NOT_STATED)

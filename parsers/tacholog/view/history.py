@@ -2,6 +2,8 @@
 
 A value is that of the runs which the comparison uses (in pairs: of the paired runs). A release that was measured in two campaigns has a line for
 each of them, and no median over both: that would merge two builds or two days into one value.
+
+The order of releases and the list of the newest releases are made here, too.
 """
 
 from __future__ import annotations
@@ -15,22 +17,24 @@ import msgspec
 
 from tacholog.compare.changepoints import Change, changes
 from tacholog.compare.policy import TESTED
-from tacholog.compare.result import Controls, Difference, DiffRow, Report, RowKey
+from tacholog.compare.result import Comparison, ComparisonRow, Controls, Difference, RowKey
 from tacholog.runs.moments import instant
 from tacholog.schema.metrics import METRICS
 from tacholog.slugs import slug
+from tacholog.view.names import row_name
 from tacholog.view.numerals import by_version
-from tacholog.view.own_names import DIFFS, HISTORY
-from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import compared
+from tacholog.view.page_index import DIFFS, HISTORY, PageIndex
+from tacholog.view.ranking_groups import system_series
 from tacholog.view.results import RunRow
-from tacholog.view.row_names import row_name
 from tacholog.view.series import LOGICAL
 
 if TYPE_CHECKING:
     from tacholog.view.views import Selection, View
+from tacholog.runs.moments import last_day
+from tacholog.view.numerals import NOT_STATED
+from tacholog.view.views import View
 
-Compare = Callable[[str, str, str], Report]  # of a system, an older and a newer release
+Compare = Callable[[str, str, str], Comparison]  # of a system, an older and a newer release
 METRICS_SHOWN = tuple((metric, statistic) for metric, statistics in (*TESTED.items(), ("latency", ("mean", "typical"))) for statistic in statistics)
 
 
@@ -39,7 +43,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
     release: int
     value: float
-    row: DiffRow | None
+    row: ComparisonRow | None
     runs: tuple[float, ...]
 
 
@@ -52,7 +56,7 @@ class HistoryLine(msgspec.Struct):
 
     key: RowKey
     points: list[HistoryPoint]
-    begun_by: DiffRow | None = None
+    begun_by: ComparisonRow | None = None
     other_runs_of: str | None = None
 
 
@@ -173,7 +177,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
     """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for one in compared(view, PageIndex()):
+    for one in system_series(view, PageIndex()):
         run = one.series.results[0].run
         if (run.system, run.release) in pairs:
             found = by_system.setdefault(run.system, set())
@@ -183,7 +187,7 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
     return [one for one in METRICS_SHOWN if one in there]
 
 
-def lines(reports: Sequence[Report], metric: str, statistic: str) -> list[HistoryLine]:
+def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
     found = _Lines([], {})
     for index, report in enumerate(reports):
@@ -213,7 +217,7 @@ class HistoryChange(msgspec.Struct, frozen=True):
     reason: Literal["release", "host", "release or host"]
 
 
-def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Report]]]) -> list[HistoryChange]:
+def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
     """The steps and drifts in all lines of a page, the clearest first.
 
     Args:
@@ -232,7 +236,7 @@ def _hidden(line: HistoryLine) -> float:
     return -math.log1p(-half / least) if half < least else math.inf
 
 
-def _change(line: HistoryLine, reports: Sequence[Report], one: Change) -> HistoryChange:
+def _change(line: HistoryLine, reports: Sequence[Comparison], one: Change) -> HistoryChange:
     step = one.kind == "step"
     before, release = (line.points[place].release for place in ((one.first - 1, one.first) if step else (one.first, one.last)))
     controls = reports[release - 1].controls if step and release - before == 1 else None
@@ -270,7 +274,7 @@ def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Comp
     """What the page of a metric shows: the history of each system that has lines. The changes are judged over all systems together."""
     releases = releases_of(runs)
     reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
-    found = {system: lines(compared, metric, statistic) for system, compared in reports.items()}
+    found = {system: lines(members, metric, statistic) for system, members in reports.items()}
     changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
 
     def of_system(members: Sequence[HistoryLine]) -> tuple[HistoryChange, ...]:
@@ -289,7 +293,7 @@ def histories_in(view: View, metric: str, statistic: str, compare: Compare, want
     return view.once(("histories", metric, statistic, wanted), made)
 
 
-def _goes_on(row: DiffRow) -> bool:
+def _goes_on(row: ComparisonRow) -> bool:
     """Whether a row joins two releases: they are comparable, and of one machine.
 
     A comparison of two releases also takes two machines with the same stated hardware, and says so. A line would hide that: it looks like one
@@ -298,7 +302,7 @@ def _goes_on(row: DiffRow) -> bool:
     return row.old is not None and row.new is not None and row.verdict != "not_comparable" and other_machine(row) is None
 
 
-def other_machine(row: DiffRow) -> Difference | None:
+def other_machine(row: ComparisonRow) -> Difference | None:
     """The machines of both sides, if they are two; their stated hardware may be the same."""
     return next((one for one in row.differences if one.field == "host"), None)
 
@@ -320,7 +324,7 @@ class _Lines(NamedTuple):
         return [one for one in self.alike.get(_without_apart(key), ()) if _is_alike(one.key, key)]
 
 
-def _add(found: _Lines, index: int, row: DiffRow, release: str) -> None:
+def _add(found: _Lines, index: int, row: ComparisonRow, release: str) -> None:
     line = _line_of(found, index, row, release)
     new = row.new.median if row.new else None
     if row.new is None or new is None:
@@ -331,7 +335,7 @@ def _add(found: _Lines, index: int, row: DiffRow, release: str) -> None:
         found.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
 
 
-def _line_of(found: _Lines, index: int, row: DiffRow, release: str) -> HistoryLine | None:
+def _line_of(found: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
     if row.old is None or row.old.median is None:
         return None
@@ -366,3 +370,23 @@ def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:
 
 def _name(key: RowKey) -> tuple[object, ...]:
     return row_name(msgspec.structs.replace(key, payload_bytes=None)), key.payload_bytes or 0
+
+
+_MOST = 5
+
+
+def news(view: View) -> list[dict[str, object]]:
+    """Return the newest groups of runs: of one system, version and kind, the last first. Runs without a date are left out."""
+    groups: dict[tuple[str, str, bool], list[RunRow]] = {}
+    for run in view.runs.values():
+        if run.start_time:
+            version = run.system_version or run.release or ""
+            groups.setdefault((run.system or NOT_STATED, version, run.published), []).append(run)
+    items = [_item(f"{system} {version}".strip(), published, runs) for (system, version, published), runs in groups.items()]
+    return sorted(items, key=lambda item: (str(item["day"]), str(item["words"])), reverse=True)[:_MOST]
+
+
+def _item(words: str, published: bool, runs: list[RunRow]) -> dict[str, object]:
+    hosts = ", ".join(sorted({run.host for run in runs if run.host}))
+    day = last_day(run.start_time for run in runs)
+    return {"day": day, "words": words, "kind": "published" if published else "own", "runs": len(runs), "hosts": hosts}

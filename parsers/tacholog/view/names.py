@@ -1,4 +1,4 @@
-"""What a row, a series or a table is called: the conditions that set it apart from the others beside it, in words.
+"""What a row, a series, a table, or a row of a diff is called: the conditions that set it apart from the others beside it, in words.
 
 Pages, legends, comparisons and the command line all name things here, so that no two different things stand side by side under one name.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tacholog.compare.comparable import settings_of
+from tacholog.compare.result import RowKey
+from tacholog.runs.conditions import options_words
 from tacholog.runs.labels import CONTROL, is_label, label_fields, label_name, labels_of
-from tacholog.runs.stated import options_words
 from tacholog.schema.conditions import CONDITIONS
+from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
 from tacholog.view.numerals import NOT_STATED, grouped, quantity, size
 
@@ -233,3 +235,56 @@ _WORDS: dict[str, Callable[[object], str]] = {
     "host": lambda value: str(value) if str(value).startswith("host") else f"host {value}",
     "basis": lambda value: BASIS_WORDS.get(str(value), str(value)),
 }
+
+
+_OF_LATENCY = ("latency", "jitter", "interval_per_message", "send_lateness", "send_call", "serialization", "deserialization")
+
+
+def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = ()) -> str:
+    """What a row is about: metric, statistic, and the setting.
+
+    Args:
+        key: the row.
+        with_system: whether to name the system.
+        but: words that `apart_words` gives for the row and that stand elsewhere.
+    """
+    statistic = "" if key.statistic == "total" else f" {key.statistic}"
+    peers = f"{key.publishers or '?'}:{key.subscribers or '?'}" if (key.publishers or 1, key.subscribers or 1) != (1, 1) else None
+    keyed = None if key.keyed is None else "keyed" if key.keyed else "unkeyed"
+    demand = f"demand {key.demand}" if key.demand else None
+    system = key.system if with_system else None
+    parts = (
+        METRICS[key.metric].words.lower() + statistic,
+        system,
+        key.transport,
+        key.data_path,
+        key.type,
+        keyed,
+        peers,
+        key.participant,
+        _sizes(key),
+        demand,
+        *(word for word in apart_words(key) if word not in but),
+        f"in a test of {key.test}" if key.test and key.test != _tested_by(key) else None,
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def apart_words(key: RowKey) -> list[str]:
+    """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
+    known = [text for field, value in key.apart if (text := words(field, value))]
+    return known or [unstated(field) for field, _ in key.apart]
+
+
+def _tested_by(key: RowKey) -> str:
+    """The test that a metric is expected in: another one is named."""
+    if key.metric == "sustained_rate":
+        return "sustain"
+    return "latency" if key.metric in _OF_LATENCY else "demand" if key.demand else "throughput"
+
+
+def _sizes(key: RowKey) -> str | None:
+    """The payload size, or the range of sizes."""
+    if key.payload_bytes is None:
+        return None
+    return size(key.payload_bytes) if key.payload_bytes_high is None else f"{size(key.payload_bytes)} to {size(key.payload_bytes_high)}"

@@ -1,4 +1,7 @@
-"""Which page of a site shows which numbers."""
+"""Where a site shows what: the names of its folders, which page shows which numbers, and numbers for ids that would be the same.
+
+A system, release, machine or label that is called like one of the site's own folders (`FOLDERS`) gets another folder.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tacholog.runs.labels import is_label
+from tacholog.slugs import slug
 from tacholog.view.results import RunRow
 from tacholog.view.views import Selection
 
@@ -75,3 +79,29 @@ def _part(entry: Entry) -> PagePart:
     fields = {name: value for name, value in rest.items() if name in _FIELDS}
     labels = tuple((name, value) for name, value in rest.items() if is_label(name))
     return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, rest.get(_NUMBER, 1))
+
+
+BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS = (
+    *("badges", "data", "diffs", "downloads", "history", "logs", "raw", "results", "versions"),
+)
+STATIC, SOURCES = "_static", "_sources"
+#: All folders that a site has beside those of its results.
+FOLDERS = frozenset({BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS, STATIC, SOURCES})
+#: How the names of the files end that stand beside these folders, in the site and in the sources of its pages: a folder must not be called like one.
+FILE_ENDINGS = (".atom", ".cff", ".html", ".inv", ".js", ".json", ".jsonld", ".md", ".py")
+
+
+class SelectionNumbers:
+    """Numbers selections in the order in which a page shows them: `UDP` is the first of its name, and `udp` the second."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._found: dict[str, list[list[str]]] = {}
+
+    def number(self, selection: Selection) -> int:
+        """Return the number of a selection: 1 unless another one was there before. All tests of a part have the same."""
+        values = msgspec.structs.replace(selection, test=None).values()
+        alike = self._found.setdefault(slug("-".join(values)), [])
+        if values not in alike:
+            alike.append(values)
+        return 1 + alike.index(values)

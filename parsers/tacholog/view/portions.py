@@ -1,18 +1,32 @@
-"""What a page of results shows at once: its best evidence. Other campaigns and machines, older releases, and what a page cannot hold are portions."""
+"""What a page of results shows at once (its best evidence), and in which portions the rest follows.
+
+Runs that one campaign made of one release on one machine belong together. Runs of two campaigns or of two machines are not repetitions of each
+other, and side by side they confuse more than they tell. So a page opens with one such set. The rule (docs/site.md describes it):
+
+1. the newest release;
+2. sets with enough runs for a comparison behind their numbers: fewer are a quick look;
+3. sets that kept the limits that their campaign states for disturbances, then those without limits, then those beyond them;
+4. the set that measured more tests and sizes, then more runs, then for longer, then later.
+
+Other campaigns and machines, older releases, and what a page cannot hold are further portions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from statistics import median_low
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from tacholog.view.evidence import Evidence, evidence
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.view.history import in_order_of_time
+from tacholog.view.names import joined_or_unstated, made_different, told_apart
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import RunRow
 from tacholog.view.series import Series, labelled_among
-from tacholog.view.views import TESTS, Selection, View
+from tacholog.view.views import TESTS, Selection, View, manifest_of
 
 MOST_SERIES = 12  # of a test in a portion
 # What the tables with all numbers of a page hold at most, in elements. A number has about five (with its link, range and marks), and a series has
@@ -154,3 +168,148 @@ def _named(title: str, number: int) -> str:
         return title
     more = f"more series{f' ({number})' if number > 1 else ''}"
     return f"{title}, {more}" if title else more
+
+
+_TOLD_BY = ("campaign", "published", "host", "system")
+_DAY = len("2026-11-23")
+_DISTURBED = "disturbed"  # the mark of a number whose run was beyond the limits of its campaign
+Limits = Literal["kept", "not stated", "exceeded"]
+_ORDER: tuple[Limits, ...] = ("kept", "not stated", "exceeded")
+
+
+class _Key(NamedTuple):
+    """What the runs of a set share."""
+
+    system: str | None
+    release: str | None
+    version: str | None
+    campaign: str | None
+    host: str | None
+    published: bool
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Runs that one campaign made of one release on one machine.
+
+    Attributes:
+        age: how many releases of the system are newer.
+        name: what tells it from other sets of the same release; empty if there are none.
+        runs: the names of its runs, also of those without numbers.
+        runs_each: how many runs are behind a number, typically.
+        fewest_runs_each, most_runs_each: the same for the number with the fewest runs, and for that with the most.
+        limits: whether all runs kept the limits of their campaign.
+        breadth: how many pairs of test and message size it has.
+        duration_s: how long a number was measured in a run, as planned.
+        first_day, last_day: when its runs were made, as YYYY-MM-DD.
+    """
+
+    system: str | None
+    release: str | None
+    version: str | None
+    campaign: str | None
+    host: str | None
+    published: bool
+    age: int
+    name: str
+    runs: frozenset[str]
+    runs_each: int
+    fewest_runs_each: int
+    most_runs_each: int
+    limits: Limits
+    breadth: int
+    duration_s: float | None
+    first_day: str | None
+    last_day: str | None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether own runs are too few for a comparison."""
+        return not self.published and self.runs_each < MIN_RUNS
+
+
+def evidence(view: View) -> list[Evidence]:
+    """Return the sets of runs of a view, the best evidence first."""
+    sets: dict[_Key, list[RunRow]] = {}
+    for run in view.runs.values():
+        key = _Key(run.system, run.release, run.system_version, run.campaign, run.host, run.published)
+        sets.setdefault(key, []).append(run)
+    ages, measured = _ages(sets), _runs_at_sizes(view)
+    found = [_evidence(view, key, runs, ages[key], measured) for key, runs in sets.items()]
+    found.sort(key=lambda one: one.last_day or "", reverse=True)
+    return _with_names(_with_failed(sorted(found, key=_rank)))
+
+
+def _rank(one: Evidence) -> tuple[object, ...]:
+    return (one.breadth == 0, one.age, one.is_quick, _ORDER.index(one.limits), -one.breadth, -one.runs_each, -(one.duration_s or 0.0))
+
+
+def _with_failed(found: Sequence[Evidence]) -> list[Evidence]:
+    """Add runs without any number to the best set of their release, or else to the best of their system: a page lists them beside the others."""
+    measured = [one for one in found if one.breadth]
+    for lost in (one for one in found if not one.breadth):
+        places = [place for place, one in enumerate(measured) if one.system == lost.system]
+        place = next((place for place in places if measured[place].age == lost.age), places[0] if places else None)
+        if place is None:
+            measured.append(lost)
+        else:
+            measured[place] = msgspec.structs.replace(measured[place], runs=measured[place].runs | lost.runs)
+    return measured
+
+
+def _ages(sets: Mapping[_Key, Sequence[RunRow]]) -> dict[_Key, int]:
+    """Return how many releases are newer than each set. A set without a release is as old as the release of its version, or else the newest."""
+    released: dict[tuple[str | None, str | None], str] = {(key.system, key.version): key.release for key in sets if key.release and key.version}
+    named = {key: key.release or released.get((key.system, key.version)) or key.version for key in sets}
+    order = in_order_of_time((run.system, named[key], run.start_time) for key, runs in sets.items() for run in runs)
+    places: dict[tuple[str | None, str | None], int] = {
+        (system, name): len(names) - 1 - place for system, names in order.items() for place, name in enumerate(names)
+    }
+    return {key: places.get((key.system, name), 0) for key, name in named.items()}
+
+
+def _evidence(view: View, key: _Key, runs: Sequence[RunRow], age: int, measured: Sequence[frozenset[str]]) -> Evidence:
+    """Return the evidence of these runs. ``measured`` are the runs of each series at each size, of all sets."""
+    numbers = [result for run in runs for result in view.by_run.get(run.run, ()) if result.scope == "summary"]
+    names = frozenset(run.run for run in runs)
+    counts = [count for found in measured if (count := len(found & names))]
+    durations = {result.conditions.planned_duration_s for result in numbers}
+    days = sorted(run.start_time[:_DAY] for run in runs if run.start_time)
+    return Evidence(
+        **key._asdict(),
+        age=age,
+        name="",
+        runs=names,
+        runs_each=median_low(counts) if counts else 0,
+        fewest_runs_each=min(counts, default=0),
+        most_runs_each=max(counts, default=0),
+        limits=_limits(runs, disturbed=any(_DISTURBED in result.marks for result in numbers)),
+        breadth=len({(result.test, result.payload_bytes) for result in numbers}),
+        duration_s=durations.pop() if len(durations) == 1 else None,
+        first_day=days[0] if days else None,
+        last_day=days[-1] if days else None,
+    )
+
+
+def _runs_at_sizes(view: View) -> list[frozenset[str]]:
+    """Return the runs behind each series of a test at each size: those that tables and sentences count."""
+    series = [one for test in TESTS for one in view.only(Selection(test=test)).series()]
+    return [frozenset(result.run.run for result in results) for one in series for results in one.measured.of_size.values()]
+
+
+def _limits(runs: Iterable[RunRow], *, disturbed: bool) -> Limits:
+    if disturbed:
+        return "exceeded"
+    manifests = [manifest_of(run) for run in runs]
+    return "kept" if all(manifest is not None and manifest.limits is not None for manifest in manifests) else "not stated"
+
+
+def _with_names(found: Sequence[Evidence]) -> list[Evidence]:
+    """Name each set by what tells it from the others of its age."""
+    names: dict[frozenset[str], str] = {}
+    for age in {one.age for one in found}:
+        alike = [one for one in found if one.age == age]
+        rows = [{name: getattr(one, name) for name in _TOLD_BY} | {"system_version": one.version} for one in alike]
+        told = [sorted(parts, key=lambda part: part[0] != _TOLD_BY[0]) for parts in told_apart(rows)] if len(alike) > 1 else []
+        called = made_different([joined_or_unstated(parts) for parts in told], rows) if told else []
+        names |= {one.runs: name for one, name in zip(alike, called, strict=False)}
+    return [msgspec.structs.replace(one, name=names.get(one.runs, "")) for one in found]

@@ -1,4 +1,8 @@
-"""Series that may be ranked against each other, in groups, and what of a group leads. What may be compared is `tacholog.compare.comparable`."""
+"""Series that may be ranked against each other, in groups, and what leads a group.
+
+What may be compared is decided in `tacholog.compare.comparable`. The headline number of a series (`headline`) and the value by which a number is
+ranked (`standing`) are chosen here for all pages, so that no page contradicts another.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,12 +21,10 @@ from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.labels import CONTROL, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.cost import spinning_among, way
-from tacholog.view.headlines import RANKED_BY
 from tacholog.view.names import joined, participant_title, with_system, words
 from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series, common_words
-from tacholog.view.standing import UNDERSAMPLED, overlap, rank_key, standing
 from tacholog.view.views import Selection, View, differing_labels
 
 _BATCHED = "batched"
@@ -34,7 +36,7 @@ _IN_GROUP_WORDS = (
 _NEW = ("options", "settings", "labels")
 
 
-class Compared(msgspec.Struct, frozen=True):
+class SystemSeries(msgspec.Struct, frozen=True):
     """One series of one system over one transport.
 
     ``part`` is the part of a page that shows it, if there is one, and ``slot`` is its place among the series of its test there.
@@ -119,7 +121,7 @@ class Group(msgspec.Struct, frozen=True):
             filter(None, (METRICS[self.metric].words, statistic, words("basis", self["basis"]), reference, batched, self["operating_system"]))
         )
 
-    def words_of(self, members: Sequence[Compared]) -> str:
+    def words_of(self, members: Sequence[SystemSeries]) -> str:
         """Return the number in words, and the labels that differ elsewhere: all members of the group share them."""
         return ", ".join(filter(None, (self.words, members[0].label_words)))
 
@@ -127,7 +129,7 @@ class Group(msgspec.Struct, frozen=True):
         """Return what the groups of several campaigns that measured the same have in common."""
         return (self.metric, self.statistic, *(pair for pair in self.conditions if pair[0] != "campaign"))
 
-    def cells(self, one: Compared) -> dict[int, Cell]:
+    def cells(self, one: SystemSeries) -> dict[int, Cell]:
         """Return the numbers of a series by size in bytes, without those for a range of sizes or of no stated size."""
         found = one.series.cells(self.metric, self.statistic)
         return {at: cell for at, cell in found.items() if at is not None and cell.value is not None and cell.sizes_high is None}
@@ -149,7 +151,7 @@ def conditions_of(series: Series, metric: str) -> dict[str, Any]:
     }
 
 
-def compared(view: View, pages: PageIndex) -> Sequence[Compared]:
+def system_series(view: View, pages: PageIndex) -> Sequence[SystemSeries]:
     """Return every series of a view, by system and transport. A label that differs anywhere in the view stands in each name.
 
     Only that of controls does not: all that is no control would be called so.
@@ -157,12 +159,12 @@ def compared(view: View, pages: PageIndex) -> Sequence[Compared]:
     return view.once(("compared", pages.parts), partial(_placed, view.once("compared", partial(_compared, view)), pages))
 
 
-def _compared(view: View) -> Sequence[Compared]:
+def _compared(view: View) -> Sequence[SystemSeries]:
     """Return every series of a view, whatever page shows it: those that only count ask for no page."""
     pairs = sorted({(view.runs[run].system or NOT_STATED, transport or NOT_STATED) for run, kinds in view.kinds.items() for transport, _ in kinds})
     named = [name for name in differing_labels(view.runs[name] for name in view.by_run) if name != CONTROL]
     return [
-        Compared(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
+        SystemSeries(system, transport, one, labels=_values_of(one, named), spins=way(one) in spins)
         for system, transport in pairs
         for part in (view.only(Selection(system=system, transport=transport)),)
         for spins in (spinning_among(part.series(named), part.by_run),)
@@ -186,7 +188,7 @@ def _values_of(series: Series, named: Sequence[str]) -> tuple[tuple[str, str | N
     return tuple((name, labels.get(name)) for name in named)
 
 
-def _placed(everything: Iterable[Compared], pages: PageIndex) -> Sequence[Compared]:
+def _placed(everything: Iterable[SystemSeries], pages: PageIndex) -> Sequence[SystemSeries]:
     """Return the series, each with the part of a page that shows it and its place among the series of its test there."""
     counts: Counter[tuple[str, str, str, PagePart | None]] = Counter()
     found = []
@@ -199,7 +201,7 @@ def _placed(everything: Iterable[Compared], pages: PageIndex) -> Sequence[Compar
     return found
 
 
-def groups(everything: Iterable[Compared], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[Compared]]:
+def groups(everything: Iterable[SystemSeries], *, least: int = 2, across: Collection[str] = ()) -> dict[Group, list[SystemSeries]]:
     """Return the series that may be ranked with at least one other, by what they have in common.
 
     Args:
@@ -207,7 +209,7 @@ def groups(everything: Iterable[Compared], *, least: int = 2, across: Collection
         least: how many series a group has at least; 1: those that stand alone are groups too.
         across: conditions in which the members of a group may differ.
     """
-    found: dict[Group, list[Compared]] = {}
+    found: dict[Group, list[SystemSeries]] = {}
     for one in everything:
         group = group_of(one, across)
         if group is not None:
@@ -215,7 +217,7 @@ def groups(everything: Iterable[Compared], *, least: int = 2, across: Collection
     return {group: members for group, members in found.items() if len(members) >= least}
 
 
-def group_of(one: Compared, across: Collection[str] = ()) -> Group | None:
+def group_of(one: SystemSeries, across: Collection[str] = ()) -> Group | None:
     """Return the group in which a series is ranked; nothing if a condition is not known, or it has no number to be ranked by.
 
     The members of the group may differ in the conditions ``across``.
@@ -231,7 +233,7 @@ def group_of(one: Compared, across: Collection[str] = ()) -> Group | None:
     return None
 
 
-def sizes_of(group: Group, members: Sequence[Compared], most: int) -> list[int]:
+def sizes_of(group: Group, members: Sequence[SystemSeries], most: int) -> list[int]:
     """Choose at most so many sizes, the smallest and the largest among them, of those that most of the series have."""
     counts: dict[int, int] = {}
     for one in members:
@@ -243,7 +245,7 @@ def sizes_of(group: Group, members: Sequence[Compared], most: int) -> list[int]:
     return [sizes[round(index * (len(sizes) - 1) / (most - 1))] for index in range(most)]
 
 
-def sizes_of_few(group: Group, members: Sequence[Compared]) -> dict[tuple[int, ...], list[int]]:
+def sizes_of_few(group: Group, members: Sequence[SystemSeries]) -> dict[tuple[int, ...], list[int]]:
     """Return the sizes that fewer series have than other sizes, by the places of the series that have them. `sizes_of` leaves these sizes out."""
     having: dict[int, tuple[int, ...]] = {}
     for place, one in enumerate(members):
@@ -282,7 +284,7 @@ def eligible(cells: Mapping[int, Cell]) -> dict[int, Cell]:
     return {key: cell for key, cell in cells.items() if cell.value is not None and cell.shown.bound == "=" and LOSS not in cell.marks}
 
 
-def ordered(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> list[Compared]:
+def ordered(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> list[SystemSeries]:
     """Return the series, the best first: by the geometric mean of their ratios to the best of each size."""
     cells = [{at: standing(cell).value for at, cell in group.cells(one).items()} for one in members]
     lower = METRICS[group.metric].better == "lower"
@@ -306,13 +308,13 @@ def column_of(cells: Sequence[Mapping[int, Cell]], at: int) -> dict[int, Cell]:
     return {index: found[at] for index, found in enumerate(cells) if at in found}
 
 
-def runs_of_all(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
+def runs_of_all(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
     """Return how many runs are behind each number of a group, if it is the same for all; the cells then need not say it."""
     counts = {runs_words(one, found[at]) for one in members for found in (group.cells(one),) for at in sizes if at in found}
     return counts.pop() if len(counts) == 1 else ""
 
 
-def runs_words(one: Compared, cell: Cell) -> str:
+def runs_words(one: SystemSeries, cell: Cell) -> str:
     """Return how many runs are behind a number, and how long each was meant to take; nothing for published figures."""
     if one.series.published:
         return ""
@@ -320,7 +322,7 @@ def runs_words(one: Compared, cell: Cell) -> str:
     return f"{count}\u202f\u00d7\u202f{duration:g}\u00a0s" if duration is not None else f"{count}\u00a0run{'s' if count > 1 else ''}"
 
 
-def no_best_words(group: Group, members: Sequence[Compared], sizes: Sequence[int]) -> str:
+def no_best_words(group: Group, members: Sequence[SystemSeries], sizes: Sequence[int]) -> str:
     """Return at which sizes no best is highlighted, and why; nothing if there is one at each size."""
     cells = [group.cells(one) for one in members]
     columns = {at: column_of(cells, at) for at in sizes}
@@ -340,9 +342,66 @@ def _at(found: Sequence[int], sizes: Sequence[int]) -> str:
     return "" if len(found) == len(sizes) else f" at {', '.join(map(size, found))}"
 
 
-def common_conditions(members: Sequence[Compared]) -> str:
+def common_conditions(members: Sequence[SystemSeries]) -> str:
     """Return the other conditions that all members of a group share, which their labels leave out."""
     versions = {dict(one.series.key)["system_version"] for one in members}
     labels = {name for one in members for name, _ in one.labels}
     found = common_words((one.series for one in members), {*_IN_GROUP_WORDS, *labels, *(("release",) if versions != {None} else ())})
     return ", ".join(found)
+
+
+# The statistics in order of preference.
+_PREFERRED: Mapping[str, Sequence[str]] = {"latency": ("p50", "mean", "typical", "range-low", "min", "max"), "goodput": ("mean",)}
+RANKED_BY = (("latency", "p50"), ("latency", "mean"), ("goodput", "mean"))  # what series may be ranked by; other statistics are too vague
+
+
+def headline_statistic(series: Series, metric: str) -> str | None:
+    """Return the statistic that stands for a latency or goodput; ``None`` where the series has no such number."""
+    present = [statistic for name, statistic in series.statistics() if name == metric]
+    return next((name for name in _PREFERRED[metric] if name in present), present[0] if present else None)
+
+
+def headline(series: Series, metric: str) -> dict[int | None, Cell]:
+    """Return the headline numbers of a latency or goodput by size; those that are not stated are left out."""
+    statistic = headline_statistic(series, metric)
+    return {} if statistic is None else {at: cell for at, cell in series.cells(metric, statistic).items() if cell.value is not None}
+
+
+UNDERSAMPLED = "undersampled"  # the mark of a percentile with too few samples
+
+
+class Standing(NamedTuple):
+    """The value by which a number is ranked, with the range of the runs that it stands for, in the unit of its metric."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def standing(cell: Cell) -> Standing:
+    """Return what a number with a value is ranked by: of two groups of runs, the worse one.
+
+    The larger group would let a transport win that is slow in two of six runs: nobody who chooses it knows in which group the next run falls.
+
+    Raises:
+        ValueError: the number is not known. As 0 it would be the lowest latency.
+    """
+    if cell.value is None:
+        raise ValueError("a number that is not known cannot be ranked")
+    if not cell.groups:
+        return Standing(cell.value, cell.low, cell.high)
+    group = cell.groups[-1 if METRICS[cell.shown.metric].better == "lower" else 0]
+    return Standing(group.value, group.low, group.high)
+
+
+def rank_key(cell: Cell) -> tuple[float, bool]:
+    """Return what numbers of one metric are sorted by, the best first. Of equal ones, that of runs in one group comes first."""
+    value = standing(cell).value
+    return (value if METRICS[cell.shown.metric].better == "lower" else -value), bool(cell.groups)
+
+
+def overlap(one: Standing, other: Standing) -> bool:
+    """Whether repeated runs do not tell two numbers apart: their ranges meet. Numbers without ranges are alike only where they are equal."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return one.value == other.value
+    return one.low <= other.high and other.low <= one.high

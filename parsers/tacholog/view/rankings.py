@@ -1,22 +1,27 @@
-"""Which transport is the fastest at which size, one machine after the other. Numbers of two machines are never ranked against each other."""
+"""Which transport is the fastest at which size, one machine after the other. Numbers of two machines are never ranked against each other.
+
+What is ranked nowhere is listed with the reason: a table that left series out silently would mislead.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from tacholog.compare.comparable import is_ranked_nowhere, judge, unknown
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.runs.moments import latest_instant
 from tacholog.view.beside import SIZES
 from tacholog.view.history import in_order_of_time
-from tacholog.view.numerals import size
+from tacholog.view.names import with_system
+from tacholog.view.numerals import NOT_STATED, size
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, Group, compared, groups, ordered, sizes_of, sizes_of_few
+from tacholog.view.ranking_groups import RANKED_BY, Group, SystemSeries, conditions_of, groups, ordered, sizes_of, sizes_of_few, system_series
+from tacholog.view.refusals import not_stated, refusals
 from tacholog.view.results import RunRow
 from tacholog.view.series import labels_among
-from tacholog.view.unranked import Unranked, unranked, unranked_controls
 from tacholog.view.views import View
 
 MOST_ROWS = 6  # with those of all machines, the page has fewer than 5000 elements
@@ -35,7 +40,7 @@ class RankedGroup(msgspec.Struct, frozen=True):
     """
 
     group: Group
-    members: tuple[Compared, ...]
+    members: tuple[SystemSeries, ...]
     sizes: tuple[int, ...]
     count: int
     left_out: str = ""
@@ -66,7 +71,7 @@ class Rankings(msgspec.Struct, frozen=True):
 
 def rankings_of(view: View, pages: PageIndex) -> Rankings:
     """Return what can be ranked of a view. Controls are not: nobody chooses between them and a transport."""
-    found = compared(view, pages)
+    found = system_series(view, pages)
     everything = [one for one in found if not one.is_control]
     # The newest release is chosen among all series, and not among those that may be ranked: it may be followed by one of another kind.
     last = of_last_releases(everything)
@@ -76,7 +81,7 @@ def rankings_of(view: View, pages: PageIndex) -> Rankings:
     return Rankings(_of_hosts(ranked), (*not_shown, *unranked_controls(found)), _of_hosts(alone))
 
 
-def _of_hosts(found: Mapping[Group, Sequence[Compared]]) -> tuple[HostRankings, ...]:
+def _of_hosts(found: Mapping[Group, Sequence[SystemSeries]]) -> tuple[HostRankings, ...]:
     hosts = []
     for host, of_host in _by_host(found).items():
         published = frozenset(one.series.published for group in of_host for one in found[group])
@@ -84,7 +89,7 @@ def _of_hosts(found: Mapping[Group, Sequence[Compared]]) -> tuple[HostRankings, 
     return tuple(hosts)
 
 
-def _tables(group: Group, members: Sequence[Compared]) -> Iterator[RankedGroup]:
+def _tables(group: Group, members: Sequence[SystemSeries]) -> Iterator[RankedGroup]:
     """Yield the table of a group; of latencies that are ranked by their median another one, of their 99 % at the usual sizes."""
     yield _ranked_group(group, members)
     if (group.metric, group.statistic) != ("latency", "p50"):
@@ -96,12 +101,12 @@ def _tables(group: Group, members: Sequence[Compared]) -> Iterator[RankedGroup]:
         yield RankedGroup(tail, tuple(ordered(tail, able, sizes)[:_MOST_TAIL_ROWS]), tuple(sizes), len(able))
 
 
-def _ranked_group(group: Group, members: Sequence[Compared]) -> RankedGroup:
+def _ranked_group(group: Group, members: Sequence[SystemSeries]) -> RankedGroup:
     sizes = sizes_of(group, members, _MOST_SIZES)
     return RankedGroup(group, tuple(ordered(group, members, sizes)[:MOST_ROWS]), tuple(sizes), len(members), _sizes_left_out(group, members))
 
 
-def _sizes_left_out(group: Group, members: Sequence[Compared]) -> str:
+def _sizes_left_out(group: Group, members: Sequence[SystemSeries]) -> str:
     """Return which sizes the table leaves out because fewer series have them, and which series these are: ``64 KiB (only X, TCP)``."""
     labels = labels_among([(one.system, one.series) for one in members])
 
@@ -113,7 +118,7 @@ def _sizes_left_out(group: Group, members: Sequence[Compared]) -> str:
     return "; ".join(f"{', '.join(map(size, sizes))} ({owners(places)})" for places, sizes in sizes_of_few(group, members).items())
 
 
-def _ranked(last: Sequence[Compared], *, least: int = 2) -> dict[Group, list[Compared]]:
+def _ranked(last: Sequence[SystemSeries], *, least: int = 2) -> dict[Group, list[SystemSeries]]:
     """Return what may be ranked: of campaigns that measured the same, that of the most series, then of the most sizes."""
     kept = {group: members for group, found in groups(last, least=least).items() if len(members := best_measured(found)) >= least}
     main: dict[object, Group] = {}
@@ -124,11 +129,11 @@ def _ranked(last: Sequence[Compared], *, least: int = 2) -> dict[Group, list[Com
     return {group: kept[group] for group in main.values()}
 
 
-def _breadth(group: Group, members: Sequence[Compared]) -> tuple[int, int]:
+def _breadth(group: Group, members: Sequence[SystemSeries]) -> tuple[int, int]:
     return len(members), sum(len(group.cells(one)) for one in members)
 
 
-def _by_host(found: Mapping[Group, Sequence[Compared]]) -> dict[str, list[Group]]:
+def _by_host(found: Mapping[Group, Sequence[SystemSeries]]) -> dict[str, list[Group]]:
     """Return the groups of each machine, the machine with own runs and the most series first."""
     hosts: dict[str, list[Group]] = {}
     for group in found:
@@ -141,19 +146,19 @@ def _by_host(found: Mapping[Group, Sequence[Compared]]) -> dict[str, list[Group]
     return {host: sorted(hosts[host], key=lambda group: (group.metric != "latency", -len(found[group]))) for host in sorted(hosts, key=place)}
 
 
-def of_last_releases(members: Sequence[Compared]) -> list[Compared]:
+def of_last_releases(members: Sequence[SystemSeries]) -> list[SystemSeries]:
     """Return the series of the last release of each, of all its campaigns."""
     return [one for found in _last_releases(members) for one in found]
 
 
-def newest_release(members: Sequence[Compared]) -> list[Compared]:
+def newest_release(members: Sequence[SystemSeries]) -> list[SystemSeries]:
     """Return the series of the newest release among those of one system: of all its campaigns and machines."""
     order = _order_of(members)
     places = [_place(one, order.get(one.system, ())) for one in members]
     return [one for one, place in zip(members, places, strict=True) if place == max(places)]
 
 
-def main_campaigns(members: Sequence[Compared]) -> set[str]:
+def main_campaigns(members: Sequence[SystemSeries]) -> set[str]:
     """Return the ids of the series that stand for their release, where several campaigns measured the same.
 
     It is the campaign of the most series, because those of two campaigns do not tell their transports apart; then one of enough runs for a verdict;
@@ -161,10 +166,10 @@ def main_campaigns(members: Sequence[Compared]) -> set[str]:
     """
     breadth = Counter(_campaign_of(one) for one in members)
 
-    def evidence(one: Compared) -> tuple[object, ...]:
+    def evidence(one: SystemSeries) -> tuple[object, ...]:
         return (breadth[_campaign_of(one)], len(one.series.runs) >= MIN_RUNS, *_age(one, ()))
 
-    alike: dict[object, list[Compared]] = {}
+    alike: dict[object, list[SystemSeries]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in (*_OF_A_CAMPAIGN, "run"))
         alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
@@ -172,35 +177,35 @@ def main_campaigns(members: Sequence[Compared]) -> set[str]:
     return {one.id for found in kept for one in found}
 
 
-def _campaign_of(one: Compared) -> tuple[object, ...]:
+def _campaign_of(one: SystemSeries) -> tuple[object, ...]:
     key = dict(one.series.key)
     return (one.system, one.series.results[0].test, *(key[name] for name in _SHARED_BY_CAMPAIGN))
 
 
-def best_measured(members: Sequence[Compared]) -> list[Compared]:
+def best_measured(members: Sequence[SystemSeries]) -> list[SystemSeries]:
     """Return the last release of each series, and for each system only one build: the one with the most series, or the latest of these."""
     kept = {id(one) for one in of_last_releases(members)}
     last = [one for one in members if id(one) in kept]
-    builds: dict[tuple[str, bool], dict[object, list[Compared]]] = {}
+    builds: dict[tuple[str, bool], dict[object, list[SystemSeries]]] = {}
     for one in last:
         builds.setdefault((one.system, one.series.published), {}).setdefault(build_of(one), []).append(one)
     chosen = {system: max(of, key=lambda build: (len(of[build]), _latest(of[build]))) for system, of in builds.items()}
     return [one for one in last if build_of(one) == chosen[one.system, one.series.published]]
 
 
-def build_of(one: Compared) -> object:
+def build_of(one: SystemSeries) -> object:
     """Return the commit that the programs of a series were built from; ``None`` if it is not stated."""
     return dict(one.series.key)["build"]
 
 
-def _latest(members: Iterable[Compared]) -> float:
+def _latest(members: Iterable[SystemSeries]) -> float:
     return latest_instant(run.start_time for one in members for run in one.series.runs)
 
 
-def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
+def _last_releases(members: Sequence[SystemSeries]) -> list[list[SystemSeries]]:
     """Return the series of the last release, in lists of those measured in the same way, by their number of sizes and then their time."""
     order = _order_of(members)
-    alike: dict[object, list[Compared]] = {}
+    alike: dict[object, list[SystemSeries]] = {}
     for one in members:
         of = tuple((name, value) for name, value in one.series.key if name not in _OF_A_RELEASE)
         alike.setdefault((one.system, one.transport, one.series.results[0].test, of), []).append(one)
@@ -212,7 +217,7 @@ def _last_releases(members: Sequence[Compared]) -> list[list[Compared]]:
     return rows
 
 
-def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, float]:
+def _age(one: SystemSeries, order: Sequence[str]) -> tuple[int, int, float]:
     """Sort by release first, not by time: a comparison of two builds measures the old one again after the new one.
 
     Then by the number of sizes: such a comparison measures only some sizes, and must not hide the campaign that measured all.
@@ -220,14 +225,99 @@ def _age(one: Compared, order: Sequence[str]) -> tuple[int, int, float]:
     return _place(one, order), len(one.series.sizes()), latest_instant(run.start_time for run in one.series.runs)
 
 
-def _order_of(members: Sequence[Compared]) -> dict[str, list[str]]:
+def _order_of(members: Sequence[SystemSeries]) -> dict[str, list[str]]:
     return in_order_of_time((run.system, _label(run), run.start_time) for one in members for run in one.series.runs)
 
 
-def _place(one: Compared, order: Sequence[str]) -> int:
+def _place(one: SystemSeries, order: Sequence[str]) -> int:
     return max(order.index(label) if (label := _label(run)) in order else -1 for run in one.series.runs)
 
 
 def _label(run: RunRow) -> str | None:
     """The release of a run; of a run without one, the version of its system."""
     return run.release or run.system_version
+
+
+_OLDER = "of an older release"
+_ALONE = "no other transport was measured on the same machine, in the same way and in the same campaign"
+_NO_NUMBER = "no median latency, mean latency or goodput is stated"
+
+_CONTROL = "a control, which no release changes: it shows whether the machine changed"
+
+_Name = tuple[str, str, str, str]  # system, version, transport, labels that differ
+
+
+class Unranked(msgspec.Struct, frozen=True):
+    """Systems and transports that no ranking shows, and the reason that they share."""
+
+    names: str
+    reason: str
+
+
+def unranked(everything: Sequence[SystemSeries], newest: Sequence[SystemSeries], listed: Sequence[SystemSeries]) -> list[Unranked]:
+    """Return the systems and transports that no ranking shows, by the reason.
+
+    Args:
+        everything: all series.
+        newest: those of the newest releases.
+        listed: those that a ranking shows.
+    """
+    shown, last = {_name(one) for one in listed}, {id(one) for one in newest}
+    reasons: dict[_Name, list[str]] = {}
+    for one in everything:
+        if _name(one) not in shown:
+            reasons.setdefault(_name(one), []).append(_why(one, newest) if id(one) in last else _OLDER)
+    by_reason: dict[str, list[_Name]] = {}
+    for name, found in reasons.items():
+        by_reason.setdefault(min(found, key=_says_least), []).append(name)
+    return [Unranked(_names(names), reason) for reason, names in by_reason.items()]
+
+
+def unranked_controls(everything: Sequence[SystemSeries]) -> list[Unranked]:
+    """Return the controls among all series, which no ranking shows."""
+    names = dict.fromkeys(_name(one) for one in everything if one.is_control)
+    return [Unranked(_names(names), _CONTROL)] if names else []
+
+
+def _says_least(reason: str) -> int:
+    """A reason that holds for one side of a measurement only (a sender states no goodput) gives way to one that says more."""
+    return (reason == _OLDER) + 2 * (reason == _NO_NUMBER)
+
+
+def _name(one: SystemSeries) -> _Name:
+    key = dict(one.series.key)
+    return one.system, str(key["release"] or key["system_version"] or ""), one.transport, one.label_words
+
+
+def _names(names: Collection[_Name]) -> str:
+    by_system: dict[str, list[str]] = {}
+    for system, version, transport, labels in names:
+        named = f"transport {transport}" if transport == NOT_STATED else transport
+        shown = " with ".join(filter(None, ("" if transport.casefold() == system.casefold() else named, labels)))
+        by_system.setdefault(" ".join(filter(None, (system, version))), []).append(shown)
+    return "; ".join(f"{system} ({', '.join(filter(None, of))})" if any(of) else system for system, of in by_system.items())
+
+
+def _why(one: SystemSeries, newest: Sequence[SystemSeries]) -> str:
+    numbers = [(metric, statistic) for metric, statistic in RANKED_BY if one.series.cells(metric, statistic)]
+    if not numbers:
+        return _NO_NUMBER
+    stated = conditions_of(one.series, numbers[0][0])
+    if missing := unknown(stated, "ranking"):
+        return not_stated(missing)
+    if all(is_ranked_nowhere(conditions_of(one.series, metric)) for metric, _ in numbers):
+        return "the rate counts bytes that never moved"
+    closest = _closest(one, newest, *numbers[0])
+    return f"{_ALONE}. {closest}" if closest else _ALONE
+
+
+def _closest(one: SystemSeries, newest: Sequence[SystemSeries], metric: str, statistic: str) -> str:
+    """Return, as a sentence without its dot, which series differs in the fewest conditions, and in which; nothing if no other has this number."""
+    stated = conditions_of(one.series, metric)
+    others = [other for other in newest if other is not one and other.series.cells(metric, statistic)]
+    judged = [(other, refusals(judge(conditions_of(other.series, metric), stated, comparison="ranking"))) for other in others]
+    differing = [(other, reasons) for other, reasons in judged if reasons]
+    if not differing:
+        return ""
+    other, reasons = min(differing, key=lambda found: len(found[1]))
+    return f"The most similar is {with_system(other.system, other.transport)}; from it to this one, the difference is {'; '.join(reasons)}"

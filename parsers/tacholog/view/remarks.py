@@ -1,4 +1,4 @@
-"""The remarks of manifests on their runs: how to read their figures, and how not to."""
+"""What a reader must know beside figures: the remarks of manifests on their runs, and the caveats of machines (virtual, or shared with others)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tacholog.runs.disturbance import MOMENTS, STEAL
+from tacholog.runs.manifest import Host
+from tacholog.schema.records import number_in
+from tacholog.view.numerals import rounded
 from tacholog.view.results import RunRow
+from tacholog.view.views import manifest_of
 
 _MOST_OPEN = 4  # With more of them a reader does not reach the figures: those on published figures are folded.
 
 
-class _OfManifest(msgspec.Struct, frozen=True):
+class _NotesOnly(msgspec.Struct, frozen=True):
     """Only this of a manifest: pages ask all runs of a site for it, and the rest takes four times as long to read."""
 
     notes: tuple[str, ...] = ()
 
 
-_decode = msgspec.json.Decoder(_OfManifest).decode
+_decode = msgspec.json.Decoder(_NotesOnly).decode
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -53,3 +58,25 @@ def _releases(on: list[RunRow], everything: list[RunRow]) -> list[str]:
     releases = list(dict.fromkeys(run.release for run in on if run.release))
     of_them = [run for run in everything if run.release in releases]
     return releases if len({run.system for run in everything}) == 1 and len(of_them) == len(on) else []
+
+
+_NOT_VIRTUAL = "none"
+
+
+def caveats(host: Host | None, runs: Iterable[RunRow] = ()) -> str:
+    """Return the caveats of a machine in words, only those that somebody recorded; nothing if there are none.
+
+    Args:
+        host: the machine; ``None`` if nobody describes it.
+        runs: the runs that are shown of it.
+    """
+    virtual = host.system.get("virtualisation") if host else None
+    steal = max((found for run in runs for found in _steal_percents(run)), default=0.0)
+    shared = f"shared: its host took up to {rounded(steal, 2)}\u00a0% of the processor time (in these runs)" if steal else ""
+    return ", ".join(filter(None, ("" if virtual == _NOT_VIRTUAL else virtual, shared)))
+
+
+def _steal_percents(run: RunRow) -> Iterable[float]:
+    manifest = manifest_of(run)
+    recorded = manifest.environment if manifest else {}
+    return (percent for moment in MOMENTS if (percent := number_in(recorded, f"{STEAL}_{moment}")) is not None)

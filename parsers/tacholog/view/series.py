@@ -2,28 +2,32 @@
 
 Runs of one series repeat each other. Repetitions are shown as the median over runs with their range, and as two medians where the runs fall into two
 groups; percentiles are never pooled. Every value shown is that of a run.
+
+A median of runs in two groups describes neither group, and one run more or less moves it from one group to the other. The rule for groups is that of
+the diff (`tacholog.compare.statistics.two_modes`); here a gap must also be wide enough to matter for a choice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
+from math import log
 from typing import NamedTuple
 
 import msgspec
 
 from tacholog.compare.comparable import settings_of
-from tacholog.compare.policy import percentile
+from tacholog.compare.policy import MIN_RUNS, percentile
+from tacholog.compare.statistics import MIN_CLUSTER, cluster_split
+from tacholog.runs.conditions import split_options
 from tacholog.runs.labels import CONTROL, labels_of
-from tacholog.runs.stated import split_options
-from tacholog.schema.metrics import median_place
+from tacholog.schema.metrics import METRICS, median_place
 from tacholog.store.quality import SAMPLES_BEYOND
 from tacholog.view.names import SHOWN_CONDITIONS, joined, joined_or_unstated, made_different, told_apart, with_each_label, words
 from tacholog.view.numerals import NOT_STATED, by_version, size
 from tacholog.view.results import CONDITIONS, ResultRow, RunRow
-from tacholog.view.run_groups import MARK, RunGroup, two_groups
 
 LOSS = "loss"  # the mark of a rate at which more than 1 % of the messages were lost
 LOGICAL = "no_bytes_moved"  # the mark of a rate that counts bytes which nobody moved
@@ -36,7 +40,7 @@ _SEVERAL = 2
 SeriesKey = tuple[tuple[str, object], ...]
 
 
-class Stated(NamedTuple):
+class Coverage(NamedTuple):
     """How many measurements state a number, of how many; ``of_runs`` is how many runs made them. A run may measure the same several times."""
 
     times: int
@@ -48,10 +52,10 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     """One number of a series at one size, over its runs, in the schema's unit.
 
     ``value`` is ``None`` where no run states it, or only some of the runs do: a median over fewer runs than in the next column would not belong to
-    the same measurement (p99.99 came out above p99.999). ``stated`` then holds how many measurements state it, of how many.
+    the same measurement (p99.99 came out above p99.999). ``coverage`` then holds how many measurements state it, of how many.
     ``shown`` is the result with this value: it has the bound, the resolution and the line. Where runs fall into two ``groups``, it is that of the
     larger one, or of two of one size the worse one: it stands for both where only one number is possible, as in a ratio.
-    It is not what they are ranked by (`tacholog.view.standing`).
+    It is not what they are ranked by (`tacholog.view.ranking_groups`).
     ``marks`` are every mark on any of the numbers, in order, and that of two groups of runs.
     """
 
@@ -60,7 +64,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     high: float | None
     results: tuple[ResultRow, ...]
     shown: ResultRow
-    stated: Stated | None = None
+    coverage: Coverage | None = None
     groups: tuple[RunGroup, ...] = ()
     marks: tuple[str, ...] = ()
 
@@ -84,7 +88,7 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
         return len({result.run.run for result in self.results})
 
 
-class Measured(msgspec.Struct, frozen=True, dict=True):
+class SeriesNumbers(msgspec.Struct, frozen=True, dict=True):
     """The numbers of a series. What pages ask of them is computed once: a site asks a hundred times for the same cells."""
 
     results: tuple[ResultRow, ...]
@@ -178,7 +182,7 @@ class Series(msgspec.Struct, frozen=True):
     label: str
     slot: int
     key: SeriesKey
-    measured: Measured
+    measured: SeriesNumbers
 
     @property
     def results(self) -> tuple[ResultRow, ...]:
@@ -239,7 +243,7 @@ def absent_words(metric: str, statistic: str, samples: Collection[int | None]) -
     return TOO_FEW if few else NOT_STATED
 
 
-def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
+def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, SeriesNumbers]:
     """Return numbers of whole measurements in groups that were measured the same way. Groups of later versions come later, controls last."""
     groups: dict[SeriesKey, list[ResultRow]] = {}
     known: dict[tuple[object, ...], list[ResultRow]] = {}  # by what is short: a key has some sixty parts, and looking it up asks for the hash of each
@@ -249,12 +253,12 @@ def measured_alike(results: Iterable[ResultRow]) -> dict[SeriesKey, Measured]:
         if group is None:
             group = known[short] = groups.setdefault(_key(result), [])
         group.append(result)
-    return {key: Measured(tuple(groups[key])) for key in sorted(groups, key=lambda key: (_is_control(key), _version(key)))}
+    return {key: SeriesNumbers(tuple(groups[key])) for key in sorted(groups, key=lambda key: (_is_control(key), _version(key)))}
 
 
 def measured_in(
-    whole: Mapping[SeriesKey, Measured], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
-) -> dict[SeriesKey, Measured] | None:
+    whole: Mapping[SeriesKey, SeriesNumbers], kinds: Mapping[str, Collection[tuple[str | None, str]]], part: Collection[str]
+) -> dict[SeriesKey, SeriesNumbers] | None:
     """Return the same groups of the part of one test as they are among all tests, so that pages of both share what is computed of them.
 
     Return nothing if the runs of a group have numbers of several tests: of these, only a part may belong to the test.
@@ -274,7 +278,7 @@ def series_of(results: Iterable[ResultRow], named: Sequence[str] = ()) -> list[S
     return labelled(measured_alike(results), named)
 
 
-def labelled(groups: Mapping[SeriesKey, Measured], named: Sequence[str] = ()) -> list[Series]:
+def labelled(groups: Mapping[SeriesKey, SeriesNumbers], named: Sequence[str] = ()) -> list[Series]:
     """Return a series for each group, labelled by only those conditions in which they differ.
 
     Series of later versions come later, so that old versions keep their colours, and controls come last: they are not what was measured.
@@ -363,14 +367,14 @@ def _cell(results: Sequence[ResultRow], most_stated: tuple[int, int]) -> Cell:
     known = [(result.value, result) for result in results if result.value is not None]
     if not known or len(known) < wanted:
         first = known[0][1] if known else results[0]
-        return Cell(None, None, None, tuple(results), first, Stated(len(known), wanted, of_runs) if known else None, marks=_marks_of(results))
+        return Cell(None, None, None, tuple(results), first, Coverage(len(known), wanted, of_runs) if known else None, marks=_marks_of(results))
     values = [value for value, _ in known]
     value, shown = known[median_place(values, results[0].metric)]
     groups = two_groups(results)
     for group in groups:
         if group.low <= value <= group.high:
             value, shown = group.value, group.result
-    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups, marks=_marks_of(results, [MARK] if groups else []))
+    return Cell(value, min(values), max(values), tuple(results), shown, groups=groups, marks=_marks_of(results, [TWO_GROUPS] if groups else []))
 
 
 def _marks_of(results: Sequence[ResultRow], more: Sequence[str] = ()) -> tuple[str, ...]:
@@ -404,3 +408,61 @@ def _common_labels(rows: Sequence[Mapping[str, object]], named: Sequence[str]) -
     texts = {None if row["labels"] is None else str(row["labels"]) for row in rows}
     values = [(name, {labels_of(text).get(name) for text in texts}) for name in named]
     return [(name, next(iter(found))) for name, found in values if len(found) == 1]
+
+
+TWO_GROUPS = "two_groups"
+# Of the value below the gap. Of rows of six runs, 1 % show a gap that chance made if runs vary by 5 %, and 10 % if by 10 %; of 12 runs 0.1 % and 1 %.
+LEAST_GAP = 0.1
+_SURELY_NO_GAP = (1 + LEAST_GAP) * (1 - 1e-9)  # whatever the last place of a logarithm is
+_LEAST_STEPS = 2  # of the last printed place: fewer may be rounding
+_NOT_RANKED = ("std",)
+
+
+class RunGroup(msgspec.Struct, frozen=True):
+    """One of two groups of runs: the run whose value stands for it, the lowest and the highest value, and how many runs are in it."""
+
+    result: ResultRow
+    value: float
+    low: float
+    high: float
+    runs: int
+
+
+def two_groups(results: Sequence[ResultRow]) -> tuple[RunGroup, ...]:
+    """Return the two groups that the runs of one number fall into, the lower values first; nothing where they are one group.
+
+    Args:
+        results: numbers of one metric and one statistic, one or more a run.
+    """
+    if len(results) < MIN_RUNS or not may_have_groups(results[0].metric, results[0].statistic):
+        return ()
+    found = [(result.value, result) for result in results if result.value is not None and result.value > 0 and result.bound == "="]
+    if len(found) < len(results):
+        return ()
+    found.sort(key=lambda one: one[0])
+    split = _split(tuple(value for value, _ in found))
+    if split is None:
+        return ()
+    steps = [result.resolution for _, result in found if result.resolution is not None]
+    if found[split][0] - found[split - 1][0] <= _LEAST_STEPS * max(steps, default=0.0):
+        return ()
+    return tuple(_group([result for _, result in part], [value for value, _ in part]) for part in (found[:split], found[split:]))
+
+
+def may_have_groups(metric: str, statistic: str) -> bool:
+    """Whether groups are looked for in such numbers: those that are neither better nor worse are no reason to choose."""
+    return METRICS[metric].better is not None and statistic not in _NOT_RANKED
+
+
+@lru_cache(maxsize=1 << 16)
+def _split(values: tuple[float, ...]) -> int | None:
+    """Return how many of the sorted values are in the lower group. A page asks for the same cells many times, and in most no gap is wide enough."""
+    inner = range(MIN_CLUSTER - 1, len(values) - MIN_CLUSTER)
+    if all(values[place + 1] <= values[place] * _SURELY_NO_GAP for place in inner):
+        return None
+    return cluster_split(values, log(1 + LEAST_GAP))
+
+
+def _group(results: Sequence[ResultRow], values: Sequence[float]) -> RunGroup:
+    place = median_place(values, results[0].metric)
+    return RunGroup(results[place], values[place], values[0], values[-1], len({result.run.run for result in results}))

@@ -16,10 +16,11 @@ from tacholog.slugs import path_slug
 from tacholog.view import results as rows
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.results import HistogramRow, LogRow, ProblemRow, ResultRow, RunRow
-from tacholog.view.series import Measured, Series, SeriesKey, labelled, measured_alike, measured_in, series_of
+from tacholog.view.series import Series, SeriesKey, SeriesNumbers, labelled, measured_alike, measured_in, series_of
 
 if TYPE_CHECKING:
     from tacholog.store.frames import Dataset
+from collections import Counter
 
 _OF_RUN = ("system", "host", "run", "release")  # what a selection asks of a run itself, beside its labels
 TESTS = ("latency", "throughput", "demand", "sustain")
@@ -201,7 +202,7 @@ class View(msgspec.Struct, frozen=True, dict=True):
         return self.once(("series", *named), partial(labelled, self.measured, named))
 
     @cached_property
-    def measured(self) -> Mapping[SeriesKey, Measured]:
+    def measured(self) -> Mapping[SeriesKey, SeriesNumbers]:
         """The numbers of whole measurements, in groups that were measured the same way."""
         whole = self._all_tests
         found = None if whole is None else measured_in(whole.measured, whole.kinds, self.by_run.keys())
@@ -246,17 +247,17 @@ def transport_of(run: RunRow) -> str | None:
     return None if transport is None else str(transport)
 
 
-class _OfConditions(msgspec.Struct, frozen=True):
+class _ConditionsOnly(msgspec.Struct, frozen=True):
     transport: Any = None
 
 
-class _OfManifest(msgspec.Struct, frozen=True):
+class _TransportOnly(msgspec.Struct, frozen=True):
     """Only this of a manifest: all runs of a site are asked for it, and the rest takes four times as long to read."""
 
-    conditions: _OfConditions = _OfConditions()
+    conditions: _ConditionsOnly = _ConditionsOnly()
 
 
-_decode_transport = msgspec.json.Decoder(_OfManifest).decode
+_decode_transport = msgspec.json.Decoder(_TransportOnly).decode
 
 
 @lru_cache(maxsize=1 << 14)  # each number links to its log
@@ -267,3 +268,15 @@ def log_document(folder: str, run: str, log: str) -> str:
 
 def _is(wanted: str | None, given: str | None) -> bool:
     return wanted is None or wanted == (NOT_STATED if given is None else given)
+
+
+_Marked = Counter[tuple[str | None, tuple[str, ...]]]
+
+
+def marked_of(view: View) -> Mapping[str, _Marked]:
+    """Return for each run how many of its numbers have which marks, by transport. Numbers without marks are not counted."""
+    return view.once("marked", partial(_marked_of, view))
+
+
+def _marked_of(view: View) -> dict[str, _Marked]:
+    return {name: Counter((result.conditions.transport, result.marks) for result in results if result.marks) for name, results in view.by_run.items()}

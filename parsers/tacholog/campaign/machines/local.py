@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from tacholog.campaign.machines.machine import GRACE_S, CannotStart, Ended, EndedBy, HostEntry, Job, Program, Ready, Resources
-from tacholog.campaign.tools import find_program, sha256
+from tacholog.campaign.programs import find_program, sha256
 from tacholog.errors import TachologError
 from tacholog.runs import host
 from tacholog.runs.host import Moment
@@ -42,7 +42,7 @@ class LocalMachine:
     """This machine."""
 
     def __init__(self, name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None = None) -> None:
-        """See `tacholog.campaign.machines.places.open_machine`.
+        """See `tacholog.campaign.hosts.open_machine`.
 
         Raises:
             TachologError: the prefix cannot be run, or leads to another machine.

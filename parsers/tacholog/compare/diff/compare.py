@@ -11,31 +11,44 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from tacholog.compare.bands import SameBuild
-from tacholog.compare.changed import is_same_build, is_same_control, soft_differences
+from tacholog.compare.bands import SameBuildBands
 from tacholog.compare.comparable import CODES, MACHINE, SETTINGS, Judgement, judge
 from tacholog.compare.comparable import SETTING as ONE_SETTING
+from tacholog.compare.diff.cells import (
+    CONDITIONS,
+    LATENCY_OF,
+    NONE,
+    REACH,
+    SETTING,
+    CellPairs,
+    Integers,
+    Numbers,
+    latency_of,
+    match,
+    numbers,
+    reduced_values,
+    same_runs,
+    shared,
+)
 from tacholog.compare.diff.controls import are_controls, chosen, controls_of, host_change, is_control, losses_within_host, within_host
 from tacholog.compare.diff.estimate import Estimates, estimate
 from tacholog.compare.diff.loss import loss_asked, losses, lossy
-from tacholog.compare.diff.match import NONE, CellPairs, match, same_runs, shared
-from tacholog.compare.diff.numbers import CONDITIONS, LATENCY_OF, REACH, SETTING, Integers, Numbers, latency_of, numbers, reduced_values
-from tacholog.compare.diff.rows import Findings, curves, either, rows, untested
-from tacholog.compare.diff.verdict import CODE, REASONS, Judged, Verdicts, decide, lower_is_better, thresholds
+from tacholog.compare.diff.rows import RowArrays, curves, either, rows, untested
+from tacholog.compare.diff.verdict import CODE, REASONS, JudgedConditions, Verdicts, decide, lower_is_better, thresholds
 from tacholog.compare.pairing import remarks
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
-from tacholog.compare.profiles import Profile, machine_names, profiles_of
+from tacholog.compare.profiles import Profile, is_same_build, is_same_control, machine_names, profiles_of, soft_differences
 from tacholog.compare.result import (
     COMPARED,
     OPEN,
     TESTED,
     VERDICTS,
+    Comparison,
+    ComparisonRow,
+    ComparisonWarning,
     Controls,
-    DiffRow,
     Input,
     InputProblem,
-    Report,
-    ReportWarning,
     RunOrder,
     Settings,
     Verdict,
@@ -83,8 +96,8 @@ def compare(
     policy: Policy,
     names: tuple[str, str] = ("old", "new"),
     everything: bool = True,
-    measured: SameBuild | None = None,
-) -> Report:
+    measured: SameBuildBands | None = None,
+) -> Comparison:
     """Compare two sets of runs.
 
     Args:
@@ -140,21 +153,21 @@ def compare(
     )
 
 
-def _without_figures(report: Report) -> tuple[ReportWarning, ...]:
+def _without_figures(report: Comparison) -> tuple[ComparisonWarning, ...]:
     """The sides without any number: a report of nothing must not look like a report of no change."""
-    return tuple(ReportWarning("no_figures", side=name) for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+    return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
 
 
-def _without_direction(old: Dataset, new: Dataset) -> tuple[ReportWarning, ...]:
+def _without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
     """The sides with numbers of which none can be better or worse, such as what a publisher offered, and their metrics."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
     found = [name for name, there in metrics.items() if there and all(METRICS[metric].better is None for metric in there)]
     which = "" if not found else "both" if len(found) > 1 else found[0]
     names = tuple({metric: None for name in found for metric in metrics[name]})
-    return (ReportWarning("no_direction", side=which, names=names),) if which else ()
+    return (ComparisonWarning("no_direction", side=which, names=names),) if which else ()
 
 
-def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ReportWarning, ...]:
+def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ComparisonWarning, ...]:
     """The sides with logs without run.toml whose message size is not stated: of several, each may have been measured with another size."""
     found = []
     for name, side in zip(names, (old, new), strict=True):
@@ -169,10 +182,10 @@ def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
         count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
         found += [(count, name)] if count else []
-    return tuple(ReportWarning("sizes_unstated", count, side=name) for count, name in found) if sum(count for count, _ in found) > 1 else ()
+    return tuple(ComparisonWarning("sizes_unstated", count, side=name) for count, name in found) if sum(count for count, _ in found) > 1 else ()
 
 
-def _hint(report: Report) -> tuple[ReportWarning, ...]:
+def _hint(report: Comparison) -> tuple[ComparisonWarning, ...]:
     """If no row has a partner: a field to go across, so that some rows have one. If every row differs in how it was run: the fields of that."""
     if both := [row for row in report.rows if row.old and row.new]:
         return _of_configuration(both) if all(row.verdict == "not_comparable" for row in both) else ()
@@ -182,15 +195,15 @@ def _hint(report: Report) -> tuple[ReportWarning, ...]:
         for field in (*SETTING, "system"):
             found = [{msgspec.structs.replace(key, apart=(), **rest, **{field: None}) for key in keys} for keys in alone]
             if found[0] & found[1]:
-                return (ReportWarning("try_across", names=(field,)),)
+                return (ComparisonWarning("try_across", names=(field,)),)
     return ()
 
 
-def _of_configuration(rows: Sequence[DiffRow]) -> tuple[ReportWarning, ...]:
+def _of_configuration(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
     """If nothing but the configuration stands in the way of a comparison: its fields, to go across."""
     reasons = {CODES[SETTINGS] if reason.startswith(ONE_SETTING) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
-    return (ReportWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
+    return (ComparisonWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
 
 
 def _find(
@@ -199,8 +212,8 @@ def _find(
     asked: tuple[list[Judgement], Integers],
     runs: tuple[list[RunOrder], Integers],
     policy: Policy,
-    measured: SameBuild | None,
-) -> Findings:
+    measured: SameBuildBands | None,
+) -> RowArrays:
     (judged, which), (order, codes) = asked, runs
     limits = thresholds(data, pairs, policy, measured)
     different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
@@ -211,12 +224,12 @@ def _find(
     enough = np.minimum(cells.runs[pairs.old], cells.runs[pairs.new]) >= MIN_RUNS
     found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
     same = same_runs(data, pairs, codes)
-    verdicts = decide(data, pairs, Judged(different, unverified, same), found, limits, policy)
-    return Findings(data, pairs, judged, which, found, limits, verdicts, same)
+    verdicts = decide(data, pairs, JudgedConditions(different, unverified, same), found, limits, policy)
+    return RowArrays(data, pairs, judged, which, found, limits, verdicts, same)
 
 
 def _controls(
-    data: Numbers, pairs: CellPairs, findings: Findings, runs: tuple[list[Profile], list[RunOrder], Integers], policy: Policy
+    data: Numbers, pairs: CellPairs, findings: RowArrays, runs: tuple[list[Profile], list[RunOrder], Integers], policy: Policy
 ) -> Controls | None:
     """Judge the controls, and take the verdict from rows that changed no more than what the host explains. ``None`` if there are no controls."""
     profiles, order, codes = runs
@@ -297,10 +310,10 @@ def _stated(data: Numbers, cell: Integers, where: tuple[str, ...], profiles: lis
     return [dict(zip(names, values, strict=True)) | profiles[run]._asdict() | {"latency_of": LATENCY_OF[of]} for run, of, *values in rows]
 
 
-def _report(sides: tuple[Input, Input], policy: Policy, findings: Findings, order: list[RunOrder], *, same_build: bool) -> Report:
+def _report(sides: tuple[Input, Input], policy: Policy, findings: RowArrays, order: list[RunOrder], *, same_build: bool) -> Comparison:
     verdicts, found = findings.verdicts, findings.found
     counted = Counter(verdicts.verdict.tolist())
-    return Report(
+    return Comparison(
         generated_by=f"tacholog {version('tacholog')}",
         old=sides[0],
         new=sides[1],
@@ -323,44 +336,44 @@ def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
     return {**decided, **({"single": single} if single > 0 else {})}
 
 
-def _warnings(findings: Findings, same_build: bool) -> tuple[ReportWarning, ...]:
+def _warnings(findings: RowArrays, same_build: bool) -> tuple[ComparisonWarning, ...]:
     found, verdicts = findings.found, findings.verdicts
     used = {index for index in found.design.tolist() if index >= 0}
     reasons = {found.designs[index].reason for index in used} - {None}
     decided = {REASONS[index] for index in set(verdicts.reason[verdicts.by_value].tolist())}
     return (
-        *([ReportWarning("same_build")] if same_build else []),
-        *(ReportWarning(reason) for reason in sorted(reason for reason in reasons if reason)),
-        *([ReportWarning("single_values")] if decided & _OF_ONE_RUN else []),
+        *([ComparisonWarning("same_build")] if same_build else []),
+        *(ComparisonWarning(reason) for reason in sorted(reason for reason in reasons if reason)),
+        *([ComparisonWarning("single_values")] if decided & _OF_ONE_RUN else []),
         *_unverified(findings),
     )
 
 
-def _unverified(findings: Findings) -> tuple[ReportWarning, ...]:
+def _unverified(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
     """How many rows of repeated runs have no verdict because a condition is not stated, and which conditions."""
     verdicts = findings.verdicts
     rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
     fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
-    return (ReportWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
+    return (ComparisonWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
 
 
-def _gate_warning(verdicts: Verdicts) -> tuple[ReportWarning, ...]:
+def _gate_warning(verdicts: Verdicts) -> tuple[ComparisonWarning, ...]:
     tested = ~np.isnan(verdicts.p_adjusted)
-    return () if all((gate & tested).any() for gate in verdicts.gates) else (ReportWarning("gate_empty"),)
+    return () if all((gate & tested).any() for gate in verdicts.gates) else (ComparisonWarning("gate_empty"),)
 
 
-def _of_references(findings: Findings) -> tuple[ReportWarning, ...]:
+def _of_references(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
     """How many rows have the latency of bytes on one side and that of a reference on the other: their ratio would look like a thousandfold gain."""
     refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
     count = int((refused[findings.which] & findings.pairs.both).sum())
-    return (ReportWarning("latency_of", count),) if count else ()
+    return (ComparisonWarning("latency_of", count),) if count else ()
 
 
-def _of_labels(findings: Findings) -> tuple[ReportWarning, ...]:
+def _of_labels(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
     """The labels without which rows could be compared: of rows that differ in nothing else."""
     only = [{one.field for one in judgement.different} for judgement in findings.judged]
     fields = {field for index in set(findings.which[findings.pairs.both].tolist()) for field in only[index] if all(map(is_label, only[index]))}
-    return (ReportWarning("labels", names=tuple(sorted(fields))),) if fields else ()
+    return (ComparisonWarning("labels", names=tuple(sorted(fields))),) if fields else ()
 
 
 def _settings(policy: Policy) -> Settings:
@@ -408,7 +421,7 @@ def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     return {label_name(field): tuple(sorted(values)) for field, values in found.items()}
 
 
-def exit_code(report: Report, fail_on: tuple[str, ...]) -> int:
+def exit_code(report: Comparison, fail_on: tuple[str, ...]) -> int:
     """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
 
     ``worse`` and ``inconclusive`` ask for tests: without any, 4, because 0 would say that none of them found anything. ``worse``: 3 for worse rows.

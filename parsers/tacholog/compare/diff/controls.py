@@ -16,16 +16,22 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from tacholog.compare.detection import least_p
+from tacholog.compare.diff.cells import CellPairs, Flags, Floats, Integers, Numbers, by_word
 from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.match import CellPairs
-from tacholog.compare.diff.numbers import Flags, Floats, Integers, Numbers, by_word
-from tacholog.compare.diff.rows import Findings
+from tacholog.compare.diff.rows import RowArrays
 from tacholog.compare.diff.verdict import CODE, REASON, Verdicts, lower_is_better
-from tacholog.compare.jointly import PairedRows, SplitRows, by_largest, by_largest_of_splits, splits_of
 from tacholog.compare.policy import MIN_RUNS, band_of
-from tacholog.compare.result import VERDICTS, ControlLayout, Controls, DiffRow, Loss, RunOrder
-from tacholog.compare.statistics import student_t_two_sided_quantile, unpaired_shift
+from tacholog.compare.power import least_p
+from tacholog.compare.result import VERDICTS, ComparisonRow, ControlLayout, Controls, Loss, RunOrder
+from tacholog.compare.statistics import (
+    PairedRows,
+    SplitRows,
+    by_largest,
+    by_largest_of_splits,
+    splits_of,
+    student_t_two_sided_quantile,
+    unpaired_shift,
+)
 from tacholog.runs.labels import CONTROL
 
 _LEVEL = 0.03  # of the test of the controls: chosen by simulation, see tests/diff/test_controls.py
@@ -86,7 +92,7 @@ def host_change(data: Numbers, pairs: CellPairs, found: Estimates, others: int, 
     return _judged(tested, others) if tested else None
 
 
-def _judged(tested: Moved, others: int) -> HostChange:
+def _judged(tested: ControlTest, others: int) -> HostChange:
     """What shifts of other rows the host explains: those of one more row of the same kind, for all rows together, and for a row alone."""
     shift, mean = tested.shift, float(tested.shift.mean())
     moved = tested.p <= max(_LEVEL, tested.least)
@@ -106,7 +112,7 @@ def _range(shift: Floats, error: Floats, mean: float, rows: int) -> tuple[float,
     return min(mean - width, 0.0), max(mean + width, 0.0)
 
 
-def controls_of(change: HostChange | None, rows: tuple[DiffRow, ...], findings: Findings) -> Controls:
+def controls_of(change: HostChange | None, rows: tuple[ComparisonRow, ...], findings: RowArrays) -> Controls:
     """The controls as the report has them, once the verdicts of all other rows are known."""
     judged = [row for row in rows if row.old and row.new]
     if change is None:
@@ -143,7 +149,7 @@ def losses_within_host(losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
     return tuple(sorted(found, key=lambda one: VERDICTS.index(one.verdict)))
 
 
-class Moved(NamedTuple):
+class ControlTest(NamedTuple):
     """What the test found: the rows that were judged, the shift of each with its standard error, and the p-value of all together.
 
     Shifts are logarithms; positive is worse. ``least`` is the smallest p-value that the layout allows.
@@ -165,7 +171,7 @@ class _Runs(NamedTuple):
     values: list[dict[int, float]]
 
 
-def moved(data: Numbers, pairs: CellPairs, found: Estimates, centre: Flags, order: Sequence[RunOrder], worse: Floats) -> Moved | None:
+def moved(data: Numbers, pairs: CellPairs, found: Estimates, centre: Flags, order: Sequence[RunOrder], worse: Floats) -> ControlTest | None:
     """Test the controls as their layout allows; ``None`` if none of them can be tested.
 
     Args:
@@ -184,7 +190,7 @@ def moved(data: Numbers, pairs: CellPairs, found: Estimates, centre: Flags, orde
     return _by_splits(_runs_of(data, pairs, rows, order), rows, worse[rows], "sessions" if take_turns else "blocks") if len(rows) else None
 
 
-def _by_pairs(found: Estimates, rows: Integers, worse: Floats) -> Moved:
+def _by_pairs(found: Estimates, rows: Integers, worse: Floats) -> ControlTest:
     """By flips of the pairs."""
     batches, means, total = [], [], len(found.tested)
     for batch in found.in_pairs:
@@ -195,10 +201,10 @@ def _by_pairs(found: Estimates, rows: Integers, worse: Floats) -> Moved:
     batches += [PairedRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest(batches, total + len(means)))
     shift, error = found.shift.estimate[rows] * worse[rows], found.deviation[rows] / np.sqrt(found.groups[rows, 0])
-    return Moved(rows, shift, error, float(p), least_p(int(found.groups[rows].max()), 0, paired=True), "pairs")
+    return ControlTest(rows, shift, error, float(p), least_p(int(found.groups[rows].max()), 0, paired=True), "pairs")
 
 
-def _by_splits(runs: _Runs, rows: Integers, worse: Floats, layout: ControlLayout) -> Moved:
+def _by_splits(runs: _Runs, rows: Integers, worse: Floats, layout: ControlLayout) -> ControlTest:
     """By splits of the runs, or of the sessions, into sides of the same sizes."""
     by_count: dict[int, list[int]] = defaultdict(list)
     for row, of_row in enumerate(runs.values):
@@ -212,7 +218,7 @@ def _by_splits(runs: _Runs, rows: Integers, worse: Floats, layout: ControlLayout
     batches += [SplitRows(np.array([total + index]), *mean) for index, mean in enumerate(means)]
     p = np.nanmin(by_largest_of_splits(batches, runs.olds, total + len(means)))
     shift, error = np.array([_shift(of_row, runs.olds) for of_row in runs.values]).T
-    return Moved(rows, shift * worse, error, float(p), 1 / splits_of(runs.olds, runs.news), layout)
+    return ControlTest(rows, shift * worse, error, float(p), 1 / splits_of(runs.olds, runs.news), layout)
 
 
 def _means(values: Floats, runs: Integers) -> list[tuple[Floats, Integers]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacholog.compare.diff.numbers import Integers
+from tacholog.compare.diff.cells import Integers
 from tacholog.compare.policy import MIN_RUNS
 from tacholog.compare.result import DesignKind, RunOrder
 from tacholog.runs.moments import instant

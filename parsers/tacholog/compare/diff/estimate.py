@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tacholog.compare.diff.cells import CellPairs, Cells, Entries, Flags, Floats, Integers, Numbers, run_sets, upper_of_two
 from tacholog.compare.diff.design import Design, lay_out
-from tacholog.compare.diff.match import CellPairs
-from tacholog.compare.diff.numbers import Cells, Entries, Flags, Floats, Integers, Numbers, run_sets, upper_of_two
-from tacholog.compare.jointly import PairedRows
 from tacholog.compare.result import RunOrder
-from tacholog.compare.statistics import Hidden, Shift, paired_shift, two_modes, unpaired_shift
+from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, paired_shift, two_modes, unpaired_shift
 
 _AT_ONCE = 4_000_000  # elements of the largest matrix: 32 MB
 
@@ -164,13 +162,13 @@ def _test(batch: _Batch, found: Estimates, threshold: Floats, scale: Callable[[F
         found.values[int(row)] = (batch.old[place], batch.new[place])
 
 
-def _hidden(batch: _Batch, scale: Callable[[Floats], Floats]) -> Hidden | None:
+def _hidden(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
     """What rounding leaves open of the values; nothing if all of them were printed exactly."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
     with np.errstate(divide="ignore"):  # what is printed as half a step or less may be nothing at all
-        return Hidden(*(scale(end) for values, half in sides for end in (np.maximum(values - half, 0.0), values + half)))
+        return RoundingRange(*(scale(end) for values, half in sides for end in (np.maximum(values - half, 0.0), values + half)))
 
 
 def _width(low: Floats, high: Floats) -> Floats:

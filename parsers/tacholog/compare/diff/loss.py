@@ -12,10 +12,22 @@ import numpy as np
 from msgspec.structs import replace
 
 from tacholog.compare.comparable import Judgement
+from tacholog.compare.diff.cells import (
+    LOSS,
+    NONE,
+    SETTING,
+    SIZE,
+    CellPairs,
+    Flags,
+    Floats,
+    Integers,
+    Numbers,
+    mark_names,
+    reduced_values,
+    row_keys,
+    same_runs,
+)
 from tacholog.compare.diff.estimate import Estimates, estimate
-from tacholog.compare.diff.keys import row_keys
-from tacholog.compare.diff.match import NONE, CellPairs, same_runs
-from tacholog.compare.diff.numbers import LOSS, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names, reduced_values
 from tacholog.compare.diff.rows import either, natural
 from tacholog.compare.diff.verdict import FAILED_BITS, Power, adjusted_together, by_shift, power_of
 from tacholog.compare.policy import MIN_RUNS, Policy

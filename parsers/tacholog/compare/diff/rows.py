@@ -9,13 +9,26 @@ import msgspec
 import numpy as np
 
 from tacholog.compare.comparable import Judgement, as_text
+from tacholog.compare.diff.cells import (
+    CONDITIONS,
+    KEY_FIELDS,
+    NONE,
+    OF_RUN,
+    SETTING,
+    SIZE,
+    CellPairs,
+    Flags,
+    Floats,
+    Integers,
+    Numbers,
+    keys_of,
+    mark_names,
+    row_keys,
+)
 from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.keys import KEY_FIELDS, keys_of, row_keys
-from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import CONDITIONS, OF_RUN, SETTING, SIZE, Flags, Floats, Integers, Numbers, mark_names
 from tacholog.compare.diff.verdict import CODE, INVALID_BITS, REASONS, SERIES, SOURCES, Thresholds, Verdicts, bounds, flags, lower_is_better
 from tacholog.compare.policy import Policy
-from tacholog.compare.result import VERDICTS, Curve, Difference, DiffRow, Level, RatioKind, RowKey, Side, Untested, Verdict
+from tacholog.compare.result import VERDICTS, ComparisonRow, Curve, Difference, Level, RatioKind, RowKey, Side, UntestedRow, Verdict
 from tacholog.compare.statistics import Shift
 from tacholog.runs.labels import is_label
 from tacholog.schema.metrics import METRICS, median_run
@@ -26,7 +39,7 @@ _MOVING_SHOWS = 1_000_000  # bytes: 10 microseconds at 100 GB/s, which no printe
 _BY_EFFECT: tuple[Verdict, ...] = ("worse", "better", "unreplicated_diff", "inconclusive", "too_few_pairs")
 
 
-class Findings(NamedTuple):
+class RowArrays(NamedTuple):
     """All results for the pairs that get a verdict. ``which`` holds the place of each pair's judgement in ``judged``.
 
     ``host_change`` is how much the controls moved, as a logarithm, if they did.
@@ -43,7 +56,7 @@ class Findings(NamedTuple):
     host_change: float | None = None
 
 
-def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
+def rows(findings: RowArrays, policy: Policy) -> tuple[ComparisonRow, ...]:
     """The rows, by verdict, the largest effect first, then in the order of their names. Of those that differ without proof, worse is first."""
     cell = either(findings.pairs)
     effect = _effect(findings)
@@ -55,10 +68,10 @@ def rows(findings: Findings, policy: Policy) -> tuple[DiffRow, ...]:
     metrics = [METRICS[key.metric] for key in columns["key"]]
     columns |= {"unit": [metric.unit for metric in metrics], "better": [metric.better or "lower" for metric in metrics]}
     names = tuple(columns)
-    return tuple(DiffRow(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
+    return tuple(ComparisonRow(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
 
-def _names(findings: Findings, order: Integers, policy: Policy) -> dict[str, list[Any]]:
+def _names(findings: RowArrays, order: Integers, policy: Policy) -> dict[str, list[Any]]:
     """The name of each row, and its name on the new side if that is another one."""
     old, new = (side[order] for side in findings.pairs)
     data = findings.data
@@ -85,16 +98,18 @@ def _across(data: Numbers, pairs: CellPairs, policy: Policy) -> list[tuple[Diffe
     return found
 
 
-def untested(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[Untested, ...]:
+def untested(data: Numbers, pairs: CellPairs, policy: Policy) -> tuple[UntestedRow, ...]:
     """The numbers that are shown and never tested, in the order of their names."""
     cell = either(pairs)
     order = np.lexsort(tuple(natural(data, cell)))
     keys = row_keys(data, cell[order], policy)
     old, new = (_known(np.where(side == NONE, np.nan, data.cells.median[side])[order]) for side in pairs)
-    return tuple(Untested(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True))
+    return tuple(
+        UntestedRow(key=key, unit=METRICS[key.metric].unit, old=first, new=second) for key, first, second in zip(keys, old, new, strict=True)
+    )
 
 
-def curves(findings: Findings, policy: Policy) -> tuple[Curve, ...]:
+def curves(findings: RowArrays, policy: Policy) -> tuple[Curve, ...]:
     """The series of single values that differ only in size, each summed up."""
     verdict = findings.verdicts.verdict
     chosen = np.isin(verdict, [CODE["unreplicated_diff"], CODE["unreplicated_same"]]) & findings.verdicts.by_value
@@ -119,7 +134,7 @@ def _without_sizes(keys: list[RowKey], places: Integers) -> list[RowKey]:
     return [msgspec.structs.replace(keys[place], **nothing) for place in places.tolist()]
 
 
-def _flat(findings: Findings, key: RowKey, places: Integers) -> tuple[float | None, float | None]:
+def _flat(findings: RowArrays, key: RowKey, places: Integers) -> tuple[float | None, float | None]:
     """The latency of each side if it is the same at all of these sizes, although moving the bytes should make a difference."""
     cells = [side[places] for side in findings.pairs]
     sizes = [size for size in findings.data.said("payload_bytes", cells[0]) if size is not None]
@@ -155,7 +170,7 @@ def natural(data: Numbers, cell: Integers) -> Iterator[Any]:
         yield data.stated[name].codes[cell]  # The words of a column are in order, after what is not stated.
 
 
-def _effect(findings: Findings) -> Floats:
+def _effect(findings: RowArrays) -> Floats:
     old, new = findings.pairs
     median = findings.data.cells.median
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,7 +179,7 @@ def _effect(findings: Findings) -> Floats:
     return np.nan_to_num(np.where(np.isnan(shift), by_value, shift))
 
 
-def _worded(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
+def _worded(findings: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
     """The columns of the rows that hold words. Columns, because access to single elements of arrays is slow."""
     verdicts = findings.verdicts
     verdict, reason = verdicts.verdict[order].tolist(), verdicts.reason[order].tolist()
@@ -182,7 +197,7 @@ def _worded(findings: Findings, order: Integers, rate: float) -> dict[str, list[
     }
 
 
-def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, list[Any]]:
+def _designed(findings: RowArrays, order: Integers, rate: float) -> dict[str, list[Any]]:
     """The columns for the design of the runs and the kind of evidence."""
     found = findings.found
     tested, by_value = (flags.tolist() for flags in _decided(findings, order))
@@ -199,12 +214,12 @@ def _designed(findings: Findings, order: Integers, rate: float) -> dict[str, lis
     }
 
 
-def _decided(findings: Findings, order: Integers) -> tuple[Flags, Flags]:
+def _decided(findings: RowArrays, order: Integers) -> tuple[Flags, Flags]:
     """Which rows were decided by a test, and which by their single values."""
     return ~np.isnan(findings.verdicts.p_adjusted[order]), findings.verdicts.by_value[order]
 
 
-def _estimated(findings: Findings, order: Integers) -> dict[str, list[Any]]:
+def _estimated(findings: RowArrays, order: Integers) -> dict[str, list[Any]]:
     """The columns of the rows that are numbers."""
     found, cells, reach = findings.found, findings.data.cells, findings.verdicts.power
     pairs = CellPairs(findings.pairs.old[order], findings.pairs.new[order])
@@ -243,7 +258,7 @@ def _ratio_kinds(ratio: list[float | None], tested: Flags, paired: Flags) -> lis
     return [None if value is None else names[which] for value, which in zip(ratio, index, strict=True)]
 
 
-def _levels(findings: Findings, order: Integers) -> list[Level | None]:
+def _levels(findings: RowArrays, order: Integers) -> list[Level | None]:
     """The level of evidence: a, one value a side; b, repeated runs; c, repeated runs whose samples are counted. The poorer side decides."""
     cells, (old, new) = findings.data.cells, findings.pairs
     runs = np.minimum(cells.runs[old], cells.runs[new])
@@ -253,7 +268,7 @@ def _levels(findings: Findings, order: Integers) -> list[Level | None]:
     return [names[level] for level in index[order].tolist()]
 
 
-def _sources(findings: Findings, order: Integers) -> list[str | None]:
+def _sources(findings: RowArrays, order: Integers) -> list[str | None]:
     """Where the threshold of each row comes from."""
     tested, by_value = _decided(findings, order)
     code = np.where(by_value, findings.limits.single_source[order], findings.limits.source[order])
@@ -269,7 +284,7 @@ def _known(values: Floats) -> list[float | None]:
     return listed
 
 
-def _marks(findings: Findings) -> Integers:
+def _marks(findings: RowArrays) -> Integers:
     """The marks of both sides of each row, as bits."""
     marks = findings.data.cells.marks
     both: Integers = np.bitwise_or(*(np.where(side == NONE, 0, marks[side]) for side in findings.pairs))
@@ -284,7 +299,7 @@ def _reasons(reason: str, bits: int, judged: Judgement) -> tuple[str, ...]:
     return _ALONE[reason]
 
 
-def _sides(findings: Findings, order: Integers, which: int) -> list[Side | None]:
+def _sides(findings: RowArrays, order: Integers, which: int) -> list[Side | None]:
     """One side of every row. Paired runs and sessions come in the order in which they were compared, where a test decided; else it is all runs."""
     cells, compared = findings.data.cells, findings.found.values
     tested = _decided(findings, order)[0].tolist()

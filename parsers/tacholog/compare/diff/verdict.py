@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tacholog.compare.bands import SameBuild
-from tacholog.compare.detection import Design, attainable, detectable, runs_needed, share_of_largest
+from tacholog.compare.bands import SameBuildBands
+from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, Cells, Flags, Floats, Integers, Numbers, by_word, keys_of, reduced_values
 from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.keys import keys_of
-from tacholog.compare.diff.match import NONE, CellPairs
-from tacholog.compare.diff.numbers import SETTING, Cells, Flags, Floats, Integers, Numbers, by_word, reduced_values
-from tacholog.compare.jointly import PairedRows, by_largest
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND, Bands, Policy, RowFilter, band_of, percentile
+from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import VERDICTS, Verdict
-from tacholog.compare.statistics import Shift, adjusted, adjusted_each
+from tacholog.compare.statistics import PairedRows, Shift, adjusted, adjusted_each, by_largest
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
@@ -63,7 +60,7 @@ class Bounds(NamedTuple):
     high: Floats
 
 
-class Judged(NamedTuple):
+class JudgedConditions(NamedTuple):
     """Which pairs differ in a condition, which leave one unstated, and which are the same runs on both sides."""
 
     different: Flags
@@ -93,7 +90,7 @@ class Verdicts(NamedTuple):
         return any_gate
 
 
-def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None = None) -> Thresholds:
+def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
     """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
     cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
     chosen, assumed = (_band(data, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
@@ -121,7 +118,7 @@ def _selected(data: Numbers, cell: Integers, selection: RowFilter) -> Flags:
     return fits
 
 
-def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuild | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
+def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
     """The band of one build: for pairs, for single values, and the source of the latter.
 
     As long as too few sessions were measured to know how much they differ, the measured band of single values can only widen the assumed one.
@@ -178,7 +175,7 @@ def testable(cells: Cells, pairs: CellPairs, statistic: pd.Categorical) -> tuple
     return enough, poor
 
 
-def decide(data: Numbers, pairs: CellPairs, judged: Judged, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
+def decide(data: Numbers, pairs: CellPairs, judged: JudgedConditions, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
     """Give each pair its verdict.
 
     Args:
@@ -381,7 +378,7 @@ def power_of(found: Estimates, family: Integers, least: Floats, rate: float) -> 
     for index, (paired, old, new) in enumerate(shapes.tolist()):
         there = np.flatnonzero(which.reshape(-1) == index)
         rows = family[there]
-        design = Design(old, new, many, bool(paired))
+        design = RunCounts(old, new, many, bool(paired))
         result.attainable[there] = attainable(design, share)
         result.needed[there] = runs_needed(many, rate, bool(paired))
         result.detectable[there] = detectable(found.deviation[rows], design, rate, least[rows], found.hidden[rows], share=share)

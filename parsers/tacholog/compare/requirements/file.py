@@ -15,8 +15,7 @@ import msgspec
 from tacholog.compare.policy import RowFilter
 from tacholog.errors import UnreadableInput
 from tacholog.runs.manifest import REQUIREMENTS_FILE, LabelName, in_words, read_toml
-from tacholog.schema.metrics import METRICS
-from tacholog.schema.statistics import is_statistic
+from tacholog.schema.metrics import METRICS, is_statistic
 
 _RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _BYTE_RATES = {"B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9, "KiB/s": 8.0 * (1 << 10), "MiB/s": 8.0 * (1 << 20), "GiB/s": 8.0 * (1 << 30)}
@@ -132,14 +131,14 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
         return (stated or 0.0) * UNITS[METRICS[self.metric].unit][self.unit or ""]
 
 
-class Placed(msgspec.Struct, frozen=True):
+class RequirementEntry(msgspec.Struct, frozen=True):
     """A requirement and its place in the file: ``requirements.toml:7``."""
 
     place: str
     requirement: Requirement
 
 
-class PlacedGate(msgspec.Struct, frozen=True):
+class GateEntry(msgspec.Struct, frozen=True):
     """A ``[[gate]]``: the older form of a relative requirement, whose limit is the threshold of `tacholog diff`."""
 
     place: str
@@ -150,8 +149,8 @@ class RequirementFile(msgspec.Struct, frozen=True):
     """The content of a file, in its order."""
 
     path: str
-    requirements: tuple[Placed, ...]
-    gates: tuple[PlacedGate, ...] = ()
+    requirements: tuple[RequirementEntry, ...]
+    gates: tuple[GateEntry, ...] = ()
 
 
 def read_requirements(path: Path) -> RequirementFile:
@@ -164,8 +163,10 @@ def read_requirements(path: Path) -> RequirementFile:
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     if unknown := sorted(set(tables) - set(_TABLES)):
         raise UnreadableInput(f"{_at(path, _line_of_key(lines, 0, unknown[0]))}: unknown key {unknown[0]!r}; there are [[require]] and [[gate]]")
-    placed = [Placed(place, _checked(_converted(table, Requirement, place), place)) for place, table in _entries(path, tables, lines, "require")]
-    gates = [PlacedGate(place, _converted(table, RowFilter, place)) for place, table in _entries(path, tables, lines, "gate")]
+    placed = [
+        RequirementEntry(place, _checked(_converted(table, Requirement, place), place)) for place, table in _entries(path, tables, lines, "require")
+    ]
+    gates = [GateEntry(place, _converted(table, RowFilter, place)) for place, table in _entries(path, tables, lines, "gate")]
     if not placed and not gates:
         raise UnreadableInput(f"{path}: it holds no [[require]]")
     return RequirementFile(str(path), tuple(placed), tuple(gates))

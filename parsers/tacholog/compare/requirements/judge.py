@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
+from math import inf
+from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 
-from tacholog.compare.policy import RowFilter
-from tacholog.compare.requirements.absolute import judge_absolute
-from tacholog.compare.requirements.file import CONFIDENCE, Placed, PlacedGate, Requirement, RequirementFile
-from tacholog.compare.requirements.relative import Compared, host_between, judge_relative
+from tacholog.compare.diff.cells import Numbers, mark_names
+from tacholog.compare.diff.compare import compare
+from tacholog.compare.diff.verdict import FAILED_BITS
+from tacholog.compare.policy import TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
+from tacholog.compare.requirements.file import CONFIDENCE, GateEntry, Requirement, RequirementEntry, RequirementFile
 from tacholog.compare.requirements.result import (
     VERDICTS,
     LimitKind,
@@ -22,16 +26,260 @@ from tacholog.compare.requirements.result import (
     RequirementResult,
     RequirementRow,
     RequirementVerdict,
+    RowVerdict,
 )
-from tacholog.compare.result import Controls
-from tacholog.compare.sides import control_runs
+from tacholog.compare.result import COMPARED, ComparisonRow, Controls, RowKey, worse_by
+from tacholog.compare.row_values import DatasetRows, MedianInterval, arranged, attainable_confidence, median_interval, values_needed
+from tacholog.compare.sides import control_runs, of_runs
 from tacholog.errors import UnreadableInput
 from tacholog.runs.labels import CONTROL, NOT_STATED, PREFIX, label_name, labels_of
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.marks import MARK_BITS
+from tacholog.schema.metrics import METRICS, median_run
+from tacholog.schema.records import BOUNDS
 from tacholog.store.frames import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_LOST = ("loss", "messages_lost")
+_EXACT = 1e-9  # a limit in the file and the same number in a log may differ by what floats lose
+
+
+class _RunValue(NamedTuple):
+    """A run's value, and the session that it belongs to."""
+
+    value: float
+    session: str | None
+
+
+def judge_absolute(dataset: Dataset, requirement: Requirement) -> tuple[RequirementRow, ...]:
+    """Judge each row of a dataset that holds only what the requirement names.
+
+    Rows are those of `tacholog diff`: runs under other conditions, or on another machine, are another row.
+    """
+    found = arranged(dataset)
+    rows = [msgspec.structs.replace(_absolute_row(found, cell, requirement), key=key) for cell, key in enumerate(found.keys)]
+    return tuple(sorted(rows, key=_order))
+
+
+def _order(row: RequirementRow) -> tuple[object, ...]:
+    return ("failed", "undecided", "passed").index(row.verdict), row.key.transport or "", row.key.payload_bytes or 0
+
+
+def _absolute_row(found: DatasetRows, cell: int, requirement: Requirement) -> RequirementRow:
+    data, cells = found.data, found.data.cells
+    runs = [_RunValue(value, run["session"]) for value, run in found.values(cell)]
+    samples = float(cells.samples[cell])
+    row = RequirementRow(
+        key=RowKey(metric=requirement.metric, statistic=requirement.statistic),  # its own is added with those of all others
+        verdict="undecided",
+        host=found.runs[int(cells.run[cell])]["host"],
+        runs=len(runs),
+        sessions=len({run.session for run in runs if run.session is not None}),
+        samples=None if np.isnan(samples) else int(samples),
+        marks=mark_names(int(cells.marks[cell])),
+    )
+    if reasons := _unfit(int(cells.marks[cell]), runs, row.samples, requirement):
+        needed = _samples_needed(requirement.statistic) if "undersampled" in reasons else None
+        return msgspec.structs.replace(row, reasons=reasons, needed=needed, value=_median([run.value for run in runs], requirement))
+    return _judged(row, runs, _widths(data, cell), requirement)
+
+
+def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
+    """Why the values of a row cannot be judged, whatever they are."""
+    if not runs:
+        return ("no_value",)
+    if marks & FAILED_BITS:
+        return ("marked", *(name for name in mark_names(marks & FAILED_BITS)))
+    if marks & MARK_BITS["loss"] and requirement.metric != "loss":
+        return ("lossy",)
+    needed = _samples_needed(requirement.statistic)
+    if marks & MARK_BITS["undersampled"] or (needed is not None and samples is not None and samples < needed):
+        return ("undersampled",)
+    return ()
+
+
+def _samples_needed(statistic: str) -> int | None:
+    """How many samples in each run a percentile needs; ``None``: it is in the middle of the distribution, or no percentile."""
+    share = percentile(statistic)
+    if share is None or band_of(statistic) == "centre":
+        return None
+    return round(TESTABLE_BEYOND * 100 / (100 - share))
+
+
+def _judged(row: RequirementRow, runs: Sequence[_RunValue], widths: tuple[float, float], requirement: Requirement) -> RequirementRow:
+    needed = values_needed(requirement.confidence)
+    over_sessions = row.sessions >= needed and all(run.session is not None for run in runs)
+    by_session = _by_session(runs)
+    values = list(by_session.values()) if over_sessions else [run.value for run in runs]
+    found = median_interval(values, requirement.confidence)
+    row = msgspec.structs.replace(row, value=_median([run.value for run in runs], requirement), over="sessions" if over_sessions else "runs")
+    if found is None:
+        return msgspec.structs.replace(row, reasons=("few_runs",), needed=needed, confidence=attainable_confidence(len(values)))
+    found = MedianInterval(max(found.low - widths[0], 0.0), found.high + widths[1], found.confidence)
+    verdict = _absolute_verdict(found.low, found.high, requirement)
+    reasons: tuple[str, ...] = ("across_limit",) if verdict == "undecided" else ()
+    # A few sessions do not show how much sessions differ. If they disagree about the limit, more runs of the same days would not settle it.
+    if verdict != "undecided" and not over_sessions and any(_absolute_verdict(value, value, requirement) != verdict for value in by_session.values()):
+        verdict, reasons = "undecided", ("sessions_disagree",)
+    # Losses come in bursts: a few runs that lost much move no median, and a limit of no loss at all would pass.
+    mean = fmean(run.value for run in runs)
+    if verdict == "passed" and requirement.metric in _LOST and _absolute_verdict(mean, mean, requirement) == "failed":
+        verdict, reasons = "undecided", ("some_runs_lost",)
+    interval = (found.low, found.high if np.isfinite(found.high) else None)
+    return msgspec.structs.replace(row, verdict=verdict, reasons=reasons, interval=interval, confidence=found.confidence)
+
+
+def _by_session(runs: Sequence[_RunValue]) -> dict[str, float]:
+    """The median of each session; between two runs in the middle, the mean of both.
+
+    The worse of the two, as everywhere else, would move each session of two runs to the bad side: a requirement that is just met failed in 19 %.
+    """
+    names = sorted({run.session for run in runs if run.session is not None})
+    return {name: median(run.value for run in runs if run.session == name) for name in names}
+
+
+def _median(values: Sequence[float], requirement: Requirement) -> float | None:
+    return median_run(values, requirement.metric) if values else None
+
+
+def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowVerdict:
+    """Whether an interval lies on the right side of the limit, on the wrong one, or on both. A value that is the limit is on the right side."""
+    limit = requirement.limit
+    room = abs(limit) * _EXACT
+    if requirement.max is not None:
+        return "passed" if high <= limit + room else "failed" if low > limit + room else "undecided"
+    return "passed" if low >= limit - room else "failed" if high < limit - room else "undecided"
+
+
+def _widths(data: Numbers, cell: int) -> tuple[float, float]:
+    """How far below and above a printed value the true one may lie, by its rounding and its bound."""
+    resolution, bound = float(data.cells.resolution[cell]), BOUNDS[int(data.cells.bound[cell])]
+    half = 0.0 if np.isnan(resolution) else resolution / 2
+    if bound == "<":
+        return np.inf, half
+    if bound == ">":
+        return half, np.inf
+    return (2 * half, 2 * half) if bound == "~" else (half, half)
+
+
+_Ends = tuple[float, float]
+_ROUNDING = 1e-9
+_NO_PARTNER = ("not_comparable", "removed", "added")
+
+
+class RequirementSides(NamedTuple):
+    """The runs to compare with, the runs that are judged, and what the controls of both say of the host."""
+
+    old: Dataset
+    new: Dataset
+    host: Controls | None
+
+
+def host_between(old: Dataset, new: Dataset) -> Controls | None:
+    """What the controls of two sets of runs say of the host; ``None`` if a side has none."""
+    sides = [of_runs(side, control_runs(side)) for side in (old, new)]
+    return None if any(side.runs.empty for side in sides) else compare(sides[0], sides[1], Policy(), everything=False).controls
+
+
+def judge_relative(
+    sides: RequirementSides, metrics: tuple[str, ...], limit: float | None, rows: RowFilter | None = None
+) -> tuple[RequirementRow, ...]:
+    """Judge each row that both sides, or one of them, have.
+
+    Args:
+        sides: the runs to compare, only those that the requirement names.
+        metrics: as in ``tacholog diff --metric``; none: those that a diff tests.
+        limit: by which share the new side may be worse; ``None``: by the threshold of each row.
+        rows: the rows that are meant; ``None``: all.
+    """
+    report = compare(sides.old, sides.new, Policy(metrics=metrics), everything=False)
+    wanted = rows.wanted() if rows else {}
+    meant = [row for row in report.rows if all(getattr(row.key, name) == value for name, value in wanted.items())]
+    compared = {_alike(row) for row in meant if row.verdict in COMPARED}
+    # The other release may have been measured on a second machine too. Those runs answer nothing, and take nothing from the answer of the first.
+    return tuple(_relative_row(row, limit, sides.host) for row in meant if row.verdict not in _NO_PARTNER or _alike(row) not in compared)
+
+
+def _alike(row: ComparisonRow) -> RowKey:
+    """The name of a row without what tells it from rows of other machines or conditions."""
+    return msgspec.structs.replace(row.new_key or row.key, apart=())
+
+
+def _relative_row(row: ComparisonRow, limit: float | None, host: Controls | None) -> RequirementRow:
+    old, new = row.old, row.new
+    tested = row.interval_kind == "confidence" and row.p is not None
+    ratios = _ratios(row) if tested else None
+    ends = _worse(ratios, row) if ratios else None
+    allowed = limit if limit is not None else _threshold(row) if tested else None
+    verdict, reasons = _relative_verdict(ratios, allowed, row, host)
+    return RequirementRow(
+        key=row.new_key or row.key,
+        verdict=verdict,
+        reasons=reasons,
+        runs=len(new.values) if new and tested else new.runs if new else 0,
+        over=None if not tested else "pairs" if row.design == "paired" else "sessions",
+        value=new.median if new else None,
+        baseline=old.median if old else None,
+        worse=worse_by(row.ratio, row.better) if row.ratio else None,
+        interval=(ends[0] if ends[0] != -inf else None, ends[1] if ends[1] != inf else None) if ends else None,
+        confidence=0.95 if ends else None,
+        marks=row.marks,
+        limit=allowed if limit is None else None,
+    )
+
+
+def _relative_verdict(ratios: _Ends | None, limit: float | None, row: ComparisonRow, host: Controls | None) -> tuple[RowVerdict, tuple[str, ...]]:
+    if ratios is None or limit is None:
+        return "undecided", _why(row)
+    if (found := _against(_worse(ratios, row), limit)) == "undecided":
+        return found, ("across_limit",)
+    return (found, ()) if _against(_worse(_without_host(ratios, row, host), row), limit) == found else ("undecided", ("host_changed",))
+
+
+def _against(ends: _Ends, limit: float) -> RowVerdict:
+    if ends[1] <= limit + _ROUNDING:
+        return "passed"
+    return "failed" if ends[0] > limit + _ROUNDING else "undecided"
+
+
+def _without_host(ratios: _Ends, row: ComparisonRow, host: Controls | None) -> _Ends:
+    """The interval of the ratio, widened by what the change of the host may explain: a slower host makes a release look worse."""
+    if host is None or host.explains is None:
+        return ratios
+    # How many times as slow the host may have made the new side, at least and at most.
+    least, most = (None if end is None else 1 + end for end in host.explains)
+    low, high = ratios
+    if row.better == "lower":
+        return (low / most if most is not None else 0.0), (high / least if least else inf)
+    return (low * least if least is not None else 0.0), (high * most if most is not None else inf)
+
+
+def _why(row: ComparisonRow) -> tuple[str, ...]:
+    """Why a row has no interval, by the codes of the diff."""
+    if "same_runs" in row.flags:
+        return ("same_runs",)
+    return row.reasons or (row.verdict,)
+
+
+def _ratios(row: ComparisonRow) -> _Ends:
+    """Both ends of the interval of the ratio, new over old."""
+    low, high = row.interval or (None, None)
+    return (0.0 if low is None else low), (inf if high is None else high)
+
+
+def _worse(ratios: _Ends, row: ComparisonRow) -> _Ends:
+    """By which share the new side is worse: both ends of the interval, the better one first."""
+    low, high = sorted(worse_by(end, row.better) for end in ratios)
+    return low, high
+
+
+def _threshold(row: ComparisonRow) -> float | None:
+    """The threshold of the diff as a share of the old value. The diff takes thresholds of logarithms: 3 % is x1.03, and of a rate x1/1.03."""
+    if row.threshold is None or row.better == "lower":
+        return row.threshold
+    return row.threshold / (1 + row.threshold)
 
 
 EXIT_FAILED, EXIT_UNDECIDED = 3, 4
@@ -89,7 +337,7 @@ def exit_code(report: RequirementReport, fail_on: tuple[str, ...] = ()) -> int:
     return EXIT_FAILED if "failed" in asked else EXIT_UNDECIDED if asked else 0
 
 
-def _absolute(dataset: Dataset, placed: Placed) -> RequirementResult:
+def _absolute(dataset: Dataset, placed: RequirementEntry) -> RequirementResult:
     requirement = placed.requirement
     part = selected(dataset, requirement)
     kind: LimitKind = "max" if requirement.max is not None else "min"
@@ -100,22 +348,22 @@ def _absolute(dataset: Dataset, placed: Placed) -> RequirementResult:
     return _result(placed, kind, f"{words} {stated:g} {unit}", rows, part.hint)
 
 
-def _relative(dataset: Dataset, placed: Placed, other: _Other) -> RequirementResult:
+def _relative(dataset: Dataset, placed: RequirementEntry, other: _Other) -> RequirementResult:
     requirement = placed.requirement
     name = other.than or requirement.than or ""
     old, new = selected(other.base(name), requirement), selected(dataset, requirement)
     hint = new.hint or (f"{name or 'the other release, which nothing names'}: {old.hint}" if old.hint else None)
     metrics = (f"{requirement.metric}:{requirement.statistic}",)
-    rows = () if hint else judge_relative(Compared(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
+    rows = () if hint else judge_relative(RequirementSides(old.dataset, new.dataset, other.host(name)), metrics, requirement.limit)
     stated = f"at most {requirement.max_worse_percent:g} % worse than {name}"
     return msgspec.structs.replace(_result(placed, "worse", stated, rows, hint), than=name)
 
 
-def _gate(dataset: Dataset, gate: PlacedGate, other: _Other) -> RequirementResult:
+def _gate(dataset: Dataset, gate: GateEntry, other: _Other) -> RequirementResult:
     name = other.than or ""
     wanted = gate.rows
     metrics = (f"{wanted.metric}:{wanted.statistic}" if wanted.statistic else wanted.metric,) if wanted.metric else ()
-    rows = judge_relative(Compared(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
+    rows = judge_relative(RequirementSides(other.base(name), dataset, other.host(name)), metrics, None, _named_in_rows(wanted))
     return RequirementResult(
         name=", ".join(f"{field} {value}" for field, value in wanted.wanted().items()) or "all rows",
         place=gate.place,
@@ -148,7 +396,7 @@ def check_bases(file: RequirementFile, than: str | None) -> None:
         raise UnreadableInput(f"{place}: than: name the release to compare with here, or with --than")
 
 
-def _result(placed: Placed, kind: LimitKind, stated: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
+def _result(placed: RequirementEntry, kind: LimitKind, stated: str, rows: tuple[RequirementRow, ...], hint: str | None) -> RequirementResult:
     requirement = placed.requirement
     return RequirementResult(
         name=requirement.name or _named(requirement),
@@ -192,14 +440,14 @@ _OF_RUNS = ("system", "host")  # columns of the runs; all other properties are c
 _NAMED = 8  # values that a hint names
 
 
-class Selected(NamedTuple):
+class MatchingNumbers(NamedTuple):
     """The part of a dataset that a requirement names; if it is empty, ``hint`` says which property leaves nothing."""
 
     dataset: Dataset
     hint: str | None
 
 
-def selected(dataset: Dataset, requirement: Requirement) -> Selected:
+def selected(dataset: Dataset, requirement: Requirement) -> MatchingNumbers:
     """The numbers that a requirement names, with their runs. Controls are left out, unless the requirement names their label.
 
     Args:
@@ -214,9 +462,9 @@ def selected(dataset: Dataset, requirement: Requirement) -> Selected:
         values = results[name] if of_run is None else results["run"].map(of_run).astype("string")
         fits = kept & (values == wanted).fillna(value=False).to_numpy(bool)
         if not fits.any():
-            return Selected(_with(dataset, results[fits]), _hint(name, wanted, values[kept], whole=name == "metric"))
+            return MatchingNumbers(_with(dataset, results[fits]), _hint(name, wanted, values[kept], whole=name == "metric"))
         kept = fits  # Rows are taken out of the table once: it has fifty columns.
-    return Selected(_with(dataset, results[kept]), None)
+    return MatchingNumbers(_with(dataset, results[kept]), None)
 
 
 def _steps(dataset: Dataset, requirement: Requirement) -> Iterator[tuple[str, dict[str, str | None] | None, str | int | float]]:

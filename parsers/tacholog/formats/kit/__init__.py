@@ -68,9 +68,8 @@ from tacholog.formats.kit.numbers import (
 from tacholog.formats.kit.rules import Cells, Check, Field, LineRule, Order, ascending, at_least, every
 from tacholog.formats.kit.summaries import DERIVED, PARTIAL, Distribution, Tally
 from tacholog.schema.conditions import Basis, Conditions, DataPath, LoadMode, Reach, Reliability, Touched
-from tacholog.schema.metrics import METRICS
+from tacholog.schema.metrics import METRICS, STATISTICS
 from tacholog.schema.records import Bins, Bound, Facts, Histogram, Number, Record, Scope, Side, Status, Test
-from tacholog.schema.statistics import STATISTICS
 
 # The names that packages for Tacholog 0.4.0 import.
 Found = Finding

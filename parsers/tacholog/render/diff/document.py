@@ -8,22 +8,35 @@ from typing import Literal
 
 import msgspec
 
-from tacholog.compare.result import DiffRow, Loss, Report, Verdict
-from tacholog.render.diff.meanings import MEANINGS, sentence_of, told_by_sentence
+from tacholog.compare.result import Comparison, ComparisonRow, Loss, Verdict
 from tacholog.render.diff.notes import changed_words, machine_words, marked, warnings
 from tacholog.render.diff.summary import across_words, conclusion, curve_words, figures_words, loss_sentence, shown_part, side_words, unstated_words
-from tacholog.render.diff.words import BETWEEN, LossLine, change, interval, is_estimate, loss_line, ratio, remarks, sides_of, value_of
+from tacholog.render.diff.words import (
+    BETWEEN,
+    MEANINGS,
+    LossLine,
+    change,
+    interval,
+    is_estimate,
+    loss_line,
+    ratio,
+    remarks,
+    sentence_of,
+    sides_of,
+    told_by_sentence,
+    value_of,
+)
 from tacholog.render.html import Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, head
+from tacholog.view.names import apart_words, row_name
 from tacholog.view.numerals import in_full
-from tacholog.view.row_names import apart_words, row_name
 
 LOSS_SAYS = "Compared in percentage points: most runs lose nothing, and a ratio to 0 is undefined."
 Which = Literal["old", "new"]
-Lead = Callable[[DiffRow | Loss, Which], str | None]  # the link to the value of a side
+Lead = Callable[[ComparisonRow | Loss, Which], str | None]  # the link to the value of a side
 
 
-def _no_lead(_row: DiffRow | Loss, _which: Which) -> None:
+def _no_lead(_row: ComparisonRow | Loss, _which: Which) -> None:
     """Return no link: only a page has lines of logs to lead to."""
 
 
@@ -36,7 +49,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
     ratio: str
     interval: str
     remarks: tuple[str, ...]
-    row: DiffRow
+    row: ComparisonRow
 
     @property
     def remark(self) -> str:
@@ -44,7 +57,7 @@ class DiffLine(msgspec.Struct, frozen=True, kw_only=True):
         return BETWEEN.join(self.remarks)
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one verdict, worst first: how many there are, and those that are listed.
 
     ``alike`` are the conditions that the names of all listed rows have in common, ``shared`` is the part that their remarks have in common. Each name
@@ -106,7 +119,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     conclusion: str
     machines: list[str]
     warnings: list[str]
-    sections: list[Section]
+    sections: list[VerdictSection]
     losses: tuple[Loss, ...]
     loss_lines: list[LossLine]
     loss_sentence: str
@@ -147,7 +160,7 @@ def _share(parts: tuple[str, str, str], link: str | None) -> str | Html:
     return join([before, tag("a", share, href=link), after]) if link else "".join(parts)
 
 
-def document(report: Report, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
+def document(report: Comparison, only: Sequence[str] = (), limit: int = 0, most_lost: int = 0, *, with_reasons: bool = True) -> Document:
     """Return what a diff says.
 
     Args:
@@ -177,13 +190,13 @@ def document(report: Report, only: Sequence[str] = (), limit: int = 0, most_lost
     )
 
 
-def loss_lines(report: Report, limit: int = 0) -> list[LossLine]:
+def loss_lines(report: Comparison, limit: int = 0) -> list[LossLine]:
     """Return the rows in which a run lost something, the worst first; ``limit`` of them, or all."""
     several = len({loss.key.system for loss in report.losses}) > 1
     return [loss_line(loss, with_system=several) for loss in report.losses[: limit or None]]
 
 
-def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[Section]:
+def sections(report: Comparison, only: Sequence[str] = (), limit: int = 0) -> list[VerdictSection]:
     """The rows by verdict, worst first; those of ``only``, or all. ``limit``: rows to list of each; 0: all."""
     several = len({row.key.system for row in report.rows}) > 1
     found = []
@@ -194,7 +207,7 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
             alike = _alike(shown)
             shared, lines = _shared_once([line_of(row, with_system=several, but=alike) for row in shown])
             found.append(
-                Section(
+                VerdictSection(
                     verdict=verdict,
                     title=MEANINGS[verdict].title,
                     sentence=sentence_of(verdict, listed),
@@ -207,7 +220,7 @@ def sections(report: Report, only: Sequence[str] = (), limit: int = 0) -> list[S
     return found
 
 
-def _alike(rows: Sequence[DiffRow]) -> list[str]:
+def _alike(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return the conditions that are in the names of all rows, in words."""
     words = [apart_words(row.key) for row in rows]
     return [word for word in words[0] if all(word in others for others in words)] if len(words) > 1 else []
@@ -220,7 +233,7 @@ def _shared_once(lines: Sequence[DiffLine]) -> tuple[list[str], tuple[DiffLine, 
     return shared, tuple(msgspec.structs.replace(line, remarks=tuple(part for part in line.remarks if part not in shared)) for line in lines)
 
 
-def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
+def line_of(row: ComparisonRow, *, with_system: bool = False, but: Collection[str] = ()) -> DiffLine:
     """One row in words; ``but`` are the conditions that its name leaves out."""
     return DiffLine(
         name=row_name(row.key, with_system=with_system, but=but) + _across(row),
@@ -233,7 +246,7 @@ def line_of(row: DiffRow, *, with_system: bool = False, but: Collection[str] = (
     )
 
 
-def _across(row: DiffRow) -> str:
+def _across(row: ComparisonRow) -> str:
     """Both sides' values of the fields that the diff goes across; for a row that only one side has, those of that side."""
     if row.old and row.new:
         return f" ({sides_of(row.across)})" if row.across else ""

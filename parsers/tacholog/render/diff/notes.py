@@ -10,7 +10,7 @@ from typing import Literal
 from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.diff.design import hopeless
 from tacholog.compare.policy import MIN_RUNS
-from tacholog.compare.result import Controls, Difference, InputProblem, Report, ReportWarning, RunOrder
+from tacholog.compare.result import Comparison, ComparisonWarning, Controls, Difference, InputProblem, RunOrder
 from tacholog.render.diff.words import host_label, percent
 from tacholog.runs.problems import LOST
 from tacholog.schema.marks import MARKS
@@ -20,7 +20,7 @@ from tacholog.view.numerals import NOT_STATED
 from tacholog.view.refusals import title_of
 
 _NAMED = 5
-# Differences that may have changed the host: those of its description, and what runs state of their environment (`compare.changed`).
+# Differences that may have changed the host: those of its description, and what runs state of their environment (`compare.profiles`).
 _ENVIRONMENT = ("cpu ", "memory ", "system ", "load ", "stolen ", "processor ")
 _OF_EACH_RUN = ("governor", "turbo", "idle_states", "transparent_huge_pages", "cgroup_cpus")
 _OF_MACHINE = frozenset(CODES[name] for name in MACHINE)
@@ -75,7 +75,7 @@ _HOPELESS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _layout(report: Report) -> list[str]:
+def _layout(report: Comparison) -> list[str]:
     """Say of rows with too few runs if their number is not all that is missing."""
     if not any("few_runs" in row.reasons for row in report.rows):
         return []
@@ -83,7 +83,7 @@ def _layout(report: Report) -> list[str]:
     return [_HOPELESS[why]] if why else []
 
 
-def warnings(report: Report) -> list[str]:
+def warnings(report: Comparison) -> list[str]:
     """The warnings that a reader must see before the rows."""
     found = [*unusable(report), *ended(report), *(_warning(one) for one in report.warnings if one.code != "same_runs")]  # that is the conclusion
     sessions = report.settings.same_build_sessions
@@ -91,7 +91,7 @@ def warnings(report: Report) -> list[str]:
     return [*found, f"{SAME_BUILD_USED} {len(sessions)} session{'s' if len(sessions) > 1 else ''} of one build."] if sessions else found
 
 
-def machine_words(report: Report) -> list[str]:
+def machine_words(report: Comparison) -> list[str]:
     """Whether rows compare runs of two machines, which these are, and whether any of these rows is called better or worse.
 
     Machines are compared by their hardware, not by their name, so a release on one virtual machine is compared with the next one on another.
@@ -111,7 +111,7 @@ def machine_words(report: Report) -> list[str]:
     return [f"Not the same machine: {rows} {named}{more}. The stated hardware is the same, but the machine may explain a difference.{verdicts}"]
 
 
-def host_words(report: Report) -> list[str]:
+def host_words(report: Comparison) -> list[str]:
     """Code or host: what the controls say, and what else differs between the environments."""
     candidates = [one for one in report.changed if one.field.startswith(_ENVIRONMENT) or one.field in _OF_EACH_RUN]
     named = "; ".join(f"{one.field} {one.old or NOT_STATED} -> {one.new or NOT_STATED}" for one in candidates)
@@ -174,7 +174,7 @@ def _moved(controls: Controls, change: float, p: float) -> str:
     return f"{found}. {_BLOCKS}" if controls.layout == "blocks" else f"{found}: they are not called better or worse."
 
 
-def _unpaired(report: Report) -> list[str]:
+def _unpaired(report: Comparison) -> list[str]:
     """Why some rows have fewer pairs than runs."""
     tested = [row for row in report.rows if row.design == "paired" and row.old and row.new and row.p_adjusted is not None]
     if not any(len(row.old.values) < max(row.old.runs, row.new.runs) for row in tested if row.old and row.new):
@@ -182,17 +182,17 @@ def _unpaired(report: Report) -> list[str]:
     return [UNPAIRED]
 
 
-def _warning(found: ReportWarning) -> str:
+def _warning(found: ComparisonWarning) -> str:
     write = _WRITERS.get(found.code)
     return write(found) if write else WARNINGS.get(found.code, found.text).format(found)
 
 
-def _hint(found: ReportWarning) -> str:
+def _hint(found: ComparisonWarning) -> str:
     (field,) = found.names
     return f"No row is on both sides. To compare rows whose {title_of(field)} is not the same, use tacholog diff --across {field}."
 
 
-def _of_labels(found: ReportWarning) -> str:
+def _of_labels(found: ComparisonWarning) -> str:
     titles = ", ".join(map(title_of, found.names))
     return f"Rows with different labels are not compared: {titles}. To compare them, add {_across(found.names)}."
 
@@ -201,19 +201,19 @@ def _across(fields: Iterable[str]) -> str:
     return " ".join(f"--across {field}" for field in fields)
 
 
-def _configurations(found: ReportWarning) -> str:
+def _configurations(found: ComparisonWarning) -> str:
     """Which choices stand in the way of all rows, and how to compare them."""
     named = f"{' and '.join(title_of(CODES[field]) for field in found.names)} {'is' if len(found.names) == 1 else 'are'} not the same"
     return f"Nothing was compared, because {named}. To compare these configurations, add {_across(found.names)}."
 
 
-def _no_direction(found: ReportWarning) -> str:
+def _no_direction(found: ComparisonWarning) -> str:
     words = "; ".join(METRICS[metric].words for metric in found.names)
     which = "No side has" if found.side == "both" else f"The {found.side} side does not have"
     return f"{which} a figure that could be better or worse, so nothing is compared. There is only: {words}."
 
 
-def _sizes_unstated(found: ReportWarning) -> str:
+def _sizes_unstated(found: ComparisonWarning) -> str:
     """Why rows without a size may mean nothing, and how sizes can be stated."""
     if found.count == 1:
         which = f"The log of {found.side} states no message size: a difference of rows without one may be that of their sizes"
@@ -225,14 +225,14 @@ def _sizes_unstated(found: ReportWarning) -> str:
     )
 
 
-def _unverified(found: ReportWarning) -> str:
+def _unverified(found: ComparisonWarning) -> str:
     """Which conditions stand in the way of a verdict, and where they can be stated."""
     rows = "1 row of repeated runs has" if found.count == 1 else f"{found.count} rows of repeated runs have"
     where = "; ".join(f"{title_of(field)} ({_place_of(field)})" for field in found.names)
     return f"{rows} no verdict, because neither the logs nor run.toml state, on one side or both: {where}. {_BY_MEDIANS}"
 
 
-_WRITERS: Mapping[str, Callable[[ReportWarning], str]] = MappingProxyType(
+_WRITERS: Mapping[str, Callable[[ComparisonWarning], str]] = MappingProxyType(
     {
         "try_across": _hint,
         "labels": _of_labels,
@@ -253,7 +253,7 @@ def _place_of(field: str) -> str:
     return f"{_CONDITION.get(field, field)} under [conditions] in run.toml, or in the campaign"
 
 
-def ended(report: Report) -> list[str]:
+def ended(report: Comparison) -> list[str]:
     """The runs of each side that did not end well: how many of how many, and the first of them with the reason."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.runs), ("new", report.new.runs))
     return [sentence for side, total in sides if (sentence := _ended([run for run in report.runs if run.side == side], side, total))]
@@ -273,7 +273,7 @@ def _ended(runs: list[RunOrder], side: str, total: int) -> str | None:
     )
 
 
-def unusable(report: Report) -> list[str]:
+def unusable(report: Comparison) -> list[str]:
     """What of each side could not be used: each run, log or folder by name, of lines the first and how many there are."""
     sides: tuple[tuple[Literal["old", "new"], int], ...] = (("old", report.old.problems), ("new", report.new.problems))
     return [sentence for side, total in sides for sentence in _unusable([one for one in report.problems if one.side == side], side, total)]
@@ -296,7 +296,7 @@ def _place(found: InputProblem) -> str:
     return f"{place}{f':{found.line}' if found.line else ''}: {found.kind}: {found.reason}"
 
 
-def marked(report: Report) -> list[str]:
+def marked(report: Comparison) -> list[str]:
     """What the marks of the rows that were compared mean, each once. That a row failed or was published again, the row itself says."""
     found = Counter(
         mark for row in report.rows if row.marks and row.old and row.new and row.verdict not in ("invalid", "lossy") for mark in row.marks

@@ -2,27 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from tacholog.compare.result import Report, RunOrder
-from tacholog.render.diff import plot as diff_plot
-from tacholog.render.diff.counts import APART, apart_words, buttons
-from tacholog.render.diff.document import LOSS_SAYS, Section, document
-from tacholog.render.diff.leads import NO_LEADS, Leads
-from tacholog.render.diff.meanings import MEANINGS
-from tacholog.render.diff.picture import picture
-from tacholog.render.diff.shapes import swatch
-from tacholog.render.diff.summary import by_transport, conclusion, shown_part
+from tacholog.compare.comparable import as_text
+from tacholog.compare.result import Comparison, ComparisonRow, Loss, RowKey, RunOrder, Side
+from tacholog.installation import site_dir
+from tacholog.render.diff import drawings
+from tacholog.render.diff.document import LOSS_SAYS, VerdictSection, document
+from tacholog.render.diff.drawings import picture, swatch
+from tacholog.render.diff.summary import APART, apart_words, buttons, by_transport, conclusion, shown_part
+from tacholog.render.diff.words import MEANINGS
 from tacholog.render.html import NOTHING, Html, join, linked, tag
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
+from tacholog.render.tables.tables import Links
 from tacholog.render.templates import html_templates
-from tacholog.resources import site_dir
-from tacholog.runs.labels import label_name
+from tacholog.runs.labels import is_label, label_name, labels_of
 from tacholog.runs.moments import instant
 from tacholog.slugs import slug
+from tacholog.view.page_index import PageIndex
+from tacholog.view.results import CONDITIONS, ResultRow, RunRow, is_of_control, of_these_runs
+from tacholog.view.views import View
+
+Which = Literal["old", "new"]
+_OF_RUN = frozenset(RunRow.__struct_fields__)
+_NAMES = tuple(name for name in RowKey.__struct_fields__ if name != "apart")
+
+
+class ComparisonLinks:
+    """The links of a comparison. Without them (``NO_LINKS``), nothing is linked."""
+
+    def __init__(
+        self,
+        line: Callable[[ComparisonRow | Loss, Which], str | None] = lambda _row, _which: None,
+        pages: PageIndex | None = None,
+        *,
+        is_linked: bool = False,
+    ) -> None:
+        """``line`` gives the link to the value of a side, ``pages`` are those of transports."""
+        self.line, self._pages, self.is_linked = line, pages or PageIndex(), is_linked
+
+    def transport(self, system: str | None, transport: str | None) -> str | None:
+        """Return the link to the page of a transport; nothing if there is none, or several that share it."""
+        found = {part.document for part in self._pages.parts if (part.system, part.transport) == (system, transport)}
+        return f"doc:{found.pop()}" if len(found) == 1 else None
+
+
+NO_LINKS = ComparisonLinks()
+
+
+def links_of(report: Comparison, sides: Mapping[Which, View], links: Links, pages: PageIndex) -> ComparisonLinks:
+    """Return the links of a comparison.
+
+    Args:
+        report: the comparison.
+        sides: the runs of each side.
+        links: where the pages of logs are.
+        pages: the pages of transports.
+    """
+    names = tuple(name for name in _NAMES if name not in report.settings.across)
+    wanted = {"old": {_setting(key, names) for key in (*(row.key for row in report.rows), *(loss.key for loss in report.losses))}}
+    wanted["new"] = wanted["old"] | {_setting(row.new_key, names) for row in report.rows if row.new_key}
+    numbers = {which: _numbers(side, wanted[which], names) for which, side in sides.items()} if links.logs is not None else {}
+    controls = {id(row) for row in report.controls.rows} if report.controls else set()
+
+    def line(row: ComparisonRow | Loss, which: Which) -> str | None:
+        key = row.new_key if isinstance(row, ComparisonRow) and which == "new" and row.new_key else row.key
+        value = _value(row, which)
+        if value is None:
+            return None
+        there = [one for one in numbers.get(which, {}).get(_setting(key, names), ()) if is_of_control(one) == (id(row) in controls)]
+        found = of_these_runs(_of(there, key.apart), value, _values(row, which))
+        return next((link for one in found if (link := links.to_line(one))), None)
+
+    return ComparisonLinks(line, pages, is_linked=bool(numbers))
+
+
+def _value(row: ComparisonRow | Loss, which: Which) -> float | None:
+    """The value that stands for a side: that of the median run, of loss that of the run which lost most."""
+    if isinstance(row, Loss):
+        lost = row.old if which == "old" else row.new
+        return lost.most if lost else None
+    side = row.old if which == "old" else row.new
+    return side.median if side else None
+
+
+def _values(row: ComparisonRow | Loss, which: Which) -> Sequence[float]:
+    """The values of the runs that a side rests on, where they are known."""
+    side = row.old if which == "old" else row.new
+    return side.values if isinstance(side, Side) else ()
+
+
+def _setting(key: RowKey, names: Sequence[str]) -> tuple[object, ...]:
+    return tuple(getattr(key, name) for name in names)
+
+
+def _numbers(side: View, wanted: set[tuple[object, ...]], names: Sequence[str]) -> dict[tuple[object, ...], list[ResultRow]]:
+    """Return the numbers of a side by row, of the rows of the report alone: a release has many more numbers than a comparison shows."""
+    metrics = {(setting[-2], setting[-1]) for setting in wanted}  # a key ends with metric and statistic
+    found: dict[tuple[object, ...], list[ResultRow]] = {}
+    for one in side.summaries():
+        if (one.metric, one.statistic) in metrics and (setting := tuple(_of_number(one, name) for name in names)) in wanted:
+            found.setdefault(setting, []).append(one)
+    return found
+
+
+def _of_number(one: ResultRow, name: str) -> object:
+    if name == "system":
+        return one.run.system
+    return getattr(one.conditions if name in CONDITIONS else one, name)
+
+
+def _of(there: Iterable[ResultRow], apart: Sequence[tuple[str, str | None]]) -> list[ResultRow]:
+    """Return the numbers that have everything that tells the row from others: an equal value of another row is no evidence."""
+    return [one for one in there if all(_has(one, name, text) for name, text in apart)]
+
+
+def _has(one: ResultRow, name: str, text: str | None) -> bool:
+    if is_label(name):
+        return labels_of(one.run.labels).get(name) == text
+    if name in CONDITIONS:
+        return as_text(getattr(one.conditions, name)) == text
+    return name not in _OF_RUN or as_text(getattr(one.run, name)) == text
+
 
 _PLOTTED = ("worse", "better", "inconclusive", "too_few_pairs", "no_change")
 _MOST = 10_000  # rows of a verdict in a file: a browser does not show a million
@@ -36,7 +140,7 @@ _FOLDED = ("no_change", "unreplicated_same")  # also where they come first: nobo
 class DiffBlock(msgspec.Struct, frozen=True):
     """The rows of one verdict: the table of those that are seen at once, and the table of so ``many_more`` that a reader unfolds."""
 
-    section: Section
+    section: VerdictSection
     sentence: Html
     folded: bool
     table: Html
@@ -45,7 +149,7 @@ class DiffBlock(msgspec.Struct, frozen=True):
     is_drawn: bool
 
 
-def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
+def html(report: Comparison, only: Sequence[str] = (), limit: int = 500) -> str:
     """The report as a page of its own.
 
     Args:
@@ -65,7 +169,7 @@ def html(report: Report, only: Sequence[str] = (), limit: int = 500) -> str:
     )
 
 
-def fragment(report: Report, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: Leads = NO_LEADS) -> Html:
+def fragment(report: Comparison, anchor: str, only: Sequence[str] = (), limit: int = 50, leads: ComparisonLinks = NO_LINKS) -> Html:
     """The report as part of a page; ``anchor`` begins all of its ids (`anchor_of`), ``leads`` are its links."""
     context = _context(report, only, limit, f"{anchor}-", _MOST_IN_PART, leads)
     rendered = html_templates().get_template("diff_rows.html.jinja").render(**context, heading="span")
@@ -77,7 +181,7 @@ def anchor_of(system: str, old: str, new: str, labels: Sequence[tuple[str, str]]
     return slug(" ".join([f"diff {system} {old} {new}", *(f"{label_name(field)}={value}" for field, value in labels)]))
 
 
-def brief(report: Report, target: str | None) -> Html:
+def brief(report: Comparison, target: str | None) -> Html:
     """The report in a line, with a link to all of it."""
     title = f"{report.old.name} \u2192 {report.new.name}"
     systems = " and ".join(name for name in report.new.systems if name.lower() not in report.new.name.lower())
@@ -95,11 +199,13 @@ def brief(report: Report, target: str | None) -> Html:
     )
 
 
-def _context(report: Report, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: Leads = NO_LEADS) -> dict[str, Any]:
+def _context(
+    report: Comparison, only: Sequence[str], limit: int, prefix: str = "", most: int = _MOST, leads: ComparisonLinks = NO_LINKS
+) -> dict[str, Any]:
     report = shown_part(report, only)
     listed = limit and max(limit, most if most == _MOST else _ELEMENTS_IN_PART // 6)
     said = document(report, only, listed, most, with_reasons=False)
-    found: Iterable[Section] = said.sections
+    found: Iterable[VerdictSection] = said.sections
     if most != _MOST:
         found = _bounded(found, 6 * min(len(report.runs), most) + 7 * len(said.loss_lines), 2 * leads.is_linked)
     blocks = [_block(section, limit, leads, is_open=_is_open(section, place)) for place, section in enumerate(found)]
@@ -117,14 +223,14 @@ def _context(report: Report, only: Sequence[str], limit: int, prefix: str = "", 
         "loss_table": scroller(_titled(said.loss_table(leads.line), "Lost"), "scroll", tools=False) if said.loss_lines else NOTHING,
         "loss_open": any(line.verdict in _OPEN or line.way == "higher" for line in said.loss_lines),
         "loss_says": LOSS_SAYS if report.losses else "",
-        "legend": diff_plot.legend() if any(block.is_drawn for block in blocks) else "",
+        "legend": drawings.legend() if any(block.is_drawn for block in blocks) else "",
         "runs": scroller(_runs(moments[:most]), "scroll", tools=False),
         "other_runs": len(moments[most:]),
         "transports": _transports(report, leads, prefix, with_apart=bool(apart)),
     }
 
 
-def _transports(report: Report, leads: Leads, prefix: str, *, with_apart: bool) -> Html:
+def _transports(report: Comparison, leads: ComparisonLinks, prefix: str, *, with_apart: bool) -> Html:
     """Return how many rows of each transport have which verdict; nothing for a single transport."""
     found = by_transport(report)
     if not found:
@@ -154,7 +260,7 @@ def _runs(moments: Sequence[RunOrder]) -> Table:
     return Table("Runs", [Column("Side"), Column("Run"), Column("Started"), Column("Session")], [rows])
 
 
-def _bounded(found: Iterable[Section], spent: int, links: int) -> Iterator[Section]:
+def _bounded(found: Iterable[VerdictSection], spent: int, links: int) -> Iterator[VerdictSection]:
     """Yield the sections with as many rows as a part of a page may hold beside the ``spent`` elements; the first verdicts matter most.
 
     ``links`` is how many each row has.
@@ -167,17 +273,17 @@ def _bounded(found: Iterable[Section], spent: int, links: int) -> Iterator[Secti
         yield msgspec.structs.replace(section, lines=lines)
 
 
-def _is_open(section: Section, place: int) -> bool:
+def _is_open(section: VerdictSection, place: int) -> bool:
     """Whether rows are seen at once: what changed, or else what comes first. The other verdicts are folded under their names and counts."""
     return section.verdict in _OPEN or (place == 0 and section.verdict not in _FOLDED)
 
 
-def _block(section: Section, limit: int, leads: Leads, *, is_open: bool) -> DiffBlock:
-    span = diff_plot.reach([line.row for line in section.lines])
-    axis = diff_plot.axis(span) if section.verdict in _PLOTTED else NOTHING
+def _block(section: VerdictSection, limit: int, leads: ComparisonLinks, *, is_open: bool) -> DiffBlock:
+    span = drawings.reach([line.row for line in section.lines])
+    axis = drawings.axis(span) if section.verdict in _PLOTTED else NOTHING
     is_apart = section.verdict in APART  # such rows have nothing to draw: their values must not be set side by side
-    runs = [NOTHING if is_apart else diff_plot.runs_plot(line.row) for line in section.lines]
-    drawn = [(Column(join(["Ratio, drawn", axis])), [diff_plot.ratio_plot(line.row, span) for line in section.lines])] if axis else []
+    runs = [NOTHING if is_apart else drawings.runs_plot(line.row) for line in section.lines]
+    drawn = [(Column(join(["Ratio, drawn", axis])), [drawings.ratio_plot(line.row, span) for line in section.lines])] if axis else []
     drawn += [(Column("Runs"), runs)] if any(runs) else []
     table, rows = _drawn(section, leads, drawn, said_below=bool(axis))
     first, more = rows[: limit or None], rows[limit:] if limit else []
@@ -193,7 +299,9 @@ def _block(section: Section, limit: int, leads: Leads, *, is_open: bool) -> Diff
     )
 
 
-def _drawn(section: Section, leads: Leads, drawn: Sequence[tuple[Column, Sequence[Html]]], *, said_below: bool) -> tuple[Table, list[list[Row]]]:
+def _drawn(
+    section: VerdictSection, leads: ComparisonLinks, drawn: Sequence[tuple[Column, Sequence[Html]]], *, said_below: bool
+) -> tuple[Table, list[list[Row]]]:
     """Return the table of a section with its drawings, and the rows of each line.
 
     With ``said_below``, a remark has a row of its own: beside so many columns it would be narrow, which makes rows high.

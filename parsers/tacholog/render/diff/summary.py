@@ -1,28 +1,220 @@
-"""The summary of a diff: its result in one sentence, what moved most, and the two sides in words."""
+"""The summary of a diff: how many rows have which verdict, why others do not compare, the result in a few sentences, and the two sides in words."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
 
+from tacholog.compare.comparable import CODES, MACHINE
 from tacholog.compare.policy import band_of, percentile
-from tacholog.compare.result import VERDICTS, Curve, DiffRow, Input, Report, Verdict
+from tacholog.compare.result import OPEN, VERDICTS, Comparison, ComparisonRow, Curve, Difference, Input, Loss, RowKey, UntestedRow, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.counts import APART, apart_words, has_tests, loss_words, ways
-from tacholog.render.diff.meanings import UNTESTED, has_one_value, untested_words
 from tacholog.render.diff.notes import SAME_RUNS
-from tacholog.render.diff.words import percent, sides_of
+from tacholog.render.diff.words import MEANINGS, REASONS, UNTESTED, has_one_value, percent, share, sides_of, toward, untested_words, way_of
 from tacholog.runs.labels import CONTROL, PREFIX
 from tacholog.schema.metrics import METRICS
 from tacholog.view import names
-from tacholog.view.names import with_system
+from tacholog.view.names import row_name, with_system
 from tacholog.view.numerals import NOT_STATED, quantity, size
-from tacholog.view.refusals import title_of
-from tacholog.view.row_names import row_name
+from tacholog.view.refusals import condition_title, title_of
+
+APART: tuple[Verdict, ...] = ("not_comparable", "removed", "added")
+_OF_MACHINE = frozenset({"host", *(CODES[name] for name in MACHINE)})
+_MOST_REASONS = 4
+_OTHER = "for other reasons"
+# A field of a key, and what it is called.
+_ONLY = (("transport", "transport"), ("metric", "metric"), ("payload_bytes", "size"), ("participant", "participant"))
+
+# What a condition is called after "different", where its title does not read well there.
+_NOUNS = {
+    "latency_of": "contents (bytes, or a reference to them)",
+    "payload_touched": "use of the payload",
+    "keyed": "keys",
+    "bytes_moved": "counting of bytes",
+}
+
+
+def apart_words(report: Comparison) -> str:
+    """Return how many rows do not compare and why: ``132 rows do not compare: 96 on another machine, 36 with a size that only 0.2.0 has``.
+
+    Each row counts once. If the machine differs, that is its reason: other conditions differ because of it. Return nothing if all rows compare.
+    """
+    total = sum(report.counts[verdict] for verdict in APART)
+    if not total:
+        return ""
+    sides = _Sides(report)
+    counted = Counter(sides.reason(row) for row in report.rows if row.verdict in APART)
+    first = counted.most_common(_MOST_REASONS)
+    others = total - sum(count for _, count in first)
+    named = [f"{count} {reason}" for reason, count in first] + ([f"{others} {_OTHER}"] if others else [])
+    return f"{total} row{'s do' if total > 1 else ' does'} not compare: {', '.join(named)}"
+
+
+class _Sides:
+    """What each side has of a report: its transports, metrics, and rows without their sizes.
+
+    What is only shown, or compared as loss, is there too: a transport that lost everything has no row that could be tested.
+    """
+
+    def __init__(self, report: Comparison) -> None:
+        self.names = {"removed": report.old.name, "added": report.new.name}
+        others: list[Loss | UntestedRow] = [*report.losses, *report.untested]
+        there = {
+            "removed": [*(row.new_key or row.key for row in report.rows if row.new), *(one.key for one in others if one.new is not None)],
+            "added": [*(row.key for row in report.rows if row.old), *(one.key for one in others if one.old is not None)],
+        }
+        self.values = {verdict: {field: {getattr(key, field) for key in keys} for field, _ in _ONLY} for verdict, keys in there.items()}
+        self.unsized = {verdict: {_without_size(key) for key in keys} for verdict, keys in there.items()}
+
+    def reason(self, row: ComparisonRow) -> str:
+        """Return why a row does not compare, so that it reads well after a count."""
+        if row.verdict == "not_comparable":
+            return _conditions(row.differences) or REASONS.get(next(iter(row.reasons), ""), _OTHER)
+        if row.differences:
+            return _conditions(row.differences)
+        for field, word in _ONLY:
+            value = getattr(row.key, field)
+            if value is not None and (value not in self.values[row.verdict][field] or (field == "payload_bytes" and self._is_only_size(row))):
+                return f"with a {word} that only {self.names[row.verdict]} has"
+        return f"that only {self.names[row.verdict]} has"
+
+    def _is_only_size(self, row: ComparisonRow) -> bool:
+        return _without_size(row.key) in self.unsized[row.verdict]
+
+
+def _without_size(key: RowKey) -> RowKey:
+    return replace(key, payload_bytes=None, payload_bytes_high=None)
+
+
+def _conditions(differences: Iterable[Difference]) -> str:
+    """Return in words which conditions differ, or are not stated on a side.
+
+    Two machines that are known to have the same hardware are a reason only where nothing else differs: other rows are compared across them.
+    """
+    differences = list(differences)
+    alike = [one for one in differences if one.field == "host" and None not in (one.old, one.new)]
+    rest = [one for one in differences if one not in alike]
+    machine = [one for one in rest if one.field in _OF_MACHINE] or ([] if rest else alike)
+    if machine:
+        return "on a machine that is not stated" if all(None in (one.old, one.new) for one in machine) else "on another machine"
+    names = [(_NOUNS.get(one.field) or condition_title(one), None in (one.old, one.new)) for one in rest]
+    words = " and ".join(dict.fromkeys(f"{name} not stated" if unknown else f"different {name}" for name, unknown in names))
+    return f"with {words}" if words else ""
+
+
+_JUDGED: tuple[Verdict, ...] = ("worse", "better", "no_change", *OPEN)
+_UNPROVEN: tuple[Verdict, ...] = (*UNTESTED, "insufficient")
+
+
+class VerdictCount(msgspec.Struct, frozen=True):
+    """How many rows have a verdict, and which way they point. ``place`` is where a page lists them: the verdict, or ``loss``."""
+
+    place: str
+    number: int
+    title: str
+    ways: str = ""
+
+    @property
+    def style(self) -> str:
+        """The class on a page: a count of none has no colour that alarms."""
+        return self.place if self.number else f"{self.place} none"
+
+    @property
+    def words(self) -> str:
+        """The title with the ways: ``Differ, not proven: 4 toward worse, 60 toward better``."""
+        return f"{self.title}: {self.ways}" if self.ways else self.title
+
+
+def has_tests(counts: Mapping[str, int]) -> bool:
+    """Whether a test decided any row."""
+    return any(counts[verdict] for verdict in _JUDGED)
+
+
+def counts(report: Comparison) -> list[VerdictCount]:
+    """How many rows got each verdict, worst first. That no row is worse is said where tests looked for it: otherwise nobody knows that they did."""
+    looked = has_tests(report.counts)
+    shown = [verdict for verdict in VERDICTS if report.counts[verdict] or (verdict == "worse" and looked)]
+    return [
+        VerdictCount(verdict, report.counts[verdict], MEANINGS[verdict].title, ways(report) if verdict == UNTESTED[0] else "") for verdict in shown
+    ]
+
+
+def buttons(report: Comparison) -> list[VerdictCount]:
+    """The counts of the rows that compare, and of those in which messages were lost, if any of them compares."""
+    found = [count for count in counts(report) if count.place not in APART]
+    is_compared = any(loss.verdict not in APART for loss in report.losses)
+    return [*found, VerdictCount("loss", len(report.losses), "Loss", loss_counts(report))] if is_compared else found
+
+
+def ways(report: Comparison) -> str:
+    """How many of the rows that differ without proof point to worse, and how many to better."""
+    found = [toward(row) for row in report.rows if row.verdict == UNTESTED[0]]
+    return ", ".join(f"{found.count(way)} {way}" for way in ("toward worse", "toward better") if way in found)
+
+
+def headline(report: Comparison) -> str:
+    """The result in one line."""
+    if report.warns("same_runs"):
+        return "the same runs"
+    found = [f"{one.number} {one.title[0].lower()}{one.title[1:]}{f' ({one.ways})' if one.ways else ''}" for one in counts(report)]
+    lost = f"loss: {loss_counts(report)}" if report.losses else ""
+    return "; ".join(part for part in (", ".join(found), lost) if part) or "nothing to compare"
+
+
+def loss_counts(report: Comparison) -> str:
+    """How many rows in which something was lost got each verdict, worst first; of those without a test, how many lost more now and how many less."""
+    found = [_verdict_counts(loss.verdict for loss in report.losses if loss.verdict not in _UNPROVEN)]
+    unproven = [loss for loss in report.losses if loss.verdict in _UNPROVEN]
+    if unproven:
+        counted = ((len(members), way) for way, members in _by_way(unproven).items())
+        found.append(f"{', '.join(f'{count} {way}' for count, way in counted if count)}, not proven")
+    return ", ".join(part for part in found if part)
+
+
+def _verdict_counts(verdicts: Iterable[Verdict]) -> str:
+    given = list(verdicts)
+    return ", ".join(f"{given.count(verdict)} {MEANINGS[verdict].title.lower()}" for verdict in VERDICTS if verdict in given)
+
+
+def loss_words(report: Comparison) -> str:
+    """The rows in which messages were lost, as a part of a sentence: how many lost more now and how much, or the verdicts that tests gave."""
+    total = len(report.losses)
+    unproven = [loss for loss in report.losses if loss.verdict in _UNPROVEN]
+    lost = f"messages were lost in {_count_of_rows(total)}"
+    if any(loss.verdict in _JUDGED for loss in report.losses):
+        return f"{lost} ({loss_counts(report)})"
+    if not unproven:
+        apart = sum(loss.verdict in APART for loss in report.losses)
+        return f"{lost}, which {'does' if total == 1 else 'do'} not compare" if apart == total else lost
+    found = _by_way(unproven)
+    of = f" of {_count_of_rows(len(unproven))}"
+    parts = [f"{way} in {len(members)}{'' if place else of}" for place, (way, members) in enumerate((way, one) for way, one in found.items() if one)]
+    if found["higher"]:
+        worst = max(found["higher"], key=lambda loss: loss.new.most if loss.new else 0.0)
+        most = f"up to {share(worst.new)} in a run, was {share(worst.old)}"
+        # The medians decide. Where one run of the old side lost more than any of the new one, its share alone would say the opposite.
+        is_less = worst.old is not None and worst.new is not None and worst.new.most < worst.old.most
+        medians = f"{share(worst.new, median=True)} in the median run, was {share(worst.old, median=True)}; " if is_less else ""
+        parts[0] += f" ({medians}{most})"
+    rest = total - len(unproven)
+    return f"loss was {', '.join(parts)}, not proven{f'; in {rest} more, which do not compare, messages were lost too' if rest else ''}"
+
+
+def _by_way(losses: Iterable[Loss]) -> dict[str, list[Loss]]:
+    """The rows whose loss is higher now, lower, and the same."""
+    found: dict[str, list[Loss]] = {"higher": [], "lower": [], "alike": []}
+    for loss in losses:
+        found[way_of(loss)].append(loss)
+    return found
+
+
+def _count_of_rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
+
 
 MEDIAN = "Old and new are each the value of one run: the median of the runs that were compared, or the worse one if two are in the middle."
 ESTIMATE = (
@@ -42,7 +234,7 @@ _OPEN_WORDS: Mapping[Verdict, str] = MappingProxyType(
 )
 
 
-def conclusion(report: Report, *, with_reasons: bool = True) -> str:
+def conclusion(report: Comparison, *, with_reasons: bool = True) -> str:
     """The result in short sentences: what got better and worse, how many rows do not compare, and for how many the runs prove no change.
 
     Args:
@@ -58,14 +250,14 @@ def conclusion(report: Report, *, with_reasons: bool = True) -> str:
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in sentences if one) or f"There is nothing to compare{but}."
 
 
-def shown_part(report: Report, only: Sequence[str]) -> Report:
+def shown_part(report: Comparison, only: Sequence[str]) -> Comparison:
     """The part of a report that is shown: all of it; of a comparison of runs with themselves only the rows that were asked for."""
     if not report.warns("same_runs"):
         return report
     return replace(report, rows=report.rows if only else (), counts=dict.fromkeys(report.counts, 0), losses=(), curves=())
 
 
-def _changes(report: Report) -> Iterator[str]:
+def _changes(report: Comparison) -> Iterator[str]:
     """What tests found."""
     counts = report.counts
     if has_tests(counts):
@@ -85,7 +277,7 @@ def _without_partner(counts: Mapping[str, int]) -> int:
     return sum(counts[verdict] for verdict in APART)
 
 
-def _found(report: Report, verdict: Verdict, *, is_first: bool) -> str:
+def _found(report: Comparison, verdict: Verdict, *, is_first: bool) -> str:
     """How many rows are better or worse, and which."""
     rows = [row for row in report.rows if row.verdict == verdict]
     noun = f" {_rows(len(rows))}" if is_first else ""
@@ -97,7 +289,7 @@ def _rows(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
-def _untested(report: Report) -> Iterator[str]:
+def _untested(report: Comparison) -> Iterator[str]:
     """Of a report without any test: whether values differ. Beside results of tests, such rows only count among those that prove nothing."""
     rows = [] if has_tests(report.counts) else [row for row in report.rows if row.verdict in UNTESTED]
     if not rows:
@@ -113,14 +305,14 @@ def _untested(report: Report) -> Iterator[str]:
     yield f"{untested_words(rows)}: {beyond}, {alike or 'none'} {'is' if alike == 1 else 'are'} alike{reprints}"
 
 
-def _apart(report: Report, *, with_reasons: bool) -> Iterator[str]:
+def _apart(report: Comparison, *, with_reasons: bool) -> Iterator[str]:
     """How many rows do not compare."""
     count, total = _without_partner(report.counts), len(report.rows)
     if count:
         yield apart_words(report) if with_reasons else f"{count} of {total} rows {'does' if count == 1 else 'do'} not compare"
 
 
-def _open(report: Report) -> Iterator[str]:
+def _open(report: Comparison) -> Iterator[str]:
     """For how many rows that compare nothing is proven, and why if that is the same for all."""
     counts = report.counts
     found = {why: counts[verdict] for verdict, why in _OPEN_WORDS.items() if counts[verdict]}
@@ -132,7 +324,7 @@ def _open(report: Report) -> Iterator[str]:
         yield f"for {total} the runs cannot prove a change{why}"
 
 
-def across_words(report: Report) -> str:
+def across_words(report: Comparison) -> str:
     """The fields that the diff goes across, with both sides' values if these are the same in all rows."""
     sides = dict.fromkeys(row.across for row in report.rows if row.across and row.old and row.new)
     fields = ", ".join(report.settings.across)
@@ -155,7 +347,7 @@ def _flat(found: Curve) -> list[str]:
     return [f"{side}: {quantity(level, unit)} {means}" for side, level in levels if level is not None]
 
 
-def figures_words(report: Report) -> list[str]:
+def figures_words(report: Comparison) -> list[str]:
     """How the figures of the rows were computed: the choice of the median, and the estimated ratio."""
     there = any(row.old and row.new and max(row.old.runs, row.new.runs) > 1 for row in report.rows)
     estimated = any(words.is_estimate(row) for row in report.rows)
@@ -192,7 +384,7 @@ def _when(found: Input) -> str:
     return found.first if found.first == found.last else f"{found.first} to {found.last}"
 
 
-def unstated_words(report: Report) -> str:
+def unstated_words(report: Comparison) -> str:
     """The conditions that are needed for a verdict and not stated, over all rows without a verdict."""
     fields = dict.fromkeys(field for row in report.rows if row.verdict in _BY_VALUE for field in row.unverified)
     return ", ".join(title_of(field) for field in fields)
@@ -215,7 +407,7 @@ class TransportCounts(msgspec.Struct, frozen=True):
     apart: int
 
 
-class Moved(msgspec.Struct, frozen=True):
+class LargestChange(msgspec.Struct, frozen=True):
     """A row that moved: its verdict, its name, and by how much."""
 
     verdict: Verdict
@@ -223,7 +415,7 @@ class Moved(msgspec.Struct, frozen=True):
     words: str
 
 
-def moved_most(report: Report, most: int = 3) -> list[Moved]:
+def moved_most(report: Comparison, most: int = 3) -> list[LargestChange]:
     """Return the rows that moved most, the largest change first.
 
     Rows that are worse or better come from tests. Only if there are none, rows without a test stand in. Medians and means come before
@@ -231,21 +423,21 @@ def moved_most(report: Report, most: int = 3) -> list[Moved]:
     """
     several = len({row.key.system for row in report.rows}) > 1
     rows = [row for row in report.rows if row.verdict in ("worse", "better")] or [row for row in report.rows if row.verdict == _UNTESTED]
-    return [Moved(row.verdict, row_name(row.key, with_system=several), _amount(row)) for row in _largest(rows)[:most]]
+    return [LargestChange(row.verdict, row_name(row.key, with_system=several), _amount(row)) for row in _largest(rows)[:most]]
 
 
-def _largest(rows: Sequence[DiffRow]) -> list[DiffRow]:
+def _largest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     return sorted((row for row in rows if row.change is not None), key=lambda row: (band_of(row.key.statistic) != "centre", -abs(row.change or 0)))
 
 
-def _amount(row: DiffRow) -> str:
+def _amount(row: ComparisonRow) -> str:
     ratio = row.ratio or 1.0
     if row.verdict == _UNTESTED:
         return f"{percent(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'}, {'one value on each side' if has_one_value(row) else 'not proven'}"
     return f"{percent(abs(ratio - 1))} {row.verdict}"
 
 
-def by_transport(report: Report) -> list[TransportCounts]:
+def by_transport(report: Comparison) -> list[TransportCounts]:
     """Return the counts of each transport, which add up to those of the sections.
 
     Return nothing if there are fewer than two transports, or if no row compares: that is one sentence, and not a table of zeros.
@@ -253,7 +445,7 @@ def by_transport(report: Report) -> list[TransportCounts]:
     if not any(report.counts[verdict] for verdict in VERDICTS if verdict not in APART):
         return []
     several = len({row.key.system for row in report.rows}) > 1
-    found: dict[str, list[DiffRow]] = {}
+    found: dict[str, list[ComparisonRow]] = {}
     for row in report.rows:
         transport = row.key.transport or f"transport {NOT_STATED}"
         found.setdefault(with_system(row.key.system, transport) if several and row.key.system else transport, []).append(row)
@@ -261,14 +453,14 @@ def by_transport(report: Report) -> list[TransportCounts]:
     return [_counted(name, found[name], shown) for name in sorted(found, key=str.lower)] if len(found) > 1 else []
 
 
-def _counted(name: str, rows: Sequence[DiffRow], shown: Sequence[Verdict]) -> TransportCounts:
+def _counted(name: str, rows: Sequence[ComparisonRow], shown: Sequence[Verdict]) -> TransportCounts:
     counted = Counter(row.verdict for row in rows)
     counts = ((verdict, counted[verdict], _which([row for row in rows if row.verdict == verdict])) for verdict in shown)
     first = rows[0].key
     return TransportCounts(first.system, first.transport, name, tuple(counts), sum(counted[verdict] for verdict in APART))
 
 
-def _which(rows: Sequence[DiffRow]) -> str:
+def _which(rows: Sequence[ComparisonRow]) -> str:
     """Which rows are better or worse, and by how much: ``p99, 1 KiB, 6.3 %``, or the statistics of several."""
     if not rows or rows[0].verdict not in ("worse", "better"):
         return ""
@@ -280,25 +472,25 @@ def _which(rows: Sequence[DiffRow]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _measured(row: DiffRow) -> str:
+def _measured(row: ComparisonRow) -> str:
     """What a row is of: of a latency the statistic alone."""
     return row.key.statistic if row.key.metric == "latency" else METRICS[row.key.metric].words.lower()
 
 
-def where_and_how_much(rows: Sequence[DiffRow]) -> str:
+def where_and_how_much(rows: Sequence[ComparisonRow]) -> str:
     """Return the metrics of rows that are better or worse, all of their transports, and by how much: ``latency over udp: p50 by 6 %; over shm: ...``.
 
     Only transports of which the same statistics moved are named together: otherwise it would read as if each statistic had moved over each of them.
     """
-    metrics: dict[str, list[DiffRow]] = {}
+    metrics: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         metrics.setdefault(METRICS[row.key.metric].words.lower(), []).append(row)
     return "; ".join(f"{metric}{_moved_over(members)}" for metric, members in metrics.items())
 
 
-def _moved_over(rows: Sequence[DiffRow]) -> str:
+def _moved_over(rows: Sequence[ComparisonRow]) -> str:
     """Return which statistics moved over which transports, those first whose medians or means moved."""
-    over: dict[str | None, list[DiffRow]] = {}
+    over: dict[str | None, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: row.key.transport or ""):
         over.setdefault(row.key.transport, []).append(row)
     alike: dict[frozenset[str], list[str | None]] = {}
@@ -313,9 +505,9 @@ def _over(transports: Sequence[str | None]) -> str:
     return f" over {', '.join(names)}{' and ' if names else ''}{last}" if transports != [None] else ""
 
 
-def how_much(rows: Sequence[DiffRow], *, with_metric: bool = False) -> str:
+def how_much(rows: Sequence[ComparisonRow], *, with_metric: bool = False) -> str:
     """Return by how much rows changed, medians and means before tails: ``p50 by 6.3 to 12 %, p99 by 14 %``."""
-    named: dict[str, list[DiffRow]] = {}
+    named: dict[str, list[ComparisonRow]] = {}
     for row in sorted(rows, key=lambda row: (band_of(row.key.statistic) != "centre", percentile(row.key.statistic) or 0.0)):
         named.setdefault(_measured(row) if with_metric else row.key.statistic, []).append(row)
     if len(named) > _MOST_STATISTICS:
@@ -324,7 +516,7 @@ def how_much(rows: Sequence[DiffRow], *, with_metric: bool = False) -> str:
     return ", ".join(_range(name, members) for name, members in named.items() if members)
 
 
-def _range(name: str, rows: Sequence[DiffRow]) -> str:
+def _range(name: str, rows: Sequence[ComparisonRow]) -> str:
     amounts = sorted(abs(row.ratio - 1) for row in rows if row.ratio is not None)
     if not amounts:
         return name
@@ -333,7 +525,7 @@ def _range(name: str, rows: Sequence[DiffRow]) -> str:
     return f"{name} by {lower}{most}"
 
 
-def loss_sentence(report: Report) -> str:
+def loss_sentence(report: Comparison) -> str:
     """A sentence on the rows without loss, or without a share of it; nothing if loss was not asked for."""
     if report.warns("same_runs") or not report.loss_asked:
         return ""
@@ -342,7 +534,7 @@ def loss_sentence(report: Report) -> str:
     return " ".join(sentence for sentence in (_lossless(report), _without_share(report)) if sentence)
 
 
-def _without_share(report: Report) -> str:
+def _without_share(report: Comparison) -> str:
     """The rows whose logs state how many messages were lost, but not of how many."""
     count = report.lossy_counts
     if not count:
@@ -350,7 +542,7 @@ def _without_share(report: Report) -> str:
     return f"In {count} row{'s' if count > 1 else ''} messages were lost, and no log states of how many: there is no share to compare."
 
 
-def _lossless(report: Report) -> str:
+def _lossless(report: Comparison) -> str:
     """The rows in which no run lost anything."""
     if not report.losses and report.lossless:
         return f"No run lost anything ({report.lossless} row{'s state' if report.lossless != 1 else ' states'} it)."

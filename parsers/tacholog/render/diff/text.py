@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tacholog.compare.result import Report
-from tacholog.render.diff.counts import counts, headline
-from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, Section, document, line_of, loss_lines, rows_table
+from tacholog.compare.result import Comparison
+from tacholog.render.diff.document import LOSS_SAYS, DiffLine, Document, VerdictSection, document, line_of, loss_lines, rows_table
 from tacholog.render.diff.notes import host_words, machine_words, warnings
-from tacholog.render.diff.summary import conclusion, shown_part
+from tacholog.render.diff.summary import conclusion, counts, headline, shown_part
 from tacholog.render.diff.words import LossLine
 from tacholog.render.markdown import escape, plain
 from tacholog.render.table import Cell, Column, Row, Table, terminal
@@ -24,7 +23,7 @@ _MOST_UNDECIDED, _MOST_WARNINGS, _MOST_LOSS, _MOST_HOST = 3, 2, 2, 2
 _FRAME = 7  # the lines around the folded rows and warnings
 
 
-def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
+def text(report: Comparison, only: Sequence[str] = (), limit: int = 20) -> str:
     """The report as text, worst first.
 
     Args:
@@ -35,12 +34,12 @@ def text(report: Report, only: Sequence[str] = (), limit: int = 20) -> str:
     return "\n".join(plain(line) for line in _text(shown_part(report, only), only, limit)) + "\n"
 
 
-def markdown(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
+def markdown(report: Comparison, only: Sequence[str] = (), limit: int = 50) -> str:
     """The report as Markdown, for a pull request or a release page: worse and better rows are open, the rest is folded."""
     return "\n".join(_markdown(shown_part(report, only), only, limit)) + "\n"
 
 
-def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
+def github(report: Comparison, only: Sequence[str] = (), limit: int = 50) -> str:
     """The report for the summary of a job on GitHub: how many rows got which verdict, then the Markdown.
 
     The place for it is the file that ``$GITHUB_STEP_SUMMARY`` names, which GitHub shows below the job; it takes at most a megabyte.
@@ -51,7 +50,7 @@ def github(report: Report, only: Sequence[str] = (), limit: int = 50) -> str:
     return "\n".join([head, *(["", *markdown_table(table)] if counted else []), rest])
 
 
-def github_of_systems(reports: Mapping[str, Report]) -> str:
+def github_of_systems(reports: Mapping[str, Comparison]) -> str:
     """The same of the newest release of several systems, by their names. Without them, the headings could not be told apart."""
     parts = {system: github(report) for system, report in reports.items()}
     if len(parts) > 1:
@@ -59,7 +58,7 @@ def github_of_systems(reports: Mapping[str, Report]) -> str:
     return "\n".join(parts.values())
 
 
-def workflow_commands(report: Report, limit: int = 10) -> str:
+def workflow_commands(report: Comparison, limit: int = 10) -> str:
     """The worse rows as GitHub's workflow commands, which it shows beside the change; ``limit`` of them, as it shows no more."""
     rows = [line_of(row) for row in report.rows if row.verdict == "worse"][:limit]
     lines = [f"{row.name}: {row.ratio}, {row.remark}" for row in rows]
@@ -72,7 +71,7 @@ def _command(text: str) -> str:
     return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
-def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
+def _text(report: Comparison, only: Sequence[str], limit: int) -> Iterator[str]:
     said = document(report, only, limit, limit)
     yield f"OLD  {said.sides[0]}"
     yield f"NEW  {said.sides[1]}"
@@ -103,7 +102,7 @@ def _text(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
         yield from said.notes
 
 
-def _rows(section: Section) -> Iterator[str]:
+def _rows(section: VerdictSection) -> Iterator[str]:
     table = section.table()
     if section.common:
         yield section.common
@@ -112,7 +111,7 @@ def _rows(section: Section) -> Iterator[str]:
         yield f"... and {section.hidden} more (--limit 0 lists all)"
 
 
-def _markdown(report: Report, only: Sequence[str], limit: int) -> Iterator[str]:
+def _markdown(report: Comparison, only: Sequence[str], limit: int) -> Iterator[str]:
     said = document(report, only, limit, limit)
     yield f"### {escape(report.old.name)} → {escape(report.new.name)}: {headline(report)}"
     yield ""
@@ -145,7 +144,7 @@ def _loss(said: Document) -> Iterator[str]:
     yield from markdown_table(said.loss_table().with_rest(f"... and {said.lost_more} more" if said.lost_more else ""))
 
 
-def _block(section: Section, *, folded: bool) -> Iterator[str]:
+def _block(section: VerdictSection, *, folded: bool) -> Iterator[str]:
     title = f"{section.title} ({section.total})"
     yield f"<details><summary><b>{title}</b>: {section.sentence}</summary>" if folded else f"**{title}**: {section.sentence}"
     yield ""
@@ -158,7 +157,7 @@ def _block(section: Section, *, folded: bool) -> Iterator[str]:
         yield "</details>"
 
 
-def comment(report: Report) -> str:
+def comment(report: Comparison) -> str:
     """The report as a comment of at most `MOST_LINES` lines, whatever the diff: the worst rows first, everything else folded or counted."""
     several = len({row.key.system for row in report.rows}) > 1
     rows = {verdict: [row for row in report.rows if row.verdict == verdict] for verdict in (*_OPEN, *_UNDECIDED)}
@@ -176,7 +175,7 @@ def comment(report: Report) -> str:
     return "\n".join([*lines, *_folded(report, undecided, set(host), MOST_LINES - len(lines))]) + "\n"
 
 
-def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
+def _folded(report: Comparison, undecided: Sequence[DiffLine], shown_above: Collection[str], room: int) -> Iterator[str]:
     """What is open, as far as there is room for it: at most so many lines, the counts and the warnings before the rows."""
     said = [warning for warning in warnings(report) if warning not in shown_above][:_MOST_WARNINGS]
     counted = ", ".join(f"{one.title}: {one.number}{f' ({one.ways})' if one.ways else ''}" for one in counts(report))
@@ -195,7 +194,7 @@ def _folded(report: Report, undecided: Sequence[DiffLine], shown_above: Collecti
     yield "</details>"
 
 
-def _worse_loss(report: Report) -> list[LossLine]:
+def _worse_loss(report: Comparison) -> list[LossLine]:
     return [line for line in loss_lines(report) if line.verdict == "worse"][:_MOST_LOSS]
 
 

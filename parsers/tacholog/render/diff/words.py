@@ -2,20 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log, log1p
+from types import MappingProxyType
 
 import msgspec
 
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND
-from tacholog.compare.result import OPEN, Difference, DiffRow, Loss, LossSide, Side, Verdict, worse_by
+from tacholog.compare.result import OPEN, ComparisonRow, Difference, Loss, LossSide, Side, Verdict, worse_by
 from tacholog.compare.statistics import modes
-from tacholog.render.diff.meanings import MEANINGS, REASONS, THRESHOLD_SOURCES, UNTESTED
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
+from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED, quantity, with_bound
-from tacholog.view.refusals import difference_words, not_stated
-from tacholog.view.row_names import row_name
+from tacholog.view.refusals import PUBLISHED_AGAIN, difference_words, not_stated
+
+UNTESTED: tuple[Verdict, ...] = ("unreplicated_diff", "unreplicated_same")
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """A verdict's title, and the sentence that says when a row gets it."""
+
+    title: str
+    sentence: str
+
+
+MEANINGS: Mapping[Verdict, Meaning] = MappingProxyType(
+    {
+        "worse": Meaning("Worse", "The change is significant in this report as a whole, and larger than the threshold."),
+        "better": Meaning("Better", "The change is significant in this report as a whole, and larger than the threshold."),
+        "no_change": Meaning("No change", "The true change is within the threshold, with 95 % confidence on each side."),
+        "inconclusive": Meaning(
+            "Too noisy to tell",
+            "The runs show neither a change nor that there is none. Smallest detectable change: if only this row changed by so much, the report "
+            "would find it in four cases of five.",
+        ),
+        "too_few_pairs": Meaning(
+            "Too few pairs for so many rows",
+            "No change of a single row could become significant among so many rows, however large. Each row says how many pairs or sessions are "
+            "needed.",
+        ),
+        "insufficient": Meaning(
+            "Not enough runs",
+            f"A verdict needs at least {MIN_RUNS} runs on each side that take turns, and enough samples beyond the percentile. "
+            "`tacholog ab` makes 12 pairs.",
+        ),
+        "unreplicated_diff": Meaning("Differ, not proven", "The values differ by more than the band, but no test was possible: each row says why."),
+        "unreplicated_same": Meaning("Alike, not proven", "The values differ by no more than the band. No test was possible: each row says why."),
+        "not_comparable": Meaning("Not comparable", "Something other than the release is different."),
+        "removed": Meaning("Only in old", "The new side has no such row, or only under other conditions."),
+        "added": Meaning("Only in new", "The old side has no such row, or only under other conditions."),
+        "invalid": Meaning(
+            "Failed", "A run failed or gave no value, its log is not the one that was recorded, or its figures contradict each other."
+        ),
+        "lossy": Meaning("Too much lost", "One side lost more than 1 % of the messages: its figures describe only those that arrived."),
+    }
+)
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "single_run": "one run on a side",
+        "unverified": "a condition is not stated",
+        "order_confounded": "the sides did not take turns, so the time or the machine of the measurement may explain it",
+        "sessions_confounded": "the sessions of the sides did not take turns, so the time or the machine of the measurement may explain it",
+        "order_unknown": "the order of the runs is not known, so the time or the machine of the measurement may explain it",
+        "pairs_unnamed": "the runs took turns, but do not state the session and repetition that make them pairs",
+        "few_pairs": f"fewer than {MIN_RUNS} pairs of runs were made next to each other",
+        "same_first": "one side ran first in nearly every pair or session, so its place may explain the change",
+        "host_changed": "the host changed, and that may explain it",
+        "bound": "the log prints a bound, not a value",
+        "same_measurement": f"every value of the series is identical: {PUBLISHED_AGAIN}",
+        "no_value": "no run gave a value",
+        "not_positive": "a run measured zero",
+        "mixed": "one side holds several configurations",
+    }
+)
+THRESHOLD_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "policy": "by default",
+        "override": "from the thresholds file",
+        "rounding": "what rounding hides",
+        "same_build": "as measured with one build",
+        "assumed": "assumed",
+    }
+)
+
+_ONE_VALUE = "one_value"  # on each side: the only reason that is not one of `REASONS`
+
+
+def sentence_of(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
+    """Return when a row gets the verdict; of rows without a test why none was possible, if that is the same for all of them."""
+    kind = why_untested(rows) if verdict in UNTESTED else None
+    if kind is None:
+        return MEANINGS[verdict].sentence
+    if verdict == "unreplicated_diff":
+        why = "one value on each side cannot show that the change would occur again" if kind == _ONE_VALUE else REASONS.get(kind, kind)
+        return f"The values differ by more than the band, but this is not proven: {why}."
+    if kind == "same_measurement":
+        return "The values are identical."
+    why = "one value on each side cannot show more" if kind == _ONE_VALUE else REASONS.get(kind, kind)
+    return f"The values differ by no more than the band. {why[:1].upper()}{why[1:]}."
+
+
+def why_untested(rows: Iterable[ComparisonRow]) -> str | None:
+    """Return the reason why no test decided any of these rows: `has_one_value`, or one of `REASONS`; none if they have several."""
+    kinds = {_ONE_VALUE if has_one_value(row) else next(iter(row.reasons), "") for row in rows}
+    (kind,) = kinds if len(kinds) == 1 else ("",)
+    return kind if kind in (_ONE_VALUE, *REASONS) else None
+
+
+def told_by_sentence(verdict: Verdict, rows: Iterable[ComparisonRow]) -> str:
+    """Return the part of these rows' remarks that `sentence_of` says of all of them; nothing if it says none."""
+    kind = why_untested(rows) if verdict in UNTESTED else None
+    return "" if kind in (None, "same_measurement") else REASONS["single_run" if kind == _ONE_VALUE else str(kind)]
+
+
+def has_one_value(row: ComparisonRow) -> bool:
+    """Return whether a row has no test because there is one value on each side."""
+    return row.reasons[:1] == ("single_run",) and all(side is not None and side.runs == 1 for side in (row.old, row.new))
+
+
+def untested_words(rows: Iterable[ComparisonRow]) -> str:
+    """Return how rows without a test were compared, as the beginning of a sentence on them."""
+    kind = why_untested(rows)
+    if kind == _ONE_VALUE:
+        return "one value on each side, so no test is possible"
+    if kind in ("order_confounded", "sessions_confounded"):
+        return "no test was possible, because the sides did not take turns"
+    return "compared without a test, by the median of each side"
+
 
 ALONE = "the interval is for this row alone: among so many rows, such intervals occur by chance"
 BETWEEN = "; "  # between the parts of a remark
@@ -24,7 +138,7 @@ _PLAIN_RATIO = (0.1, 10.0)
 _WHOLE_PERCENT = 9.95
 
 
-def is_estimate(row: DiffRow) -> bool:
+def is_estimate(row: ComparisonRow) -> bool:
     """Whether the ratio of a row is the Hodges-Lehmann estimate, and not the quotient of the two values beside it."""
     return row.ratio is not None and row.ratio_kind not in (None, "quotient")
 
@@ -40,7 +154,7 @@ def percent(share: float) -> str:
     return f"{whole} %" if abs(share) * 100 >= _WHOLE_PERCENT and (whole != "100" or share >= 1) else f"{share * 100:.1f} %"
 
 
-def interval(row: DiffRow) -> str:
+def interval(row: ComparisonRow) -> str:
     """The interval of the ratio; nothing where rounding leaves none open."""
     if row.interval is None:
         return ""
@@ -52,12 +166,12 @@ def interval(row: DiffRow) -> str:
     return "" if ratio(low) == ratio(high) else f"{ratio(low)} to {ratio(high)}"
 
 
-def remark(row: DiffRow) -> str:
+def remark(row: ComparisonRow) -> str:
     """The remark beside a row's numbers."""
     return BETWEEN.join(remarks(row))
 
 
-def remarks(row: DiffRow) -> tuple[str, ...]:
+def remarks(row: ComparisonRow) -> tuple[str, ...]:
     """The parts of the remark beside a row's numbers: how large the change is, on what evidence, or why there is no verdict."""
     machines = [different(row.verdict, found) for found in row.differences if found.field == "host" and row.old and row.new]
     reasons = [reason(row, code) for code in row.reasons if code != "host_changed"]  # `_limits` says it
@@ -80,7 +194,7 @@ def elsewhere(old: object, differences: Sequence[Difference]) -> list[str]:
     return [f"the {other} side has this row under other conditions than the {this} one", *map(difference_words, differences)]
 
 
-def change(row: DiffRow) -> str:
+def change(row: ComparisonRow) -> str:
     """The change in words. Better and worse only where repeated runs show it."""
     if row.ratio is None or row.verdict in ("not_comparable", "invalid", "lossy", "insufficient"):
         return ""
@@ -90,7 +204,7 @@ def change(row: DiffRow) -> str:
     return f"{_higher(row.ratio) or 'equal'}{_of_medians(row)}{way}"
 
 
-def toward(row: DiffRow) -> str:
+def toward(row: ComparisonRow) -> str:
     """Which way a row points that nothing proves to be worse or better: 26 % lower is bad for a rate, and good for a latency."""
     return "" if not row.change else "toward worse" if row.change > 0 else "toward better"
 
@@ -105,7 +219,7 @@ def _higher(value: float) -> str:
     return f"{percent(abs(value - 1))} {'higher' if value > 1 else 'lower'}" if value != 1 else ""
 
 
-def _of_medians(row: DiffRow) -> str:
+def _of_medians(row: ComparisonRow) -> str:
     """The ratio of the shown medians if it clearly differs from the estimate: readers divide the medians."""
     old, new = (side.median if side else None for side in (row.old, row.new))
     if row.p_adjusted is None or not row.ratio or not old or not new or abs(log(new / old / row.ratio)) < _PLAIN_GAP:
@@ -114,7 +228,7 @@ def _of_medians(row: DiffRow) -> str:
     return f" {kind}, though the new median is {_higher(new / old) or 'the same'}"
 
 
-def evidence(row: DiffRow) -> str:
+def evidence(row: ComparisonRow) -> str:
     """How many runs there are on each side, and the result of the test."""
     if row.old is None or row.new is None:
         return ""
@@ -127,7 +241,7 @@ def evidence(row: DiffRow) -> str:
     return f"{runs}{rest}, adjusted p\u00a0{row.p_adjusted:.2g}{' in the gate' if 'gated' in row.flags else ''}"
 
 
-def _alone(row: DiffRow) -> str:
+def _alone(row: ComparisonRow) -> str:
     """A note that an interval without 1 is no verdict, if the report as a whole shows no change: readers take it for one."""
     if row.verdict not in OPEN or "significant" in row.flags or row.interval is None or _holds_one(row.interval):
         return ""
@@ -139,7 +253,7 @@ def _holds_one(interval: tuple[float | None, float | None]) -> bool:
     return (low is None or low <= 1) and (high is None or high >= 1)
 
 
-def reason(row: DiffRow, code: str) -> str:
+def reason(row: ComparisonRow, code: str) -> str:
     """Why a row has the verdict that it has."""
     if code == "unverified" and row.unverified:
         return not_stated(row.unverified)
@@ -159,13 +273,13 @@ def _runs(side: Side | LossSide | None) -> int:
     return side.runs if side else 0
 
 
-def _few_samples(row: DiffRow) -> str:
+def _few_samples(row: ComparisonRow) -> str:
     samples = [side.samples for side in (row.old, row.new) if side and side.samples is not None]
     count = f"{min(samples)} samples a run" if samples else "too few samples"
     return f"{count} for this percentile" if row.level == "a" else f"{count}, {TESTABLE_BEYOND} beyond the percentile are needed"
 
 
-def value_of(row: DiffRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
+def value_of(row: ComparisonRow, which: str, write: Callable[[float, str], str] = quantity) -> str:
     """The value of a side, ``old`` or ``new``, as ``write`` writes it."""
     found = row.old if which == "old" else row.new
     if found is None:
@@ -176,7 +290,7 @@ def value_of(row: DiffRow, which: str, write: Callable[[float, str], str] = quan
     return with_bound(write(found.median, row.unit), bound)
 
 
-def _limits(row: DiffRow) -> str:
+def _limits(row: ComparisonRow) -> str:
     """The threshold where it decided, and the smallest detectable change of undecided rows."""
     if row.threshold is None:
         return ""
@@ -189,7 +303,7 @@ def _limits(row: DiffRow) -> str:
     return f"threshold {limit}" if row.threshold_source != "policy" else ""
 
 
-def _open(row: DiffRow) -> str:
+def _open(row: ComparisonRow) -> str:
     """Why a row is undecided: too few pairs, noise, or a change that may be too small to count or be caused by rounding."""
     if row.verdict == "too_few_pairs":
         return few(row.attainable_p, row.needed, row.design)
@@ -209,7 +323,7 @@ def few(attainable_p: float | None, needed: int | None, design: str | None) -> s
     return f"alone among so many rows, its adjusted p is at least {attainable_p or 1.0:.2g}, with any values: {needed} {groups} are needed"
 
 
-def _flags(row: DiffRow) -> list[str]:
+def _flags(row: ComparisonRow) -> list[str]:
     """What else a reader should know."""
     host = [host_label(row.host_change)] if row.host_change is not None else []
     if "two_modes" not in row.flags:
@@ -224,7 +338,7 @@ def host_label(change: float) -> str:
     return f"host changed: {percent(abs(change))} {'worse' if change > 0 else 'better'}, by controls"
 
 
-def _quantity(row: DiffRow, value: float) -> str:
+def _quantity(row: ComparisonRow, value: float) -> str:
     return quantity(value, row.unit)
 
 

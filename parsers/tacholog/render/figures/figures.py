@@ -14,9 +14,9 @@ from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axi
 from tacholog.render.hover import details_of, more_of
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size, with_bound
+from tacholog.view.ranking_groups import UNDERSAMPLED
 from tacholog.view.results import ResultRow
 from tacholog.view.series import LOGICAL, Cell, Series
-from tacholog.view.standing import UNDERSAMPLED
 
 _PERCENTILES = ("p50", "p99", "p99.99", "max")
 _DASHES = ("solid", "dash", "dot")

@@ -11,12 +11,10 @@ from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.tables import Links, linked_number
 from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import version_of
-from tacholog.view.home.choices import CRITERIA, Choice, Choices, Criterion, Doubt
-from tacholog.view.home.choices import Column as ChoiceColumn
-from tacholog.view.home.machines import SLEEPS, differing_labels_of, how, polls, waits
+from tacholog.view.home import CRITERIA, SLEEPS, Choice, Choices, Criterion, Doubt, ReachColumn, differing_labels_of, how, polls, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, grouped, size
-from tacholog.view.ranking_groups import Compared
+from tacholog.view.ranking_groups import SystemSeries
 
 _REACH_WORDS = {
     "process": "Within one process",
@@ -152,7 +150,7 @@ def _only_words(choice: Choice, criterion: Criterion) -> Html:
     return esc("the only one measured") if choice.measured == 1 else join(["the only one with ", _NUMBERS[criterion]])
 
 
-def _below_floor(choice: Choice, floor: Compared, unit: str) -> str:
+def _below_floor(choice: Choice, floor: SystemSeries, unit: str) -> str:
     """Return why a number is below its floor, as far as the way of the floor says it: a reader takes it for a mistake otherwise."""
     if choice.beside_floor == "level":
         return ", about the same: their ranges overlap"
@@ -163,7 +161,7 @@ def _below_floor(choice: Choice, floor: Compared, unit: str) -> str:
     return ", which is slower: it waits until the kernel wakes it" if waits(floor) == SLEEPS else ", which is slower"
 
 
-def _head(column: ChoiceColumn, words: str, width: str) -> Column:
+def _head(column: ReachColumn, words: str, width: str) -> Column:
     """Return the head of a column: the campaign and the release that its numbers are of."""
     bare = [one for one in column.members if id(one) in column.bare]
     of = ", ".join(dict.fromkeys(_release(one) for one in bare or column.members))
@@ -174,7 +172,7 @@ def _head(column: ChoiceColumn, words: str, width: str) -> Column:
     return Column(join([words, tag("span", about, class_="tl-how stat-label") if about else NOTHING]), width=width)
 
 
-def _release(one: Compared) -> str:
+def _release(one: SystemSeries) -> str:
     return " ".join(filter(None, (one.system, "" if version_of(one) == NOT_STATED else version_of(one))))
 
 

@@ -13,7 +13,7 @@ from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links
 from tacholog.runs.moments import last_day
 from tacholog.view.numerals import NOT_STATED
-from tacholog.view.ranking_groups import Compared
+from tacholog.view.ranking_groups import SystemSeries
 from tacholog.view.rankings import newest_release
 from tacholog.view.views import View
 
@@ -26,9 +26,9 @@ _WHY = (
 _APART = " Do not compare one row with another: they were measured in different ways or on different machines."
 
 
-def newest_results(view: View, everything: Sequence[Compared], links: Links) -> Html:
+def newest_results(view: View, everything: Sequence[SystemSeries], links: Links) -> Html:
     """Return a table with a row for each system, the one that was measured last first; of each, the transport with the most numbers."""
-    by_system: dict[str, list[Compared]] = {}
+    by_system: dict[str, list[SystemSeries]] = {}
     for one in everything:
         by_system.setdefault(one.system, []).append(one)
     rows = [_row(view, system, [one for one in members if not one.is_control] or members, links) for system, members in by_system.items()]
@@ -40,10 +40,10 @@ def newest_results(view: View, everything: Sequence[Compared], links: Links) -> 
     return join([tag("p", _WHY, _APART if len(rows) > 1 else ""), table, more])
 
 
-def _row(view: View, system: str, members: Sequence[Compared], links: Links) -> tuple[tuple[str, int, str], list[object]]:
+def _row(view: View, system: str, members: Sequence[SystemSeries], links: Links) -> tuple[tuple[str, int, str], list[object]]:
     """Return what a row is ordered by, and its cells."""
     newest = newest_release(members)
-    by_transport: dict[str, list[Compared]] = {}
+    by_transport: dict[str, list[SystemSeries]] = {}
     for one in newest:
         by_transport.setdefault(one.transport, []).append(one)
     transport, shown = max(by_transport.items(), key=lambda item: (sum(len(one.series.results) for one in item[1]), item[0]))

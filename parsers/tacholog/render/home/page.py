@@ -13,13 +13,11 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.plain import count_of
 from tacholog.render.tables.rankings import machine_heading
 from tacholog.render.tables.tables import Links
-from tacholog.view.caveats import caveats
-from tacholog.view.home.choices import Choices, choices
-from tacholog.view.home.machines import Machine, is_on_one_machine, machines
+from tacholog.view.home import Choices, HomeMachine, choices, is_on_one_machine, machines
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, compared
-from tacholog.view.remarks import remarks_on
+from tacholog.view.ranking_groups import SystemSeries, system_series
+from tacholog.view.remarks import caveats, remarks_on
 from tacholog.view.results import RunRow
 from tacholog.view.views import View
 
@@ -42,7 +40,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
         anchor: starts every id.
         documents: which of the pages that are linked to there are.
     """
-    everything = compared(view, pages)
+    everything = system_series(view, pages)
     found = machines(everything)
     if not found:
         return newest_results(view, everything, links)
@@ -61,7 +59,7 @@ def machines_at_home(view: View, pages: PageIndex, links: Links, anchor: str, do
 
 def _section(
     view: View,
-    machine: Machine,
+    machine: HomeMachine,
     slots: Mapping[str, int],
     links: Links,
     anchor: str,
@@ -76,7 +74,7 @@ def _section(
     return tag("section", head, panels(machine, slots, anchor), table, _remark(runs), class_="tl-at-home", id=anchor)
 
 
-def _folded(view: View, machine: Machine, section: Html) -> Html:
+def _folded(view: View, machine: HomeMachine, section: Html) -> Html:
     """Return the section of a machine, closed under its name."""
     host = view.hosts.get(machine.host)
     caveat = caveats(host, _runs(machine))
@@ -86,7 +84,7 @@ def _folded(view: View, machine: Machine, section: Html) -> Html:
     return tag("details", summary, section, class_="tl-release")
 
 
-def _runs(machine: Machine) -> list[RunRow]:
+def _runs(machine: HomeMachine) -> list[RunRow]:
     return list({run.run: run for one in machine.series for run in one.series.runs}.values())
 
 
@@ -115,7 +113,7 @@ def _others(count: int, documents: Collection[str]) -> Html:
     return tag("p", count_of(count), words, " measured transports in the same way: see the ", _page_of_machines(documents), ".", class_="tl-note")
 
 
-def _published(view: View, everything: Iterable[Compared], shown: Collection[str], documents: Collection[str]) -> Html:
+def _published(view: View, everything: Iterable[SystemSeries], shown: Collection[str], documents: Collection[str]) -> Html:
     """Return a list of the machines of documents that have no section, with links to what was published of them."""
     by_host: dict[str | None, dict[str, dict[str, str | None]]] = {}
     for one in everything:

@@ -14,12 +14,11 @@ import msgspec
 from tacholog.render.figures.svg import series_class
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.view.cost import SPINS
-from tacholog.view.home.machines import Machine, Members, floors, how, polls, reach_of, waits
+from tacholog.view.home import GroupMembers, HomeMachine, floors, how, polls, reach_of, waits
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import quantity, size
-from tacholog.view.ranking_groups import Compared
+from tacholog.view.ranking_groups import SystemSeries, standing
 from tacholog.view.series import Cell, labels_among
-from tacholog.view.standing import standing
 
 WIDTH, HEIGHT = 312, 154
 _TOP, _BOTTOM = 18, 132
@@ -53,14 +52,14 @@ class Scale(msgspec.Struct, frozen=True):
 class Plot(msgspec.Struct, frozen=True):
     """A plot that all panels have: which number, its title, and its axes with the ticks and their labels."""
 
-    members: Members
+    members: GroupMembers
     title: str
     x: Scale
     y: Scale
     x_ticks: tuple[int, ...]
     y_ticks: tuple[tuple[float, str], ...]
 
-    def cells(self, one: Compared) -> _Cells:
+    def cells(self, one: SystemSeries) -> _Cells:
         """Return the numbers of a series in this plot by size."""
         return self.members.group.cells(one)
 
@@ -70,14 +69,14 @@ class Panel(msgspec.Struct, frozen=True):
 
     name: str
     slot: int
-    series: tuple[Compared, ...]
+    series: tuple[SystemSeries, ...]
 
-    def of(self, plot: Plot) -> list[Compared]:
+    def of(self, plot: Plot) -> list[SystemSeries]:
         """Return its series in a plot."""
         return [one for one in plot.members.members if one in self.series]
 
 
-def panels(machine: Machine, slots: Mapping[str, int], anchor: str) -> Html:
+def panels(machine: HomeMachine, slots: Mapping[str, int], anchor: str) -> Html:
     """Return the panels of a machine.
 
     Args:
@@ -108,19 +107,19 @@ def _rows(drawn: Sequence[Html]) -> Html:
     return join([shown, tag("details", words, tag("div", *rest, class_="tl-panels"), class_="tl-more-panels tl-folds-on-phone", open=True)])
 
 
-def names_of(machines: Iterable[Machine]) -> dict[str, int]:
+def names_of(machines: Iterable[HomeMachine]) -> dict[str, int]:
     """Return the slot of the colour of each panel of these machines: a system has the same colour on all."""
     names = {_name(one, machine.series) for machine in machines for one in machine.series}
     return {name: slot for slot, name in enumerate(sorted(names, key=lambda name: (name.casefold(), name)))}
 
 
-def _name(one: Compared, series: Sequence[Compared]) -> str:
+def _name(one: SystemSeries, series: Sequence[SystemSeries]) -> str:
     """Return the name of the panel of a series: its system, or its transport where all are of one system."""
     return one.system if len({each.system for each in series}) > 1 else one.transport
 
 
-def _panels(series: Sequence[Compared], slots: Mapping[str, int]) -> Iterator[Panel]:
-    found: dict[str, list[Compared]] = {}
+def _panels(series: Sequence[SystemSeries], slots: Mapping[str, int]) -> Iterator[Panel]:
+    found: dict[str, list[SystemSeries]] = {}
     for one in series:
         found.setdefault(_name(one, series), []).append(one)
     for name, members in found.items():
@@ -134,7 +133,7 @@ def _speed(panel: Panel, plot: Plot) -> tuple[float, str]:
     return min((sign * (standing(cell).value or math.inf) for cell in cells), default=math.inf), panel.name
 
 
-def _plots(machine: Machine) -> Iterator[Plot]:
+def _plots(machine: HomeMachine) -> Iterator[Plot]:
     both = machine.latency is not None and machine.rate is not None
     places = (_LATENCY, _RATE) if both else ((_LATENCY[0], _RATE[1] - _NAMES), (_LATENCY[0], _RATE[1]))
     for members, (left, right) in zip((machine.latency, machine.rate), places, strict=True):
@@ -150,7 +149,7 @@ def _plots(machine: Machine) -> Iterator[Plot]:
         yield Plot(members, _title(members), x, Scale(low, high, _BOTTOM, _TOP), _sizes_labelled(sizes, x), ticks)
 
 
-def _title(members: Members) -> str:
+def _title(members: GroupMembers) -> str:
     group = members.group
     if group.metric != "latency":
         return "Gbit/s"
@@ -178,9 +177,9 @@ def _sizes_labelled(sizes: Sequence[int], x: Scale) -> tuple[int, ...]:
     return tuple(sorted(kept))
 
 
-def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[Compared]) -> dict[int, list[Compared]]:
+def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> dict[int, list[SystemSeries]]:
     """Return the floor lines of each plot: of each reach and way of waiting that the panel has, the best series without a library."""
-    found: dict[int, list[Compared]] = {}
+    found: dict[int, list[SystemSeries]] = {}
     for place, plot in enumerate(plots):
         wanted = {_way(one) for one in panel.of(plot) if one not in bare}
         for way in sorted(wanted, key=str):
@@ -190,12 +189,12 @@ def _floors_of(panel: Panel, plots: Sequence[Plot], bare: Sequence[Compared]) ->
     return found
 
 
-def _way(one: Compared) -> tuple[str | None, str | None]:
+def _way(one: SystemSeries) -> tuple[str | None, str | None]:
     waiting = dict(one.series.key)["waiting"]
     return reach_of(one), None if waiting is None else str(waiting)
 
 
-def _worth(plot: Plot, one: Compared) -> float:
+def _worth(plot: Plot, one: SystemSeries) -> float:
     """Return the mean logarithm of the numbers of a series, with the better ones lower."""
     logs = [math.log(standing(cell).value) for cell in plot.cells(one).values() if cell.value]
     sign = 1 if plot.members.group.metric == "latency" else -1
@@ -205,7 +204,7 @@ def _worth(plot: Plot, one: Compared) -> float:
 # -- What a reader sees -----------------------------------------------------------------------------------------------------
 
 
-def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[Compared]) -> Html:
+def _head(panel: Panel, plots: Sequence[Plot], bare: Sequence[SystemSeries]) -> Html:
     """Return the name of a panel, with links to the pages of its transports."""
     pages = {one.transport: one.document for plot in plots for one in panel.of(plot)}
     if list(pages) == [panel.name]:
@@ -228,7 +227,7 @@ def _short_names(transports: Sequence[str]) -> dict[str, str]:
     return {transport: transport.partition("-")[2] if shared else transport for transport in transports}
 
 
-def _legend(series: Sequence[Compared], bare: Sequence[Compared]) -> Html:
+def _legend(series: Sequence[SystemSeries], bare: Sequence[SystemSeries]) -> Html:
     ways = {dict(one.series.key)["waiting"] for one in series}
     items = [tag("li", "Each dot is a run, lines join medians.")]
     if "busy-poll" in ways and len(ways) > 1:
@@ -248,7 +247,7 @@ def _sample(dash: str, words: str, class_: str = "tl-grey") -> Html:
 # -- The drawing ------------------------------------------------------------------------------------------------------------
 
 
-def _drawing(panel: Panel, plots: Sequence[Plot], bare: Mapping[int, Sequence[Compared]], ghosts: str, anchor: str) -> Html:
+def _drawing(panel: Panel, plots: Sequence[Plot], bare: Mapping[int, Sequence[SystemSeries]], ghosts: str, anchor: str) -> Html:
     described = " ".join(filter(None, (_described(panel, plot) for plot in plots)))
     return tag(
         "svg",
@@ -277,7 +276,7 @@ def _axes(plot: Plot) -> Iterator[Html]:
         yield tag("text", size(at), x=plot.x(at), y=HEIGHT - 5, class_="tl-tick", text_anchor="middle")
 
 
-def _line(plot: Plot, one: Compared) -> Iterator[Html]:
+def _line(plot: Plot, one: SystemSeries) -> Iterator[Html]:
     """Yield the line through the medians of a series, and a dot for each of its runs."""
     cells = plot.cells(one)
     yield _path(_outline(plot, cells), one, "tl-path")
@@ -285,7 +284,7 @@ def _line(plot: Plot, one: Compared) -> Iterator[Html]:
     yield tag("path", d="".join(f"M{x:g} {y:g}h0" for x, y in sorted({*dots})), class_="tl-dots")
 
 
-def _path(outline: str, one: Compared, class_: str) -> Html:
+def _path(outline: str, one: SystemSeries, class_: str) -> Html:
     return tag("path", d=outline, class_=class_, stroke_dasharray=_DASH if polls(one) else None)
 
 
@@ -305,7 +304,7 @@ def _labels(panel: Panel, plot: Plot) -> Iterator[Html]:
         yield tag("text", name, x=round(plot.x.end + 5, 1), y=round(y + 3.5, 1), class_="tl-name")
 
 
-def line_names(members: Sequence[Compared]) -> list[str]:
+def line_names(members: Sequence[SystemSeries]) -> list[str]:
     """Return what each line of a panel is called: its transport, if there are several, and its way of waiting, if the transport has several.
 
     Where the names are too many or too long, lines of one transport share its name. In a document on one transport, a line is called by the
@@ -324,7 +323,7 @@ def line_names(members: Sequence[Compared]) -> list[str]:
     return names if have_room else [_cut(short[one.transport]) for one in members]
 
 
-def _way_words(one: Compared) -> str:
+def _way_words(one: SystemSeries) -> str:
     """Return how a series waits in one word, where there is one: the table below the panels has the whole words."""
     return _SHORT_WAYS.get(waits(one), waits(one))
 

@@ -16,8 +16,8 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.comparison import (
     METRICS_SHOWN,
     USES,
-    Comparison,
-    Offered,
+    OfferedSeries,
+    SeriesComparison,
     campaign_words,
     comparison,
     metric_words,
@@ -28,7 +28,7 @@ from tacholog.view.comparison import (
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import NOT_STATED, bound_signs, size, steps_of
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import Compared, Group, common_conditions, groups, ordered, sizes_of
+from tacholog.view.ranking_groups import Group, SystemSeries, common_conditions, groups, ordered, sizes_of
 from tacholog.view.refusals import PUBLISHED_AGAIN
 from tacholog.view.series import Cell
 from tacholog.view.views import View
@@ -45,10 +45,10 @@ def compare(view: View, pages: PageIndex, links: Links, anchor: str) -> Html:
     targets = Targets()
     data = _data(found, links, targets) | {"hosts": {name: host.name for name, host in view.hosts.items()}}
     shown = tag("div", class_="tl-choose", id=anchor)
-    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.compared for one in found.series], links, anchor)])
+    return join([shown, targets.html(), data_block(data, "tl-compare"), _static([one.system_series for one in found.series], links, anchor)])
 
 
-def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
+def _data(found: SeriesComparison, links: Links, targets: Targets) -> dict[str, Any]:
     """Return what the script needs. Its verdicts are made here, its words too."""
     entries = [_entry(one, links, targets) for one in found.series]
     cells = [cell for one in found.series for each in one.cells.values() for cell in each]
@@ -61,7 +61,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
         "marks": {name: [mark_of(name).sign, mark_of(name).title] for name in used},
         "bounds": bound_signs(),
         "bases": BASIS_WORDS,
-        "labels": [name for name, _ in found.series[0].compared.labels],
+        "labels": [name for name, _ in found.series[0].system_series.labels],
         "sizes": {at: size(at) for at in sorted({at for at, _ in cells})},
         "tinted_from": MIN_RUNS,
         "uses": USES,
@@ -69,7 +69,7 @@ def _data(found: Comparison, links: Links, targets: Targets) -> dict[str, Any]:
     }
 
 
-def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[str, object]:
+def _metric(metric: str, statistic: str, label: str, found: SeriesComparison) -> dict[str, object]:
     name = f"{metric}.{statistic}"
     return {
         "id": name,
@@ -82,8 +82,8 @@ def _metric(metric: str, statistic: str, label: str, found: Comparison) -> dict[
     }
 
 
-def _entry(offered: Offered, links: Links, targets: Targets) -> dict[str, Any]:
-    one = offered.compared
+def _entry(offered: OfferedSeries, links: Links, targets: Targets) -> dict[str, Any]:
+    one = offered.system_series
     key = dict(one.series.key)
     each = link_to_each_run(one)
     return {
@@ -125,7 +125,7 @@ def _numbers(at: int, cell: Cell, name: str, links: Links, targets: Targets) -> 
     ]
 
 
-def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
+def _static(everything: Sequence[SystemSeries], links: Links, anchor: str) -> Html:
     """Return a table for each group of series that may be ranked: same machine, same definition. Of many, only as much as a page can hold."""
     seen: Seen = {}
     tables, left = list[Html](), _MOST_CELLS
@@ -146,7 +146,7 @@ def _static(everything: Sequence[Compared], links: Links, anchor: str) -> Html:
     return tag("div", tag("p", intro, class_="tl-note"), *tables, more, mark_notes(seen, anchor), class_="tl-static")
 
 
-def _caption(group: Group, members: Sequence[Compared]) -> Html:
+def _caption(group: Group, members: Sequence[SystemSeries]) -> Html:
     common = common_conditions(members)
     words = f" on {group.host}, {group.test}, load {group.load} ({group.definition}){f'. In common: {common}' if common else ''}."
     return tag("p", tag("strong", group.words_of(members)), words, class_="tl-ranked")

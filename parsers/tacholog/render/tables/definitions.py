@@ -14,15 +14,13 @@ from tacholog.schema.conditions import CONDITIONS
 from tacholog.schema.marks import MARKS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.tables import title
-from tacholog.view.marked import marked_of
 from tacholog.view.names import SHOWN_CONDITIONS, condition_name, joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
-from tacholog.view.ranking_groups import compared
+from tacholog.view.ranking_groups import system_series
 from tacholog.view.results import RunRow, conditions_among
-from tacholog.view.run_groups import MARK as TWO_GROUPS
-from tacholog.view.run_groups import may_have_groups
-from tacholog.view.views import Selection, View
+from tacholog.view.series import TWO_GROUPS, may_have_groups
+from tacholog.view.views import Selection, View, marked_of
 
 
 def marks_table(view: View) -> Html:
@@ -65,7 +63,7 @@ def _part_with(run: RunRow, transport: str | None, pages: PageIndex) -> PagePart
 def _in_two_groups(view: View, pages: PageIndex) -> Counter[PagePart]:
     """Count the numbers whose runs fall into two groups, by the part of a page. Only several runs together can have this mark."""
     found: Counter[PagePart] = Counter()
-    for member in compared(view, pages):
+    for member in system_series(view, pages):
         first = member.series.results[0]
         part = _part_with(first.run, first.conditions.transport, pages)
         for metric, statistic in (name for name in member.series.statistics() if may_have_groups(*name)):

@@ -13,23 +13,23 @@ from tacholog.schema.metrics import METRICS
 from tacholog.view.names import with_system
 from tacholog.view.numerals import size, unit_shown
 from tacholog.view.page_index import PagePart
-from tacholog.view.ranking_groups import Compared, Group, best_of, column_of, runs_of_all, runs_words
+from tacholog.view.ranking_groups import Group, SystemSeries, best_of, column_of, runs_of_all, runs_words
 from tacholog.view.series import Cell as SeriesCell
 from tacholog.view.series import labels_among
 
 
-def link_to_each_run(one: Compared) -> str | None:
+def link_to_each_run(one: SystemSeries) -> str | None:
     """Return the link to the numbers of each run of a series, if it has a page and was repeated."""
     return f"doc:{one.document}#{_table_id(one.part, one)}-each" if one.part and one.series.repeated else None
 
 
-def _table_id(part: PagePart, one: Compared) -> str:
+def _table_id(part: PagePart, one: SystemSeries) -> str:
     """Return the id of the table with all numbers of a series on its page."""
     return f"{numbers_anchor(one.series.results[0].test, part.selection, part.number)}-{one.slot}"
 
 
 def group_table(
-    group: Group, members: Sequence[Compared], sizes: Sequence[int], links: Links, anchor: str, seen: Seen, most: int | None = None
+    group: Group, members: Sequence[SystemSeries], sizes: Sequence[int], links: Links, anchor: str, seen: Seen, most: int | None = None
 ) -> Html:
     """Return the table of a group: a row a series, a column a size, the best of each column set off. A series alone is the best of nothing.
 
@@ -43,7 +43,7 @@ def group_table(
     shared = marks_of_cells(found[at] for found in cells for at in sizes if at in found)
     alike = runs_of_all(group, members, sizes)
 
-    def below(one: Compared, cell: SeriesCell) -> Html:
+    def below(one: SystemSeries, cell: SeriesCell) -> Html:
         return NOTHING if alike else _runs(one, cell, links)
 
     labels = labels_among([(one.system, one.series) for one in members])
@@ -62,7 +62,7 @@ def group_table(
     return join([shared_marks_note(shared, anchor), scroller(table)])
 
 
-def _runs(one: Compared, cell: SeriesCell, links: Links) -> Html:
+def _runs(one: SystemSeries, cell: SeriesCell, links: Links) -> Html:
     """Return the number of runs, linked to the numbers of each."""
     series, text = one.series, runs_words(one, cell)
     if not text:
@@ -73,7 +73,7 @@ def _runs(one: Compared, cell: SeriesCell, links: Links) -> Html:
     return tag("span", tag("a", text, href=f"doc:{one.document}#{place}", title="The numbers of each run"), class_="tl-runs")
 
 
-def _name(one: Compared, label: str, links: Links, *, several: bool, mixed: bool) -> Cell:
+def _name(one: SystemSeries, label: str, links: Links, *, several: bool, mixed: bool) -> Cell:
     text = with_system(one.system, one.transport) if several else one.transport
     named = tag("a", text, href=f"doc:{one.document}") if one.document and links.logs is not None else tag("strong", text)
     shown = tag("span", f" {label} ", class_="tl-muted") if label else NOTHING

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Protocol
 
 from tacholog.compare.comparable import CODES, MACHINE
-from tacholog.compare.result import DiffRow, RowKey, Verdict
+from tacholog.compare.result import ComparisonRow, RowKey, Verdict
 from tacholog.render.diff import words
-from tacholog.render.diff.shapes import path_of
+from tacholog.render.diff.drawings import path_of
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.plain import count_of
@@ -19,14 +19,13 @@ from tacholog.render.tables.tables import Links
 from tacholog.runs.labels import is_label, labels_of
 from tacholog.schema.metrics import METRICS
 from tacholog.view.history import Compare, HistoryChange, HistoryLine, HistoryPoint, SystemHistory, diff_documents, histories, other_machine
+from tacholog.view.names import row_name
 from tacholog.view.numerals import NOT_STATED, quantity
 from tacholog.view.page_index import PageIndex
-from tacholog.view.ranking_groups import compared
-from tacholog.view.results import ResultRow, RunRow
-from tacholog.view.row_names import row_name
+from tacholog.view.ranking_groups import system_series
+from tacholog.view.results import ResultRow, RunRow, is_of_control, of_these_runs
 from tacholog.view.series import Series
 from tacholog.view.views import View
-from tacholog.view.whose_value import is_of_control, of_these_runs
 
 _HARDWARE = frozenset(CODES[name] for name in MACHINE)
 _SHORT: Mapping[Verdict, str] = {
@@ -63,7 +62,7 @@ def finder(view: View, links: Links) -> Find:
     Series have their numbers by row already. To put all numbers of all releases in such an order again took longer than to show the histories.
     """
     series: dict[tuple[str, str, object], list[Series]] = {}
-    for one in compared(view, PageIndex()):
+    for one in system_series(view, PageIndex()):
         series.setdefault((one.system, one.transport, dict(one.series.key)["release"]), []).append(one.series)
     places = {run: place for place, run in enumerate(view.runs)}
 
@@ -202,7 +201,7 @@ def _cell(point: HistoryPoint | None, key: RowKey, link: str | None) -> Cell:
     return Cell(value if link else tag("span", value, class_="stat-median"), link=link, below=marker, class_="n")
 
 
-def _marker(row: DiffRow) -> Html:
+def _marker(row: ComparisonRow) -> Html:
     ratio = words.ratio(row.ratio) if row.ratio is not None and row.verdict in ("worse", "better", "unreplicated_diff") else ""
     between = f"({words.interval(row)})" if row.verdict in _WITH_INTERVAL and words.interval(row) else ""
     return tag(

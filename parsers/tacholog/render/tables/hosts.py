@@ -12,7 +12,7 @@ from tacholog.render.table import Cell, Column, Row, Table, head, scroller
 from tacholog.render.tables.plain import count_of, null
 from tacholog.runs.manifest import Host
 from tacholog.slugs import path_slug
-from tacholog.view.caveats import caveats
+from tacholog.view.remarks import caveats
 from tacholog.view.results import RunRow
 from tacholog.view.views import View
 

@@ -15,10 +15,10 @@ from tacholog.runs.manifest import RUN_FILE
 from tacholog.runs.moments import has_zone
 from tacholog.runs.problems import ALTERED
 from tacholog.slugs import path_slug
-from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED, size
-from tacholog.view.own_names import RAW
+from tacholog.view.page_index import RAW
+from tacholog.view.remarks import caveats
 from tacholog.view.results import LogRow, ProblemRow, RunRow
 from tacholog.view.views import View, differing_labels, manifest_of
 

@@ -9,14 +9,12 @@ from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.plain import count_of, plain_table
 from tacholog.render.tables.tables import Links, badge, linked_number
 from tacholog.runs.labels import label_name
-from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import joined, words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex, PagePart
-from tacholog.view.ranking_groups import Compared, compared
+from tacholog.view.ranking_groups import SystemSeries, headline, headline_statistic, standing, system_series
 from tacholog.view.rankings import newest_release
 from tacholog.view.series import LOGICAL, LOSS, REFERENCE, Cell, Series
-from tacholog.view.standing import standing
 from tacholog.view.views import View
 
 _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min": "minimum"}
@@ -24,8 +22,8 @@ _STATISTIC_WORDS = {"p50": "median", "range-low": "lower end of a range", "min":
 
 def overview(view: View, pages: PageIndex, links: Links) -> Html:
     """Return all systems and transports with their best numbers: a row for each part of a page."""
-    found: dict[PagePart | None, list[Compared]] = {}
-    for member in compared(view, pages):
+    found: dict[PagePart | None, list[SystemSeries]] = {}
+    for member in system_series(view, pages):
         found.setdefault(member.part, []).append(member)
     columns = list(dict.fromkeys(name for part in pages.parts for name, _ in part.others if name != "host"))  # hosts have a column already
     rows = [_overview_row(view, part, columns, found.get(part, ()), links) for part in pages.parts]
@@ -35,7 +33,7 @@ def overview(view: View, pages: PageIndex, links: Links) -> Html:
     return plain_table("Systems and transports", heads, rows, class_="tl-systems")
 
 
-def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: Sequence[Compared], links: Links) -> list[object]:
+def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: Sequence[SystemSeries], links: Links) -> list[object]:
     """``members`` are all series of the part of a page. Each best number names its release: the newest one with this metric.
 
     A control has the best number only where nothing else was measured.
@@ -57,7 +55,7 @@ def _overview_row(view: View, shown: PagePart, columns: Sequence[str], members: 
     ]
 
 
-def best_number(members: Sequence[Compared], metric: str, unit: str, links: Links) -> Html:
+def best_number(members: Sequence[SystemSeries], metric: str, unit: str, links: Links) -> Html:
     """Return the best number of the newest release with its size: the lowest latency, or the highest goodput for which bytes moved."""
     measured = [member for member in members if _candidates(member.series, metric)]
     found = [(*each, member) for member in newest_release(measured) for each in _candidates(member.series, metric)]

@@ -13,14 +13,13 @@ from tacholog.render.tables.hosts import host_anchor
 from tacholog.render.tables.tables import Links, badge
 from tacholog.runs.manifest import Host
 from tacholog.schema.metrics import METRICS
-from tacholog.view.caveats import caveats
 from tacholog.view.names import build_words
 from tacholog.view.numerals import NOT_STATED
 from tacholog.view.page_index import PageIndex
 from tacholog.view.ranking_groups import common_conditions, no_best_words, runs_of_all
-from tacholog.view.rankings import RankedGroup, build_of, rankings_of
+from tacholog.view.rankings import RankedGroup, Unranked, build_of, rankings_of
+from tacholog.view.remarks import caveats
 from tacholog.view.results import RunRow
-from tacholog.view.unranked import Unranked
 from tacholog.view.views import View
 
 _HOSTS, _CHOOSER = "hosts", "compare"  # documents of our own site

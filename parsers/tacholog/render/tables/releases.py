@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tacholog.compare.result import Report
-from tacholog.render.diff.counts import APART, apart_words, buttons
+from tacholog.compare.result import Comparison
+from tacholog.render.diff.drawings import swatch
 from tacholog.render.diff.page import anchor_of
-from tacholog.render.diff.shapes import swatch
-from tacholog.render.diff.summary import moved_most
+from tacholog.render.diff.summary import APART, apart_words, buttons, moved_most
 from tacholog.render.html import NOTHING, Html, join, tag
 from tacholog.render.tables.logs import raw_name
 from tacholog.render.tables.plain import null, plain_table
@@ -94,7 +93,7 @@ def _name(release: Release) -> Html:
     return join([release.name, system, *(badge(published=published) for published in kinds)], " ")
 
 
-def _changes(report: Report, page: str | None) -> Html:
+def _changes(report: Comparison, page: str | None) -> Html:
     """Return how many rows got which verdict, with a link to the comparison."""
     title = f"{report.old.name} \u2192 {report.new.name}"
     link = tag("a", title, href=f"doc:{page}") if page else title
@@ -106,7 +105,7 @@ def _changes(report: Report, page: str | None) -> Html:
     return tag("div", tag("div", link, class_="stat-label"), counted, class_="tl-diff tl-wraps")
 
 
-def _moved(report: Report, page: str | None, anchor: str) -> Html:
+def _moved(report: Comparison, page: str | None, anchor: str) -> Html:
     """Return the rows that moved most, each with a link to the rows of its verdict."""
     found = moved_most(report)
     if not found:

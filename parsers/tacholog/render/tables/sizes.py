@@ -14,10 +14,9 @@ from tacholog.render.table import Column, head, scroller
 from tacholog.render.tables.columns import heading_of
 from tacholog.render.tables.tables import CellWriter, Links, Number, ResultLine, badge, marks_of_cells, results_table
 from tacholog.schema.metrics import METRICS
-from tacholog.view.headlines import RANKED_BY, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import Unit, unit_shown
-from tacholog.view.ranking_groups import conditions_of
+from tacholog.view.ranking_groups import RANKED_BY, conditions_of, headline_statistic
 from tacholog.view.refusals import refusals
 from tacholog.view.series import LOGICAL, Cell, Series
 

@@ -8,9 +8,9 @@ from tacholog.render.figures.svg import swatch
 from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.tables.loss import worst_run
 from tacholog.render.tables.tables import Links, linked_number, linked_value
-from tacholog.view.headlines import headline, headline_statistic
 from tacholog.view.names import BASIS_WORDS
 from tacholog.view.numerals import size
+from tacholog.view.ranking_groups import headline, headline_statistic
 from tacholog.view.series import LOGICAL, LOSS, Cell, Series, newest_first
 
 _RANGE = ("range-low", "range-high")

@@ -190,7 +190,7 @@ class CellWriter:
         marks = tuple(mark for mark in in_order(cell.marks) if mark not in self._above)
         link, each = self._links.to_line(cell.shown), self._each or number.each
         if cell.value is None:
-            return empty(number.absent, self._each if cell.stated and self._each else link, marks, _partly(cell))
+            return empty(number.absent, self._each if cell.coverage and self._each else link, marks, _partly(cell))
         text, pad = (self._groups(cell, unit, marks, best=number.best), "") if cell.groups else _aligned(cell.value, cell.shown, unit, places)
         return Cell(
             text,
@@ -218,11 +218,11 @@ class CellWriter:
 
 
 def _partly(cell: SeriesCell) -> str | None:
-    if cell.stated is None:
+    if cell.coverage is None:
         return None
-    several = cell.stated.wanted > cell.stated.of_runs
-    what = f"measurements in {cell.stated.of_runs} run{'s' if cell.stated.of_runs > 1 else ''}" if several else "runs"
-    return f"stated in {cell.stated.times} of {cell.stated.wanted} {what}: no median of all of them"
+    several = cell.coverage.wanted > cell.coverage.of_runs
+    what = f"measurements in {cell.coverage.of_runs} run{'s' if cell.coverage.of_runs > 1 else ''}" if several else "runs"
+    return f"stated in {cell.coverage.times} of {cell.coverage.wanted} {what}: no median of all of them"
 
 
 def _every_run(series: Series, columns: Sequence[TableColumn], links: Links, anchor: str, apart: Apart | None) -> Html:

@@ -10,7 +10,7 @@ from tacholog.render.tables.columns import TableColumn, columns_of
 from tacholog.render.tables.tables import MOST_EACH, Apart, Links, column_head, count, folded_table, number_cell
 from tacholog.view.numerals import NOT_STATED, rounded, size, unit_shown
 from tacholog.view.results import ResultRow
-from tacholog.view.series import Measured, Series, absent_words
+from tacholog.view.series import Series, SeriesNumbers, absent_words
 
 _PASSED = ("trials_passed", "total")
 _LATENCY = ("p50", "p99")  # beside the percentile of the goal
@@ -59,7 +59,7 @@ def _columns(series: Series, trials: Sequence[ResultRow]) -> list[TableColumn]:
     wanted = {*_OTHERS, *(("latency", statistic) for statistic in (*_LATENCY, goal))}
     return [
         column
-        for column in columns_of(Series(series.label, series.slot, series.key, Measured(tuple(trials))))
+        for column in columns_of(Series(series.label, series.slot, series.key, SeriesNumbers(tuple(trials))))
         if (column.metric, column.statistic) in wanted
     ]
 

@@ -48,7 +48,7 @@ def uncompressed(path: str) -> str:
     return path.removesuffix(ending)
 
 
-class Field(NamedTuple):
+class PatternField(NamedTuple):
     """A field of a pattern. The name of a field that is ignored begins with ``_``, or is ``*``. ``form`` is that of a time."""
 
     name: str
@@ -69,7 +69,7 @@ class Field(NamedTuple):
         return self.name == "*" or self.name.startswith("_")
 
 
-Token = str | Field
+Token = str | PatternField
 #: The tokens of the name of one folder, or of the file.
 Segment = tuple[Token, ...]
 
@@ -96,7 +96,7 @@ class Pattern(NamedTuple):
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that are not ignored, each once, in their order."""
         tokens = (token for segment in self.segments for token in segment)
-        return tuple(dict.fromkeys(token.name for token in tokens if isinstance(token, Field) and not token.is_ignored))
+        return tuple(dict.fromkeys(token.name for token in tokens if isinstance(token, PatternField) and not token.is_ignored))
 
     def match(self, path: str) -> dict[str, str] | Disagreement | None:
         """Return the values of the fields in a path.
@@ -120,7 +120,7 @@ class Pattern(NamedTuple):
             return None
         found: dict[str, str] = {}
         for segment, part in zip(self.segments, parts, strict=True):
-            known = tuple(found.get(token.name, token) if isinstance(token, Field) and not token.form else token for token in segment)
+            known = tuple(found.get(token.name, token) if isinstance(token, PatternField) and not token.form else token for token in segment)
             values = _values(known, part)
             if values is None and known != segment:
                 return self._disagreement(path)
@@ -161,7 +161,7 @@ def read_pattern(text: str, where: str) -> Pattern:
     segments = tuple(tuple(_tokens(part, text, where)) for part in plain.split("/"))
     if not all(segments):
         raise UnreadableInput(f"{where} {text!r}: the name of a folder or of the file is empty")
-    if sum(isinstance(token, Field) for segment in segments for token in segment) > _MOST_FIELDS:
+    if sum(isinstance(token, PatternField) for segment in segments for token in segment) > _MOST_FIELDS:
         raise UnreadableInput(f"{where} {text!r}: more than {_MOST_FIELDS} fields")
     for segment in segments:
         for first, second in pairwise(segment):
@@ -187,7 +187,7 @@ def _tokens(part: str, text: str, where: str) -> Iterator[Token]:
         name, _, form = found[1].partition(":")
         if form:
             _check_form(name, form, f"{where} {text!r}")
-        yield Field(name, form)
+        yield PatternField(name, form)
     if plain:
         yield plain
 
@@ -204,13 +204,13 @@ def _check_form(name: str, form: str, where: str) -> None:
 
 def _unclear(first: Token, second: Token) -> str | None:
     """Return why nobody could say where one of two neighbours ends and the other begins; ``None`` if that is clear."""
-    if isinstance(first, Field) and isinstance(second, Field):
+    if isinstance(first, PatternField) and isinstance(second, PatternField):
         both_text, both_digits = first.is_text and second.is_text, first.name in DIGITS and second.name in DIGITS
         if both_text or both_digits:
             return f"nothing stands between {{{first.name}}} and {{{second.name}}}, so it is not clear where the first one ends"
-    if isinstance(first, Field) and first.name in DIGITS and isinstance(second, str) and _NUMBER.match(second):
+    if isinstance(first, PatternField) and first.name in DIGITS and isinstance(second, str) and _NUMBER.match(second):
         return f"a digit follows {{{first.name}}}, which takes all digits that stand there"
-    if isinstance(first, Field) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
+    if isinstance(first, PatternField) and first.name in _SIZES and isinstance(second, str) and (unit := UNIT.match(second)):
         return _unit_behind(first.name, unit[0])
     return None
 
@@ -237,17 +237,17 @@ def _values(tokens: Segment, text: str) -> list[tuple[str, str]] | None:
         if place == len(tokens):
             return [] if start == len(text) else None
         token = tokens[place]
-        if isinstance(token, Field) and token.is_text and start >= hopeless.get(place, len(text) + 1):
+        if isinstance(token, PatternField) and token.is_text and start >= hopeless.get(place, len(text) + 1):
             return None
         for end in _ends(tokens, place, text, start):
             found = rest(place + 1, end)
             if found is not None:
-                if isinstance(token, Field) and not token.is_ignored:
+                if isinstance(token, PatternField) and not token.is_ignored:
                     found.insert(0, (token.name, token.value(text[start:end])))
                 return found
-            if isinstance(token, Field) and token.is_text and _is_hopeless(tokens, place + 1, end, hopeless):
+            if isinstance(token, PatternField) and token.is_text and _is_hopeless(tokens, place + 1, end, hopeless):
                 break
-        if isinstance(token, Field) and token.is_text:
+        if isinstance(token, PatternField) and token.is_text:
             hopeless[place] = min(start, hopeless.get(place, start))
         return None
 

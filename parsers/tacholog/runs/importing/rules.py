@@ -58,7 +58,7 @@ class PreparedRule(NamedTuple):
     results: bool
 
 
-class Stated(NamedTuple):
+class LogFields(NamedTuple):
     """What is stated of one log.
 
     Attributes:
@@ -111,11 +111,11 @@ class Rules(NamedTuple):
         name = path.rpartition("/")[2]
         return any(fnmatch.fnmatchcase(path if "/" in word else name, word) for word in self.ignore)
 
-    def stated(self, path: str) -> Stated | str | None:
+    def of_log(self, path: str) -> LogFields | str | None:
         """Return what is stated of the log at a path.
 
         Returns:
-            `Stated`; a sentence on why the path is refused; ``None`` if no pattern fits.
+            `LogFields`; a sentence on why the path is refused; ``None`` if no pattern fits.
         """
         reasons: list[str] = []
         for rule in self.rules:
@@ -133,7 +133,7 @@ class Rules(NamedTuple):
             return self._complete(of_path, rule)
         return "; ".join(reasons) or None
 
-    def _complete(self, of_path: dict[str, Any], rule: PreparedRule) -> Stated | str:
+    def _complete(self, of_path: dict[str, Any], rule: PreparedRule) -> LogFields | str:
         """Add what the rule and ``--set`` state."""
         for name, value in rule.values.items():
             if of_path.get(name, value) != value:
@@ -143,7 +143,7 @@ class Rules(NamedTuple):
         values |= of_defaults
         of_run = {name: value for name, value in values.items() if name not in OF_LOG}
         names = tuple(name for name in of_path if name not in OF_LOG)
-        return Stated(
+        return LogFields(
             of_run,
             names,
             tuple(name for name in of_defaults if name in of_run),

@@ -41,7 +41,7 @@ class Problem(NamedTuple):
         return f"{self.path}: {self.reason}"
 
 
-class Listed(NamedTuple):
+class FolderListing(NamedTuple):
     """The files of a folder.
 
     Attributes:
@@ -71,7 +71,7 @@ class KindOfRecord(NamedTuple):
     in_log: Conditions
 
 
-class SurveyedLog(NamedTuple):
+class LogSurvey(NamedTuple):
     """What a log holds.
 
     Attributes:
@@ -100,14 +100,14 @@ class SurveyedLog(NamedTuple):
     prefix: str | None = None
 
 
-def list_files(root: Path, without: Path | None = None) -> Listed:
+def list_files(root: Path, without: Path | None = None) -> FolderListing:
     """Return the files below a folder. Hidden files and folders are left out, and no link is followed.
 
     Args:
         root: the folder.
         without: a folder that may lie below it, and is passed over: the folder that the runs go to.
     """
-    found = Listed([], [], [])
+    found = FolderListing([], [], [])
     avoided = _identity(without) if without else None
     waiting = [""]
     while waiting:  # No recursion: a folder may be nested deeper than Python's stack.
@@ -162,7 +162,7 @@ def _not_a_log(entry: os.DirEntry[str], path: str) -> str | None:
     return None
 
 
-def survey(root: Path, path: str, format_name: str | None = None, progress: Callable[[str, int], object] | None = None) -> SurveyedLog:
+def survey(root: Path, path: str, format_name: str | None = None, progress: Callable[[str, int], object] | None = None) -> LogSurvey:
     """Read a log.
 
     Args:
@@ -180,7 +180,7 @@ def survey(root: Path, path: str, format_name: str | None = None, progress: Call
         kinds = _kinds_of(scan)
     account, module = scan.account, format_named(scan.format_name)
     completed = tuple(_kind(record, metrics, account, run) for (record, run), metrics in kinds.items())
-    return SurveyedLog(
+    return LogSurvey(
         sha256=account.sha256,
         text_sha256=account.text_sha256,
         size_bytes=account.size_bytes,
@@ -216,7 +216,7 @@ def _kind(record: Record, metrics: frozenset[str], account: Account, run: int) -
     return KindOfRecord(record, metrics, record.conditions.over(in_log), in_log)
 
 
-def digest(root: Path, path: str) -> SurveyedLog:
+def digest(root: Path, path: str) -> LogSurvey:
     """Return the identity of a log whose content is not to be read as results.
 
     Raises:
@@ -227,7 +227,7 @@ def digest(root: Path, path: str) -> SurveyedLog:
         for chunk in chunks_of(stream):
             found.update(chunk)
             size_bytes += len(chunk)
-    return SurveyedLog(found.hexdigest(), found.hexdigest(), size_bytes)
+    return LogSurvey(found.hexdigest(), found.hexdigest(), size_bytes)
 
 
 def chunks_of(stream: BinaryIO) -> Iterator[bytes]:

@@ -15,8 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 
-from tacholog.render.diff.counts import headline
-from tacholog.render.diff.summary import conclusion
+from tacholog.render.diff.summary import conclusion, headline
 from tacholog.render.tables.history import change_time, change_title, change_words
 from tacholog.runs.moments import in_utc
 from tacholog.site.settings import SiteSettings

@@ -10,12 +10,12 @@ import msgspec
 from tacholog.compare.requirements.file import RequirementFile
 from tacholog.compare.requirements.judge import judge
 from tacholog.compare.row_values import RowValue, row_values
-from tacholog.render.requirements.badge import badges
+from tacholog.render.requirements import badges
 from tacholog.site.requirements import releases_of_site
 from tacholog.store.frames import Dataset
-from tacholog.view.own_names import BADGES, RESULTS
+from tacholog.view.names import row_name
+from tacholog.view.page_index import BADGES, RESULTS
 from tacholog.view.requirements import newest
-from tacholog.view.row_names import row_name
 from tacholog.visible import drawn
 
 LATEST = f"{RESULTS}/latest.json"

@@ -29,7 +29,7 @@ from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpa
 from tacholog.site.verification.receipt import Finding
 from tacholog.store.engine import ask, connected, quoted, text
 from tacholog.store.export import FileKind, as_file
-from tacholog.view.own_names import DATA, VERSIONS
+from tacholog.view.page_index import DATA, VERSIONS
 
 if TYPE_CHECKING:
     import duckdb

@@ -39,7 +39,7 @@ from tacholog.site.verification.receipt import Finding, Receipt, readers_of
 from tacholog.store.export import results_table
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.view.own_names import LOGS, RAW, SOURCES, STATIC, VERSIONS
+from tacholog.view.page_index import LOGS, RAW, SOURCES, STATIC, VERSIONS
 from tacholog.view.views import log_document
 
 if TYPE_CHECKING:

@@ -1,0 +1,326 @@
+"""Campaign files: blocks of runs, processes (``[[runs.processes]]``), hosts (``hosts.NAME``), and placeholders.
+
+A placeholder such as ``{transport}`` stands for an option of the run, ``{b.address}`` for the address of a host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import Annotated, Literal
+
+import msgspec
+
+from tacholog.campaign.machines.machine import HostEntry, Ready
+from tacholog.campaign.machines.ssh import check_place
+from tacholog.errors import UnreadableInput
+from tacholog.formats.registry import format_named
+from tacholog.runs.clocks import CLOCK_FILE
+from tacholog.runs.disturbance import Limits
+from tacholog.runs.manifest import RUN_FILE, FileName, LabelName, read_toml
+
+_PLACEHOLDER = re.compile(r"\{(\w+|[\w-]+\.address)\}")
+Value = str | int | float | bool
+Values = dict[str, Value | list[Value]]
+#: The log of the run that holds what its processes used. The harness writes it.
+RESOURCES_FILE = "resources.log"
+_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]{0,63}", re.ASCII)
+_HOST = re.compile(r"[A-Za-z][\w-]{0,63}", re.ASCII)
+_PORTS = range(1, 2**16)
+MOST_RUNS = 100_000  # Of a campaign. More are a slip, and the plan alone would take the memory.
+LONGEST_S = 1e7  # Of a run: sixteen weeks.
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=LONGEST_S)]
+
+
+def fill(text: str, known: Mapping[str, Value | list[Value]]) -> str:
+    """Return the text with its placeholders replaced. The values of a list are joined by commas.
+
+    Raises:
+        UnreadableInput: a placeholder has no value.
+    """
+
+    def replacement(placeholder: re.Match[str]) -> str:
+        name = placeholder[1]
+        if name not in known:
+            raise UnreadableInput(f"{text!r}: {{{name}}} has no value; the known names are {', '.join(sorted(known))}")
+        value = known[name]
+        return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)
+
+    return _PLACEHOLDER.sub(replacement, text)
+
+
+def fill_value(value: Value, known: Mapping[str, Value | list[Value]]) -> Value | list[Value]:
+    """Return a value with its placeholders replaced. If the value is only one placeholder, the type of what replaces it is kept."""
+    placeholder = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
+    if placeholder and placeholder[1] in known:
+        return known[placeholder[1]]
+    return fill(value, known) if isinstance(value, str) else value
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One process of the runs of a block: ``[[runs.processes]]``.
+
+    Attributes:
+        name: what it is called in messages and in ``run.toml``.
+        role: what it does, such as ``sub`` or ``server``.
+        command: the program and its arguments.
+        host: a name from ``hosts``; this machine without it.
+        ready: when the next process may start; at once without it.
+        ends: ``itself``, or ``stopped`` by the harness once all others have ended.
+        log: the file for its standard output; NAME.log without it.
+        results: false if the log holds no results.
+        deadline_s: how long it may take, if it ends by itself.
+        format: the format of its log, if the content does not show it; that of the campaign without it.
+    """
+
+    name: str
+    role: str
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    host: str | None = None
+    ready: Ready | None = None
+    ends: Literal["itself", "stopped"] = "itself"
+    log: FileName | None = None
+    results: bool = True
+    deadline_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    format: str | None = None
+
+    @property
+    def log_file(self) -> str:
+        """The file for its standard output."""
+        return self.log or f"{self.name}.log"
+
+    @property
+    def errors_file(self) -> str:
+        """The file for its standard error."""
+        return errors_file(self.log_file)
+
+
+def errors_file(log: str) -> str:
+    """Return the file for the standard error of the process that has this log."""
+    return f"{PurePath(log).stem}.stderr.txt"
+
+
+def main_process(processes: Sequence[Process]) -> Process:
+    """Return the process whose machine is the host of the run: the first one that ends by itself and has results.
+
+    Without such a process it is the first one that ends by itself.
+    """
+    ending = [process for process in processes if process.ends == "itself"]
+    return next((process for process in ending if process.results), next(iter(ending), processes[0]))
+
+
+def addresses(hosts: Mapping[str, HostEntry]) -> Values:
+    """Return the placeholders that hosts define, with their values."""
+    return {f"{name}.address": entry.address for name, entry in hosts.items() if entry.address is not None}
+
+
+def check_hosts(hosts: Mapping[str, HostEntry]) -> None:
+    """Refuse hosts whose names cannot be placeholders and parts of file names, and addresses for ssh that would be options of ssh."""
+    for name, entry in hosts.items():
+        if not _HOST.fullmatch(name):
+            raise UnreadableInput(f"hosts: {name!r} cannot be the name of a host: use a letter, then letters, digits, _ and -")
+        if entry.ssh is not None:
+            check_place(name, entry.ssh)
+
+
+def filled(process: Process, known: Mapping[str, Value | list[Value]]) -> Process:
+    """Return the process of one run: its placeholders are replaced, and its port is a number."""
+    return msgspec.structs.replace(
+        process,
+        command=tuple(fill(word, known) for word in process.command),
+        ready=_filled_ready(process, process.ready, known) if process.ready else None,
+    )
+
+
+def _filled_ready(process: Process, ready: Ready, known: Mapping[str, Value | list[Value]]) -> Ready:
+    stated = [name for name in ("output", "port", "seconds") if getattr(ready, name) is not None]
+    if len(stated) != 1:
+        raise UnreadableInput(
+            f"process {process.name!r}: ready needs exactly one of output, port and seconds; it has {' and '.join(stated) or 'none'}"
+        )
+    port = fill(str(ready.port), known) if ready.port is not None else None
+    if port is not None and not (re.fullmatch("[0-9]{1,5}", port) and int(port) in _PORTS):
+        raise UnreadableInput(f"process {process.name!r}: ready = {{ port = {port!r} }} is not a number from 1 to {_PORTS[-1]}")
+    output = fill(ready.output, known) if ready.output is not None else None
+    return msgspec.structs.replace(ready, port=int(port) if port is not None else None, output=output)
+
+
+def check_processes(processes: Sequence[Process], hosts: Mapping[str, HostEntry]) -> None:
+    """Refuse processes that cannot make a run, with one line that says why.
+
+    Args:
+        processes: the processes of one run, with placeholders replaced.
+        hosts: the hosts of the campaign.
+    """
+    for process in processes:
+        _check_process(process, hosts)
+    _check_distinct("are called", [process.name for process in processes])
+    _check_distinct("write to", [file for process in processes for file in (process.log_file, process.errors_file)])
+    ports = [(process.host, process.ready.port) for process in processes if process.ready and process.ready.port is not None]
+    _check_distinct("wait for port", [f"{port} on {host or 'this machine'}" for host, port in ports])
+    if all(process.ends == "stopped" for process in processes):
+        raise UnreadableInput("no process ends by itself, so nothing would end the run: leave out ends = 'stopped' of the one that measures")
+    if not any(process.results for process in processes):
+        raise UnreadableInput("no process has a log with results: leave out results = false of the one that measures")
+
+
+def _check_process(process: Process, hosts: Mapping[str, HostEntry]) -> None:
+    if not _NAME.fullmatch(process.name):
+        raise UnreadableInput(
+            f"process {process.name[:80]!r}: a name needs letters, digits and . _ + - only, 64 at most, because the log is called after it"
+        )
+    if process.host is not None and process.host not in hosts:
+        known = f"the hosts are {', '.join(hosts)}" if hosts else "the campaign has no hosts"
+        raise UnreadableInput(f"process {process.name!r}: host = {process.host!r} is unknown; {known}")
+    own = (RUN_FILE, RESOURCES_FILE, CLOCK_FILE)
+    if process.log_file in own or process.log_file.startswith("."):
+        raise UnreadableInput(f"process {process.name!r}: log = {process.log_file!r} is not free: the harness writes {', '.join(own)}")
+    if process.deadline_s is not None and process.ends == "stopped":
+        raise UnreadableInput(f"process {process.name!r}: deadline_s is for processes that end by themselves; ready has its own deadline_s")
+
+
+def _check_distinct(what: str, values: Sequence[str]) -> None:
+    twice = next((value for value, count in Counter(values).items() if count > 1), None)
+    if twice is not None:
+        raise UnreadableInput(f"two processes {what} {twice}")
+
+
+class _Toml(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A table of a TOML file. An unknown key is an error."""
+
+
+class NameList(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """What a program lists: ``only_if_listed``. Variants that it does not list are left out.
+
+    Attributes:
+        by: the program on this machine that prints the list, and its arguments. A name begins a line. Lines that begin with a blank list nothing.
+        name: the name that a variant needs, such as ``{transport}``.
+    """
+
+    by: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    name: str
+
+
+class Block(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """A block of runs: ``[[runs]]``. Its runs share a command, or the commands of several processes.
+
+    Attributes:
+        name: the name of each variant, which becomes a folder. It holds a placeholder for each list in ``vary``.
+        command: the program and its arguments, if a run is one process. No shell reads it. Without it, that of the campaign.
+        arguments: words behind the command.
+        processes: the processes of a run, if there are several: ``[[runs.processes]]``.
+        labels: words of your own for these runs, added to those of the campaign.
+        control: whether these runs are controls: something that no release changes, measured to see whether the host did. They get the label
+            ``control = "yes"``.
+        vary: lists of values. Each combination of them is one variant. The values are recorded as options.
+        options: other values for placeholders. They are recorded, and runs with different options are not put into one row.
+        conditions: what the log does not state, such as ``transport``; see conditions.md.
+        shuffle: names of options that are lists. Each run gets such a list in a new random order.
+        expected_s: how long a run takes, for the time that is left. Without it, it is computed from the options ``duration_s``, ``warmup_s`` and
+            ``sizes_bytes``.
+        deadline_s: when a run is stopped and has failed. Without it, twice the longest duration by these options, and 30 s.
+    """
+
+    name: str
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    arguments: tuple[str, ...] = ()
+    processes: tuple[Process, ...] = ()
+    labels: dict[LabelName, str] = {}
+    control: bool = False
+    vary: dict[str, list[Value]] = {}
+    options: Values = {}
+    conditions: dict[str, Value] = {}
+    shuffle: tuple[str, ...] = ()
+    expected_s: Seconds | None = None
+    deadline_s: Seconds | None = None
+
+
+class Campaign(_Toml, frozen=True, kw_only=True, omit_defaults=True):
+    """A campaign file: the keys before the first table.
+
+    Attributes:
+        system: what is measured, such as a middleware. Pages are made of it.
+        tool: what measures it.
+        repetitions: how often each variant is run.
+        runs: the blocks of runs: ``[[runs]]``.
+        log: the file for the output, if a run is one process.
+        format: the format of the logs (``tacholog formats``), if their content does not show it. By it, the plan tells which conditions are missing.
+        version_command: prints the version of the tool. The first version number in its output is used.
+        tool_version: the version of the tool, if no command prints it.
+        hosts: the hosts that processes run on, by their names: ``hosts.NAME``.
+        labels: words of your own for all runs, such as ``{ kernel = "6.1" }``. They are part of a row's name, and a filter on pages.
+        command: of all blocks that have neither a command nor processes.
+        options: of all blocks, which may state other values.
+        only_if_listed: leaves out the variants that a program does not list, such as transports that a build does not have.
+        limits: how much other programs and the host may disturb a run.
+        seed: of the random order. Without it, a seed is chosen and recorded.
+        notes: sentences that stand on the page of each run.
+    """
+
+    system: str
+    tool: str
+    repetitions: Annotated[int, msgspec.Meta(ge=1)]
+    runs: Annotated[tuple[Block, ...], msgspec.Meta(min_length=1)]
+    log: FileName = "perftest.log"
+    format: str | None = None
+    version_command: tuple[str, ...] | None = None
+    tool_version: str | None = None
+    hosts: dict[str, HostEntry] = {}
+    labels: dict[LabelName, str] = {}
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)] | None = None
+    options: Values = {}
+    only_if_listed: NameList | None = None
+    limits: Limits | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Read a campaign file.
+
+    Raises:
+        UnreadableInput: the file is missing, is not TOML, or is not a campaign, or it names a format that does not exist; the message names file and
+            key.
+    """
+    campaign = read_toml(path, Campaign)
+    _check_format(f"{path}: format", campaign.format)
+    for block in campaign.runs:
+        for process in block.processes:
+            _check_format(f"{path}: block {block.name!r}, process {process.name!r}: format", process.format)
+    with named(path):
+        return msgspec.structs.replace(campaign, runs=tuple(_complete(block, campaign) for block in campaign.runs))
+
+
+def _complete(block: Block, campaign: Campaign) -> Block:
+    """Return a block with what the campaign states for all its blocks, and with its arguments behind its command."""
+    if block.processes and block.arguments:
+        raise UnreadableInput(f"block {block.name!r}: arguments belong to a command; the commands of its processes have their own")
+    command = block.command or (None if block.processes else campaign.command)
+    return msgspec.structs.replace(
+        block, command=(*command, *block.arguments) if command else None, arguments=(), options={**campaign.options, **block.options}
+    )
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Put the file of the campaign before errors of its blocks.
+
+    Raises:
+        UnreadableInput: as raised inside, after the path.
+    """
+    try:
+        yield
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{path}: {error}") from error
+
+
+def _check_format(place: str, name: str | None) -> None:
+    """Refuse a format that does not exist. Otherwise the mistake would show only after the first run."""
+    try:
+        if name is not None:
+            format_named(name)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{place}: {error}") from None

@@ -1,0 +1,276 @@
+"""The folder of a campaign: start or resume the campaign, list its pending and failed runs, and copy it to the data folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import tomli_w
+
+from tacholog.campaign.campaign_file import RESOURCES_FILE, Campaign, errors_file, named, read_campaign
+from tacholog.campaign.execution import last_line
+from tacholog.campaign.floor import with_floor
+from tacholog.campaign.hosts import describe_hosts, find_campaign_programs
+from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.measure import utc_now
+from tacholog.campaign.plan import Plan, PlannedRun, read_plan, schedule_runs
+from tacholog.campaign.programs import find_program, listed, measured_program, sha256, tool_version
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.folders import locked
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.registry import formats
+from tacholog.formats.source import open_log_in
+from tacholog.runs.conditions import contradictions, stated_conditions
+from tacholog.runs.disturbance import exceeded
+from tacholog.runs.manifest import FLOOR, HOSTS_FOLDER, PLAN_FILE, RUN_FILE, LogFile, Manifest, check_release_name, read_manifest, write
+from tacholog.schema.records import Record
+
+
+def start(path: Path, output: Path, tools: Mapping[str, Path], release: str | None = None) -> tuple[Path, Plan]:
+    """Plan a campaign and write its folder: ``plan.toml`` and this machine's host file.
+
+    Args:
+        path: the campaign file.
+        output: the folder of all campaigns; this one gets a new folder ``<name>-<time>`` in it.
+        tools: files of programs, by the name that commands start with.
+        release: the label under which the results will be compared.
+    """
+    campaign = with_floor(read_campaign(path), tools)
+    seed = campaign.seed if campaign.seed is not None else secrets.randbelow(2**31)
+    # The plan is made before the folder: if the plan is wrong, no empty folder stays behind.
+    with named(path):
+        runs = schedule_runs(campaign, seed, default_cpus(), listed_names(campaign, tools))
+    plan = make_plan(campaign, path.stem, runs, tools, release)
+    folder, place = make_campaign_folder(output, path.stem, plan.hosts, tools)
+    plan = msgspec.structs.replace(plan, seed=seed, session=place.session, host=place.host, host_ids=place.host_ids)
+    write_plan(folder, plan)
+    return folder, plan
+
+
+def listed_names(campaign: Campaign, tools: Mapping[str, Path]) -> frozenset[str] | None:
+    """Return the names that the program of ``only_if_listed`` lists; ``None`` if the campaign asks none."""
+    return listed(campaign.only_if_listed.by, tools).names if campaign.only_if_listed else None
+
+
+class CampaignFolder(NamedTuple):
+    """What the folder of a campaign says about its machines: this machine's id, the name of the session, and the ids of the campaign's hosts."""
+
+    host: str
+    session: str
+    host_ids: dict[str, str]
+
+
+def make_campaign_folder(output: Path, name: str, hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[Path, CampaignFolder]:
+    """Create the folder of a campaign, with a host file for this machine and for each other machine.
+
+    Raises:
+        TachologError: a host of the campaign cannot be reached.
+    """
+    start_time = utc_now()
+    described, ids = describe_hosts(hosts, hosts, tools)
+    here = next(iter(described))
+    folder = output / f"{name}-{start_time:%Y%m%dT%H%M%SZ}"
+    (folder / HOSTS_FOLDER).mkdir(parents=True)
+    for host_id, machine in described.items():
+        write(folder / HOSTS_FOLDER / f"{host_id}.toml", machine)
+    return folder, CampaignFolder(here, f"{here}-{start_time:%Y%m%dT%H%M%SZ}", ids)
+
+
+def make_plan(campaign: Campaign, name: str, runs: tuple[PlannedRun, ...], tools: Mapping[str, Path], release: str | None) -> Plan:
+    """Return the plan of these runs. The caller fills in seed, session and hosts.
+
+    Raises:
+        TachologError: a program is missing, or a host cannot be reached.
+    """
+    programs = find_campaign_programs(runs, campaign.hosts, tools, campaign.version_command)
+    return Plan(
+        campaign=name,
+        system=campaign.system,
+        tool=campaign.tool,
+        log=campaign.log,
+        seed=0,
+        session="",
+        host="",
+        format=campaign.format,
+        tool_version=_tool_version(campaign, runs, tools, programs.versions),
+        programs=_checksums(runs, tools) | programs.checksums,
+        versions=dict(programs.versions),
+        hosts=campaign.hosts,
+        release=release,
+        notes=campaign.notes,
+        limits=campaign.limits,
+        runs=runs,
+    )
+
+
+def _tool_version(campaign: Campaign, runs: Sequence[PlannedRun], tools: Mapping[str, Path], versions: Mapping[str, str]) -> str | None:
+    """Return the version of the tool. Programs may have several versions on several hosts; then it is that of the first program that has one."""
+    if campaign.tool_version is not None:
+        return campaign.tool_version
+    if any(run.command for run in runs):
+        return tool_version(campaign.version_command, tools)
+    return next((version for program, version in versions.items() if program != FLOOR), None)
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Write ``plan.toml`` into the folder of a campaign."""
+    (folder / PLAN_FILE).write_text(tomli_w.dumps(msgspec.to_builtins(plan)), encoding="utf-8")
+
+
+def resume(folder: Path, tools: Mapping[str, Path]) -> Plan:
+    """Read the plan of a campaign that was started.
+
+    Raises:
+        TachologError: a program has changed since then, so the campaign would mix runs of two builds.
+    """
+    plan = read_plan(folder / PLAN_FILE)
+    found = _checksums(plan.runs, tools) | find_campaign_programs(plan.runs, plan.hosts, tools).checksums
+    changed = sorted(program for program, checksum in found.items() if plan.programs.get(program) != checksum)
+    if changed:
+        raise TachologError(f"{folder}: {', '.join(changed)} is not the build that this campaign was started with; start a new campaign")
+    return plan
+
+
+@contextmanager
+def only_one_harness(folder: Path) -> Iterator[None]:
+    """Hold the folder of a campaign while its runs are measured.
+
+    Raises:
+        TachologError: another harness measures this campaign now. Both would start the same runs and disturb each other.
+    """
+    with locked(folder, "this campaign is being measured already, by another process"):
+        yield
+
+
+def newest_unfinished(output: Path, name: str) -> Path | None:
+    """Return the newest folder under ``output`` of a campaign of that name that still has runs to do; None if there is none."""
+    for folder in sorted(output.glob(f"{name}-*"), reverse=True):
+        if (folder / PLAN_FILE).is_file() and pending(folder, read_plan(folder / PLAN_FILE)):
+            return folder
+    return None
+
+
+def campaign_folders(output: Path) -> list[Path]:
+    """Return the folders under ``output`` that hold runs, the newest last. Runs with a label are left out: they were copied to the data folder."""
+    found = [folder for folder in output.glob("*") if folder.is_dir() and next(folder.rglob(RUN_FILE), None) is not None and not _labelled(folder)]
+    return sorted(found, key=lambda folder: folder.stat().st_mtime)
+
+
+def _labelled(folder: Path) -> bool:
+    """Whether a campaign, or both sides of a comparison, have a release label."""
+    plan_files = [place / PLAN_FILE for place in (folder, folder / "old", folder / "new") if (place / PLAN_FILE).is_file()]
+    return bool(plan_files) and all(read_plan(path).release is not None for path in plan_files)
+
+
+def pending(folder: Path, plan: Plan) -> list[PlannedRun]:
+    """Return the runs of a campaign that are still to be done, in their order. Runs that were disturbed too much are done again."""
+    again = disturbed(folder, plan)
+    return [run for run in plan.runs if run.folder in again or not (folder / run.folder / RUN_FILE).is_file()]
+
+
+def disturbed(folder: Path, plan: Plan) -> dict[str, list[str]]:
+    """Return the runs of a campaign during which others took more of the machine than its limits allow, and what they took."""
+    if plan.limits is None:
+        return {}
+    done = {run.folder: folder / run.folder / RUN_FILE for run in plan.runs}
+    found = {name: [*exceeded(read_manifest(file).environment, plan.limits)] for name, file in done.items() if file.is_file()}
+    return {name: reasons for name, reasons in found.items() if reasons}
+
+
+def failure_reason(folder: Path, run: PlannedRun) -> str | None:
+    """Return why a run that was done has no usable results, such as that it failed or that no format reads its log; None if the run is good."""
+    manifest = read_manifest(folder / run.folder / RUN_FILE)
+    if manifest.status != "ok":
+        empty = [process for process in run.processes if process.results and _is_empty(folder / run.folder / process.log_file)]
+        hint = _hint(run, empty[0].log_file) if manifest.status == "empty" and empty else ""
+        return f"{manifest.reason or manifest.status}{hint}"
+    logs = [entry for entry in manifest.logs if entry.results and entry.file != RESOURCES_FILE]
+    return next((reason for entry in logs if (reason := _log_failure(folder / run.folder, entry, manifest, run))), None)
+
+
+def _is_empty(log: Path) -> bool:
+    return log.is_file() and not log.stat().st_size
+
+
+def _hint(run: PlannedRun, log: str) -> str:
+    """Return what to do if a log rightly holds no results; empty if it is the only log that could have some."""
+    if sum(process.results for process in run.processes) <= 1:
+        return ""
+    return f"; if it is right that {log} holds no results, add results = false to its process"
+
+
+def _log_failure(folder: Path, entry: LogFile, manifest: Manifest, run: PlannedRun) -> str | None:
+    """Return why a log has no usable results; ``None`` if it is good."""
+    name = f"{entry.process}: " if entry.process else ""
+    try:
+        with open_log_in(folder, entry.file) as text:
+            scan = Scan(text, entry.format)
+            records = [event.what if isinstance(event, Event) else event.like for event in scan.batches()]
+    except UnreadableInput as error:
+        if entry.format is not None and entry.format not in formats():
+            return f"{name}its log cannot be read: {error}"
+        return f"{name}its log cannot be read: {str(error).partition(':')[0]} (tacholog parse says more){_hint(run, entry.file)}"
+    if scan.account.status == "empty":
+        last = last_line(folder, [errors_file(entry.file), entry.file] if entry.process else [entry.file])
+        quoted = f"; its last line: {last}" if last else ""
+        return f"{name}{entry.file} holds no results{_hint(run, entry.file)}{quoted}"
+    if scan.account.status not in ("ok", None):
+        return f"{name}its log says {scan.account.status}: {scan.account.reason}"
+    in_manifest, in_log = stated_conditions(manifest), scan.account.facts.conditions
+    found = (contradiction for record in records if isinstance(record, Record) for contradiction in contradictions(record, in_log, in_manifest))
+    return next((f"{name}{contradiction}" for contradiction in found), None)
+
+
+def copy_to_data(folder: Path, plan: Plan, data: Path, place: Path | None = None) -> Path:
+    """Copy the runs and host files of a campaign into the data folder, for publication.
+
+    Runs go to ``data/<tool>/<release>/`` (or ``place``), host files to ``data/hosts/``.
+
+    Raises:
+        TachologError: the folder of that release exists already.
+    """
+    target = place or release_folder(data, plan.tool, plan.release or plan.campaign)
+    for run in plan.runs:
+        if (folder / run.folder / RUN_FILE).is_file():
+            shutil.copytree(folder / run.folder, target / run.folder, symlinks=True)  # the target of a link is not part of the run
+    copy_hosts_to_data(folder, data)
+    return target
+
+
+def copy_hosts_to_data(folder: Path, data: Path) -> None:
+    """Copy the host files of a campaign to ``data/hosts/``. A file that exists there is kept, because somebody may have added to it."""
+    (data / HOSTS_FOLDER).mkdir(parents=True, exist_ok=True)
+    for file in sorted((folder / HOSTS_FOLDER).glob("*.toml")):
+        if not (data / HOSTS_FOLDER / file.name).exists():
+            shutil.copy2(file, data / HOSTS_FOLDER)
+
+
+def release_folder(data: Path, tool: str, release: str) -> Path:
+    """Return the folder in the data folder for the runs of a release.
+
+    Raises:
+        TachologError: the folder exists already, or the label cannot name one.
+    """
+    check_release_name(release)
+    target = data / tool / release
+    if target.exists():
+        raise TachologError(f"{target} exists already: give the release another name, or remove the folder")
+    return target
+
+
+def default_cpus() -> tuple[str, str]:
+    """Return the CPUs for publisher and subscriber: the first two that this process may use, or one for both if there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return str(allowed[0]), str(allowed[min(1, len(allowed) - 1)])
+
+
+def _checksums(runs: Sequence[PlannedRun], tools: Mapping[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of each measured program of runs that are one command, by its name in the commands."""
+    measured = {measured_program(run.command) for run in runs if run.command}
+    return {program: sha256(find_program(program, tools)) for program in sorted(measured)}

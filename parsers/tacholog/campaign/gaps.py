@@ -1,0 +1,230 @@
+"""Gaps: conditions that comparisons need, and that neither the campaign nor its logs state.
+
+They are found before the first run, and again in the first log of each variant. Before the first run, three things are known: what the campaign
+states, what the logs of this format always state, and what they sometimes state (`tacholog.formats.kit.States`). Which conditions are needed depends
+on the test and its load mode. If the campaign does not state the load mode, each test that the format reads is assumed, with its usual load mode.
+
+Properties of a machine are never gaps: each host file states them or not, and runs of the same host do not need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
+
+from tacholog.campaign.campaign_file import RESOURCES_FILE
+from tacholog.campaign.plan import Plan, PlannedRun
+from tacholog.compare import comparable
+from tacholog.formats.kit.lines import States
+from tacholog.formats.reading import Event, Scan
+from tacholog.formats.registry import formats_of_tool, states_of
+from tacholog.formats.source import open_log_in
+from tacholog.runs.conditions import stated_conditions, with_stated_size
+from tacholog.runs.manifest import FLOOR, RUN_FILE, LogFile, Manifest, read_manifest
+from tacholog.schema.conditions import CONDITIONS, STATED_CONDITIONS, Conditions
+from tacholog.schema.records import Record
+
+SIZE, VERSION = "payload_bytes", "tool_version"
+# The metric that a test is compared by.
+_MEASURED: Mapping[str, str] = {"latency": "latency", "throughput": "goodput", "demand": "goodput", "sustain": "sustained_rate"}
+_USUAL_LOAD: Mapping[str, str] = {"latency": "closed", "throughput": "max-rate", "demand": "max-rate", "sustain": "open"}
+_LOADS: Mapping[str, tuple[str, ...]] = {"latency": ("closed", "open"), "sustain": ("open",)}
+_RATE_LOADS = ("paced", "max-rate")
+# Conditions that a comparison takes from the run or its host, and not from what this module looks at.
+_OF_RUN = (*comparable.MACHINE, "host", "tool", "options", "harness_major")
+_EXAMPLES: Mapping[str, str] = {
+    SIZE: f'"{{{SIZE}}}"',
+    "transport": '"udp"',
+    "batch_bytes": "0",
+    "offered_rate_per_s": "1000",
+    "recovery_time_ns": "1000000",
+    "instances": "1",
+}
+
+
+class Gap(NamedTuple):
+    """Something that nothing states, although rows need it to compare.
+
+    Attributes:
+        condition: its name: a condition, ``payload_bytes`` or ``tool_version``.
+        is_certain: whether nothing states it for sure. Otherwise some logs of the format state it.
+        rows: the rows that need it, such as ``throughput at max-rate``.
+        variants: the variants of the campaign that have such rows.
+    """
+
+    condition: str
+    is_certain: bool
+    rows: str
+    variants: tuple[str, ...] = ()
+
+    @property
+    def remedy(self) -> str:
+        """What to add to the campaign file."""
+        if self.condition == VERSION:
+            return 'version_command = ["TOOL", "--version"], or tool_version = "...",'
+        return f"conditions = {{ {self.condition} = {_example(self.condition)} }}"
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The words that the condition can be, if only some are possible."""
+        column = CONDITIONS.get(self.condition)
+        return column.allowed if column else ()
+
+
+class Foresight(NamedTuple):
+    """What is known about the rows of a campaign before its first run.
+
+    Attributes:
+        gaps: what nothing states.
+        unknown_logs: for each variant whose logs nobody can foresee, why.
+    """
+
+    gaps: tuple[Gap, ...]
+    unknown_logs: Mapping[str, str]
+
+
+class FirstLook(NamedTuple):
+    """What the logs of one run show.
+
+    Attributes:
+        gaps: what neither the logs nor the campaign state.
+        unknown_lines: for each log with lines that its format does not know: how many, and the number of the first.
+    """
+
+    gaps: tuple[Gap, ...]
+    unknown_lines: Mapping[str, tuple[int, int]]
+
+
+def variant_of(run: PlannedRun) -> str:
+    """Return the name of the variant that a run repeats."""
+    return run.folder.rpartition("/")[0]
+
+
+def foresee(plan: Plan) -> Foresight:
+    """Return what nothing will state, as far as the formats of the logs declare what their logs state."""
+    found: dict[tuple[str, bool, str], list[str]] = {}
+    unknown_logs: dict[str, str] = {}
+    for run in (run for run in plan.runs if run.repetition == 1):
+        names, doubt = _formats(plan, run)
+        declared = {name: tests for name in names if (tests := states_of(name)) is not None}
+        if doubt := doubt or next((f"the format {name} does not declare what its logs state" for name in names if name not in declared), None):
+            unknown_logs[variant_of(run)] = doubt
+        for test, states in ((test, states) for tests in declared.values() for test, states in tests.items()):
+            for condition, is_certain, rows in _missing(plan, run, test, states):
+                variants = found.setdefault((condition, is_certain, rows), [])
+                if variant_of(run) not in variants:
+                    variants.append(variant_of(run))
+    gaps = [Gap(condition, is_certain, rows, tuple(variants)) for (condition, is_certain, rows), variants in found.items()]
+    return Foresight(tuple(_in_order(_without_weaker(gaps))), unknown_logs)
+
+
+def _formats(plan: Plan, run: PlannedRun) -> tuple[list[str], str | None]:
+    """Return the formats of the run's logs with results, and why they are not known, if so."""
+    stated_formats = [process.format or plan.format for process in run.processes if process.results] or [plan.format]
+    if None not in stated_formats:
+        return sorted({name for name in stated_formats if name is not None}), None
+    guessed = formats_of_tool(plan.tool)
+    if len(guessed) == 1:
+        return guessed, None
+    return [], f"the campaign names no format, and {'several formats read' if guessed else 'no format has'} the tool {plan.tool!r}"
+
+
+def _missing(plan: Plan, run: PlannedRun, test: str, states: States) -> Iterator[tuple[str, bool, str]]:
+    """Yield what nothing states of the rows of one test: the condition, whether this is certain, and the rows."""
+    known = asdict(stated_conditions(Manifest(system=plan.system, conditions=run.conditions, options=run.options, logs=())))
+    sometimes = states.sometimes.split()
+    unstated = [name for name in (*comparable.asked("diff", _MEASURED[test]), SIZE) if name not in states.always.split() and known.get(name) is None]
+    load = known["load_mode"] or _USUAL_LOAD[test]
+    if load not in _LOADS.get(test, _RATE_LOADS):
+        return  # the campaign measures another test here
+    for name in (name for name in unstated if name not in _OF_RUN and name in STATED_CONDITIONS):
+        if _is_needed(name, test, {**known, "load_mode": load}):
+            depends_on_load = not _is_needed(name, test, {**known, "load_mode": None})
+            yield name, name not in sometimes, f"{test} at {load}" if depends_on_load else test
+    if plan.tool_version is None and not plan.versions.keys() - {FLOOR} and VERSION not in states.always.split():
+        yield VERSION, VERSION not in sometimes, test
+
+
+def _is_needed(name: str, test: str, known: Mapping[str, Any]) -> bool:
+    """Whether rows of a test need a condition that is not stated. Without a size, results of several sizes would make one row."""
+    if name == SIZE:
+        return True
+    row = {**known, name: None, "test": test, "metric": _MEASURED[test]}
+    if row["transport"] is None and name != "transport":
+        row["transport"] = "network"  # the log will state it; the first log shows whether the messages stay in memory
+    return comparable.CONDITIONS[name].needed(row, "diff")
+
+
+def _without_weaker(gaps: Sequence[Gap]) -> list[Gap]:
+    """Leave out what is uncertain for rows where another log of the same variants makes it certain."""
+    certain = {(gap.condition, gap.rows) for gap in gaps if gap.is_certain}
+    return [gap for gap in gaps if gap.is_certain or (gap.condition, gap.rows) not in certain]
+
+
+def _in_order(gaps: Iterable[Gap]) -> list[Gap]:
+    order = [*STATED_CONDITIONS, VERSION]
+    return sorted(gaps, key=lambda gap: (not gap.is_certain, order.index(gap.condition), gap.rows))
+
+
+def look(folder: Path, run: PlannedRun) -> FirstLook:
+    """Return what the logs of a run that was done lack for comparisons.
+
+    Args:
+        folder: of the campaign.
+        run: a run whose logs can be read; see `tacholog.campaign.failure_reason`.
+    """
+    manifest = read_manifest(folder / run.folder / RUN_FILE)
+    gaps: dict[tuple[str, str], None] = {}
+    unknown_lines: dict[str, tuple[int, int]] = {}
+    for log in (log for log in manifest.logs if log.results and log.file != RESOURCES_FILE):
+        scan, records, first_unknown = _read(folder / run.folder, log)
+        if first_unknown is not None:
+            unknown_lines[log.file] = scan.account.lines["unknown"], first_unknown
+        facts = scan.account.facts
+        for record in records:
+            gaps |= dict.fromkeys(_lacking(with_stated_size(record, stated_conditions(manifest)), facts.conditions, manifest, facts.tool_version))
+    found = (Gap(condition, True, rows, (variant_of(run),)) for condition, rows in gaps)
+    return FirstLook(tuple(_in_order(found)), unknown_lines)
+
+
+def _read(folder: Path, log: LogFile) -> tuple[Scan, list[Record], int | None]:
+    """Read a log: return its summary results without repeated ones, and the number of its first unknown line."""
+    records: dict[tuple[object, ...], Record] = {}
+    first_unknown: int | None = None
+    with open_log_in(folder, log.file) as text:
+        scan = Scan(text, log.format)
+        for event in scan.batches():
+            what = event.what if isinstance(event, Event) else event.like
+            if isinstance(what, Record) and what.scope == "summary":
+                records[what.test, what.side, what.conditions, what.payload_bytes is None] = what
+            elif isinstance(event, Event) and event.kind == "unknown" and first_unknown is None:
+                first_unknown = event.line
+    return scan, list(records.values()), first_unknown
+
+
+def _lacking(record: Record, in_log: Conditions, manifest: Manifest, version: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the conditions that a record lacks, each with the rows that need it."""
+    known: dict[str, Any] = dict.fromkeys(comparable.CONDITIONS)
+    by_manifest = Conditions(**{name: getattr(stated_conditions(manifest), name) for name in CONDITIONS})
+    known |= asdict(record.conditions.over(in_log).over(by_manifest)) | {"test": record.test, "side": record.side, "participant": record.participant}
+    rows = f"{record.test} at {known['load_mode']}" if known["load_mode"] else record.test
+    codes = {code: name for name, code in comparable.CODES.items()}
+    for metric in sorted({number.metric for number in record.numbers} & {"latency", "jitter", "goodput", "message_rate", "sustained_rate"}) or [
+        "goodput"
+    ]:
+        lacking = (codes[code] for code in comparable.unknown({**known, "metric": metric}, "diff"))
+        yield from ((name, rows) for name in lacking if name not in _OF_RUN)
+    if record.payload_bytes is None:
+        yield SIZE, rows
+    if manifest.tool_version is None and version is None:
+        yield VERSION, rows
+
+
+def _example(condition: str) -> str:
+    if condition in _EXAMPLES:
+        return _EXAMPLES[condition]
+    column = STATED_CONDITIONS[condition]
+    return f'"{column.allowed[0]}"' if column.allowed else "true" if column.kind == "true or false" else '"..."'

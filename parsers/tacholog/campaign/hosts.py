@@ -1,0 +1,158 @@
+"""The machines of a campaign: open them, find the programs of the plan on them, and describe them as hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.campaign.campaign_file import Process, main_process
+from tacholog.campaign.floor import is_floor
+from tacholog.campaign.machines.local import LocalMachine
+from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.campaign.machines.remote import RemoteMachine
+from tacholog.campaign.plan import PlannedRun
+from tacholog.campaign.programs import measured_program
+from tacholog.runs.host import pseudonym
+from tacholog.runs.manifest import FLOOR, Host
+
+#: The name of this machine among the machines of a run. A host of a campaign cannot have it.
+HERE = ""
+_VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
+
+
+def open_machine(name: str, entry: HostEntry, tools: Mapping[str, Path], checkout: Path | None) -> Machine:
+    """Open one machine of a campaign.
+
+    Args:
+        name: its name in the campaign, or `HERE`.
+        entry: how it is reached.
+        tools: files of programs on this machine, by the name that commands start with.
+        checkout: the repository whose revision is part of this machine's environment.
+
+    Raises:
+        TachologError: it cannot be reached.
+    """
+    if entry.ssh is not None:
+        return RemoteMachine(name, entry)
+    return LocalMachine(name, entry, tools, checkout)
+
+
+@contextmanager
+def opened(
+    names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], checkout: Path | None = None
+) -> Iterator[Mapping[str, Machine]]:
+    """Open machines, and close them at the end. Closing ends all processes that were started on them.
+
+    Args:
+        names: names of hosts of the campaign, or `HERE`.
+        hosts: the hosts of the campaign.
+        tools: see `open_machine`.
+        checkout: see `open_machine`.
+
+    Raises:
+        TachologError: one of them cannot be reached.
+    """
+    machines: dict[str, Machine] = {}
+    try:
+        for name in names:
+            if name not in machines:
+                machines[name] = open_machine(name, hosts.get(name, HostEntry()), tools, checkout)
+        yield machines
+    finally:
+        for machine in machines.values():
+            machine.close()
+
+
+def machine_name(process: Process) -> str:
+    """Return the name of the machine that a process runs on."""
+    return process.host or HERE
+
+
+def program_key(process: Process, word: str, hosts: Mapping[str, HostEntry]) -> str:
+    """Return the name of a program in a plan: ``HOST:NAME`` if the host may have other files than this machine."""
+    entry = hosts.get(machine_name(process), HostEntry())
+    return f"{process.host}:{word}" if entry.ssh is not None or entry.prefix else word
+
+
+class FoundPrograms(NamedTuple):
+    """The SHA-256 and the versions of the measured programs, by their names in the plan (`program_key`)."""
+
+    checksums: dict[str, str]
+    versions: dict[str, str]
+
+
+def find_campaign_programs(
+    runs: Sequence[PlannedRun], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path], version_command: Sequence[str] | None = None
+) -> FoundPrograms:
+    """Find the programs of all processes, each on its machine.
+
+    Args:
+        runs: the runs of the plan.
+        hosts: the hosts of the campaign.
+        tools: files of programs on this machine.
+        version_command: prints the version of the program that is its first word. If no process runs that program, the version is that of the
+            program of the main process, on each machine that has it: some tools print no version, so a package manager is asked instead.
+
+    Raises:
+        TachologError: a program is missing, or a machine cannot be reached.
+    """
+    checksums: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    # One process of each host and program is enough: commands differ in their arguments.
+    distinct = {(machine_name(process), process.command[0], measured_program(process.command)): process for run in runs for process in run.processes}
+    with opened((name for name, _, _ in distinct), hosts, tools) as machines:
+        for (name, first, measured), process in sorted(distinct.items(), key=lambda item: item[0]):
+            machine, key = machines[name], program_key(process, measured, hosts)
+            machine.find(first)
+            checksum = machine.find(measured).sha256
+            if checksum:
+                checksums[key] = checksum
+            if first == FLOOR:
+                versions |= _version(machine, [FLOOR, "--version"], key)
+            elif version_command and version_command[0] in (first, measured):
+                versions |= _version(machine, version_command, key)
+        of_tool = {key: process for key, process in distinct.items() if FLOOR not in key}
+        if version_command and of_tool and not any(version_command[0] in (first, measured) for _, first, measured in of_tool):
+            main = measured_program(main_process(next(run.processes for run in runs if run.processes and not is_floor(run.processes))).command)
+            for (name, _, measured), process in of_tool.items():
+                if measured == main:
+                    versions |= _version(machines[name], version_command, program_key(process, measured, hosts))
+    return FoundPrograms(checksums, versions)
+
+
+def _version(machine: Machine, command: Sequence[str], key: str) -> dict[str, str]:
+    found = _VERSION.search(machine.ask([machine.find(command[0]).path, *command[1:]]) or "")
+    return {key: found[0]} if found else {}
+
+
+def describe_hosts(names: Iterable[str], hosts: Mapping[str, HostEntry], tools: Mapping[str, Path]) -> tuple[dict[str, Host], dict[str, str]]:
+    """Describe the machines of a campaign.
+
+    Returns:
+        The machines by their ids, this machine first, and the id of each of these names. Names with one boot id are one machine.
+
+    Raises:
+        TachologError: a machine cannot be reached.
+    """
+    described: dict[str, Host] = {}
+    ids: dict[str, str] = {}
+    booted: dict[str | None, str] = {}
+    with opened((HERE, *names), hosts, tools) as machines:
+        for name, machine in machines.items():
+            known = booted.get(machine.boot_id) if machine.boot_id else None
+            if known is None:
+                host = machine.describe()
+                known = _unused_id(pseudonym(host), described)
+                described[known] = host
+                booted[machine.boot_id] = known
+            ids[name] = known
+    ids.pop(HERE)
+    return described, ids
+
+
+def _unused_id(name: str, taken: Mapping[str, Host]) -> str:
+    """Return the id, with a number behind it if another machine has the same properties."""
+    return next(candidate for candidate in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 2))) if candidate not in taken)

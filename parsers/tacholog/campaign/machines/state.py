@@ -1,0 +1,262 @@
+"""The state of the machines of a run: their environment, their load, their clocks, and the network link between them.
+
+The link is described by the interface of each side: its MTU, its speed and its driver. Results depend on these. Addresses and names of interfaces are
+not recorded.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tacholog.campaign.machines.local import LocalMachine
+from tacholog.campaign.machines.machine import HostEntry, Machine
+from tacholog.errors import TachologError
+from tacholog.runs.clocks import CLOCK_FILE, CLOCK_FORMAT, END, HEAD
+from tacholog.runs.disturbance import ProcessorTime, as_environment, disturbance
+from tacholog.runs.manifest import LogFile
+
+# $1: the name of an interface.
+_INTERFACE = """
+folder=/sys/class/net/$1
+mtu=$(cat "$folder/mtu" 2>/dev/null)
+echo "mtu $mtu"
+# A virtual interface states a speed too, but only because it must state one.
+if test -e "$folder/device" || test -d "$folder/bonding"; then
+  echo "speed $(cat "$folder/speed" 2>/dev/null)"
+  driver=$(cd -P "$folder/device/driver" 2>/dev/null && pwd -P)
+  echo "driver ${driver##*/}"
+fi
+exit 0
+"""
+_DEVICE = re.compile(r"\bdev (?P<device>[A-Za-z0-9_.@-]{1,15})\b")
+_ROUTE = re.compile(r"(?P<device>[A-Za-z0-9_.@-]{1,15})\t(?P<target>[0-9A-F]{8})\t[0-9A-F]{8}(?:\t[0-9A-F]+){4}\t(?P<mask>[0-9A-F]{8})\t.*")
+_MTU = re.compile(r"[0-9]{2,6}")
+_SPEED = re.compile(r"[1-9][0-9]{0,7}")
+_DRIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
+IDLE_S = 0.2  # before and after the runs of a campaign with limits, to see the load of other programs
+_LONGEST_LINE = 400
+_MOST_LINES = 200
+# chronyc and pmc wait long for a service that is not there; `timeout` is in coreutils and in busybox.
+_REPORT = r"""
+limit=$(command -v timeout >/dev/null && echo timeout 5)
+{ ip -o addr show 2>/dev/null || true; } | while read -r number device family address rest; do echo "address ${address%%/*}"; done
+if report=$($limit chronyc -c tracking 2>/dev/null); then
+  echo "chronyc $report"
+else
+  report=$($limit pmc -u -b 0 'GET CURRENT_DATA_SET' 'GET PARENT_DATA_SET' 'GET PORT_PROPERTIES_NP' 2>/dev/null)
+  case $report in *RESPONSE*) printf '%s\n' "$report" | while read -r line; do echo "pmc $line"; done ;; esac
+fi
+"""
+
+
+class LinkEnd(NamedTuple):
+    """The interface by which one host reaches another one. ``None``: not known."""
+
+    mtu: str | None
+    speed_mbit_per_s: int | None
+    card: str
+
+
+class HostLink(NamedTuple):
+    """What the link of a run is.
+
+    Attributes:
+        environment: ``link_mtu`` and ``link_nic``.
+        bit_per_s: the speed of the slower side, if all sides state theirs.
+    """
+
+    environment: Mapping[str, str]
+    bit_per_s: float | None
+
+
+def read_link(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> HostLink:
+    """Ask the machines of a run by which interface each reaches the addresses of the others.
+
+    Args:
+        machines: the machines of the run, by their names.
+        hosts: the hosts of the campaign.
+    """
+    ends = list(_ends(machines, hosts))
+    mtus = list(dict.fromkeys(end.mtu for end in ends if end.mtu))
+    cards = list(dict.fromkeys(end.card for end in ends))
+    environment = {"link_mtu": ", ".join(mtus)} if mtus else {}
+    environment |= {"link_nic": "; ".join(cards)} if cards else {}
+    speeds = [end.speed_mbit_per_s for end in ends if end.speed_mbit_per_s is not None]
+    return HostLink(environment, min(speeds) * 1e6 if speeds and len(speeds) == len(ends) else None)
+
+
+def _ends(machines: Mapping[str, Machine], hosts: Mapping[str, HostEntry]) -> Iterator[LinkEnd]:
+    for name, machine in machines.items():
+        for other in machines:
+            address = hosts[other].address if other in hosts else None
+            if other != name and address is not None and (end := _end(machine, address)):
+                yield end
+
+
+def _end(machine: Machine, address: str) -> LinkEnd | None:
+    """Return the interface by which a machine reaches an address; ``None`` if it does not say, or if the address is a name."""
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    device = _device(machine, str(number))
+    answer = machine.ask(["sh", "-c", _INTERFACE, "sh", device]) if device else None
+    found = dict(line.partition(" ")[::2] for line in (answer or "").splitlines())
+    mtu, speed, driver = (found.get(name, "") for name in ("mtu", "speed", "driver"))
+    if not _MTU.fullmatch(mtu):
+        return None
+    if device == "lo":
+        return LinkEnd(mtu, None, "loopback")
+    if "driver" not in found:
+        return LinkEnd(mtu, None, "virtual interface")
+    known_speed = int(speed) if _SPEED.fullmatch(speed) else None
+    words = [driver if _DRIVER.fullmatch(driver) else "network card", *([f"{known_speed} Mbit/s"] if known_speed else [])]
+    return LinkEnd(mtu, known_speed, ", ".join(words))
+
+
+def _device(machine: Machine, address: str) -> str | None:
+    """Return the name of the interface by which a machine reaches an address."""
+    route = machine.ask(["ip", "-o", "route", "get", address])
+    if route is not None:
+        found = _DEVICE.search(route)
+        return found["device"] if found else None
+    return device_in_table(machine.ask(["cat", "/proc/net/route"]) or "", address)
+
+
+def device_in_table(table: str, address: str) -> str | None:
+    """Return the interface that a ``/proc/net/route`` names for an address: that of the most exact route. For machines without the program ip."""
+    if ":" in address:
+        return None
+    packed = int.from_bytes(ipaddress.ip_address(address).packed, "little")  # the table's numbers are in the byte order of almost all machines
+    routes = [found for line in table.splitlines() if (found := _ROUTE.fullmatch(line.rstrip()))]
+    fitting = [route for route in routes if packed & int(route["mask"], 16) == int(route["target"], 16)]
+    return max(fitting, key=lambda route: int(route["mask"], 16).bit_count())["device"] if fitting else None
+
+
+def _may_be_reference(address: str) -> bool:
+    """Whether the clock of another host may follow the one at this address."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not found.is_loopback and not found.is_link_local
+
+
+def have_one_clock(machines: Mapping[str, Machine]) -> bool:
+    """Whether all machines are one machine since one boot. An unknown boot is another one."""
+    boots = {machine.boot_id for machine in machines.values()}
+    return len(machines) == 1 or (len(boots) == 1 and None not in boots)
+
+
+class ClockReports:
+    """The reports of one run. Nothing is asked if its machines share a clock."""
+
+    def __init__(self, machines: Mapping[str, Machine]) -> None:
+        """Take the machines of a run by their names; the one without a name is called ``harness``."""
+        self._machines = {} if have_one_clock(machines) else machines
+        self._lines: list[str] = []
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether the machines have several clocks."""
+        return bool(self._machines)
+
+    def take(self, when: str) -> None:
+        """Ask all clocks. A machine that does not answer reports nothing.
+
+        Args:
+            when: ``before`` or ``after`` the run.
+        """
+        for name, machine in self._machines.items():
+            try:
+                report = machine.ask(["sh", "-c", _REPORT]) or ""
+            except TachologError:  # its connection is lost
+                continue
+            for line in report.splitlines()[:_MOST_LINES]:
+                tool, _, text = line.strip().partition(" ")
+                shown = tool in ("chronyc", "pmc") or (tool == "address" and _may_be_reference(text))
+                if shown and text.isprintable():
+                    self._lines.append(f"{name or 'harness'} {when} {tool} {text[:_LONGEST_LINE]}")
+
+    def write(self, folder: Path) -> None:
+        """Write the log of the reports."""
+        if self.are_needed:
+            (folder / CLOCK_FILE).write_text("\n".join([HEAD, *self._lines, END]) + "\n", encoding="utf-8")
+
+
+def clock_entry(sha256: str) -> LogFile:
+    """Return the entry of the log in a manifest."""
+    return LogFile(file=CLOCK_FILE, sha256=sha256, format=CLOCK_FORMAT, results=False)
+
+
+def _distinct(machines: Mapping[str, Machine]) -> list[tuple[str, Machine]]:
+    """Return each machine once, with the prefix of its keys in the environment. The first machine is the host of the run and has no prefix."""
+    distinct: dict[str, tuple[str, Machine]] = {}
+    for name, machine in machines.items():
+        distinct.setdefault(machine.boot_id or f"unknown {name}", (f"{name or 'harness'}." if distinct else "", machine))
+    return list(distinct.values())
+
+
+def _prefixed(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}{name}": value for name, value in values.items()}
+
+
+def read_environment(machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Return the properties of all machines that may change between two runs."""
+    return {key: text for prefix, machine in _distinct(machines) for key, text in _prefixed(prefix, machine.environment()).items()}
+
+
+class ProcessorTimes(NamedTuple):
+    """The processor time so far: of each machine, by its prefix, and of the harness with its children, in seconds."""
+
+    machines: Mapping[str, ProcessorTime | None]
+    harness_s: float
+
+
+def read_moment(machines: Mapping[str, Machine], when: str) -> tuple[dict[str, str], ProcessorTimes]:
+    """Return the properties of all machines that change from second to second, and the processor times.
+
+    Args:
+        machines: by their names.
+        when: ``before`` or ``after`` the run; the suffix of each property.
+    """
+    moments = {prefix: machine.moment() for prefix, machine in _distinct(machines)}
+    properties = {f"{prefix}{name}_{when}": text for prefix, moment in moments.items() for name, text in moment.properties.items()}
+    return properties, ProcessorTimes({prefix: moment.processor_time for prefix, moment in moments.items()}, sum(os.times()[:4]))
+
+
+def load_while_idle(machines: Mapping[str, Machine], when: str) -> dict[str, str]:
+    """Return how much of each machine other programs use while nothing of the campaign runs. This takes `IDLE_S` seconds."""
+    begin = read_moment(machines, when)[1]
+    time.sleep(IDLE_S)
+    return load_of_others(machines, (begin, read_moment(machines, when)[1]), {}, when)
+
+
+def load_of_others(
+    machines: Mapping[str, Machine], times: tuple[ProcessorTimes, ProcessorTimes], used_s: Mapping[str, float | None], when: str
+) -> dict[str, str]:
+    """Return how much of each machine other programs used between two moments.
+
+    Args:
+        machines: by their names.
+        times: the processor times at the two moments.
+        used_s: the processor time of the run's processes, by the name of the machine; ``None`` if it is not known.
+        when: ``before``, ``during`` or ``after`` the run.
+    """
+    early, late = times
+    environment: dict[str, str] = {}
+    for prefix, machine in _distinct(machines):
+        by_name = [used_s.get(name, 0.0) for name, other in machines.items() if (other.boot_id or name) == (machine.boot_id or name)]
+        run_s = None if None in by_name else sum(used or 0 for used in by_name)
+        if run_s is not None and isinstance(machine, LocalMachine):
+            run_s = max(run_s, late.harness_s - early.harness_s)  # the run's processes are children of the harness, which has waited for them
+        begin, end = early.machines[prefix], late.machines[prefix]
+        if begin and end:
+            environment |= _prefixed(prefix, as_environment(disturbance(begin, end, run_s), when))
+    return environment

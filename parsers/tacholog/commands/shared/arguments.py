@@ -1,0 +1,75 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tacholog import terminal
+from tacholog.installation import checkout
+
+if TYPE_CHECKING:
+    from tacholog.commands.shared.messages import Progress
+    from tacholog.store.pool import Work
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class Percentage(click.ParamType[float]):
+    """A percentage above zero."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the percentage as a share."""
+        try:
+            share = float(str(value).strip().removesuffix("%")) / 100
+        except ValueError:
+            share = math.nan
+        if not 0 < share < math.inf:
+            self.fail(f"{value!r} is not a percentage above zero, such as 5%", param, ctx)
+        return share
+
+
+class Folder(click.Path):
+    """A folder as an argument. Its messages are clearer than click's own, such as "Directory 'x.log' is a file"."""
+
+    def __init__(self, *, exists: bool = False) -> None:
+        """With ``exists``, the folder must exist already."""
+        super().__init__(path_type=Path)
+        self._must_exist = exists
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401 - the signature is click's
+        """Return the path, unless it is a file, or does not exist although it must."""
+        path = Path(value)
+        if path.exists() and not path.is_dir():
+            self.fail(f"{value} is a file, not a folder", param, ctx)
+        if self._must_exist and not path.exists():
+            self.fail(f"{value}: no such folder", param, ctx)
+        return path
+
+
+def home() -> Path:
+    """Return the folder that holds ``data`` and ``build``: the checkout if the current folder is in it, else the current folder."""
+    root, here = checkout(), Path.cwd()
+    return root if root is not None and here.resolve().is_relative_to(root) else here
+
+
+def reading_options(command: _Command) -> _Command:
+    """Add the options that say who reads the logs."""
+    jobs = click.option("--jobs", metavar="N", type=click.IntRange(1), help="Read logs in N processes.  [default: one for each processor]")
+    cluster = click.option(
+        "--cluster", metavar="ADDRESS", help="Read logs on the workers of a Dask cluster; the address of its scheduler, as in tcp://host:8786."
+    )
+    return jobs(cluster(command))
+
+
+def work_of(jobs: int | None, cluster: str | None, progress: Progress | None = None) -> Work:
+    """Return who reads the logs."""
+    from tacholog.store.pool import Work, all_cores
+
+    return Work(jobs or all_cores(), cluster, told=progress.runs if progress else None, warned=lambda text: terminal.line(text, err=True))

@@ -1,0 +1,279 @@
+"""Print the plan of a campaign, and do its runs with a progress bar."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+from tacholog import campaign
+from tacholog.campaign.gaps import SIZE, VERSION, FirstLook, Foresight, Gap, look, variant_of
+from tacholog.campaign.machines.machine import HostEntry
+from tacholog.campaign.pairs import Task
+from tacholog.campaign.preview import FoundProgram, Preview
+from tacholog.campaign.programs import way_to_get
+from tacholog.commands.shared.messages import counted
+from tacholog.installation import checkout
+from tacholog.runs.disturbance import Limits, limit_words
+from tacholog.terminal import direct
+from tacholog.visible import drawn_in_line
+
+_SHOWN_VARIANTS = 3
+_SHOWN_RUNS = 10
+_MINUTES_AN_HOUR = 60
+
+
+def list_words(command: str) -> str:
+    """Say that a command which a plan does not run may leave variants out."""
+    return f"Fewer, if `{command}` does not list them: it is run at the start."
+
+
+def preview_words(preview: Preview) -> list[str]:
+    """Return the lines that `tacholog bench --plan` prints."""
+    runs = preview.plan.runs
+    seconds = sum(run.expected_s for run in runs)
+    head = f"{preview.plan.campaign}: {counted(len(preview.variants), 'variant')}, {counted(preview.campaign.repetitions, 'repetition')} each: "
+    lines = [f"{head}{counted(len(runs), 'run')}, about {duration(seconds)}."]
+    lines += [f"  {variant.name}: {counted(variant.runs, 'run')} of about {duration(variant.expected_s)}" for variant in preview.variants]
+    lines += left_out_words(preview.left_out)
+    if preview.lists:
+        lines.append(list_words(preview.lists))
+    seed = "chosen at the start" if preview.campaign.seed is None else str(preview.campaign.seed)
+    lines.append(f"Order: each repetition runs all variants in a new random order (seed: {seed}).")
+    lines += [f"Host {name}: {_host(entry)}." for name, entry in preview.plan.hosts.items()]
+    lines += [f"Program {_program(program)}." for program in preview.programs]
+    if preview.plan.tool_version:
+        lines.append(f"Version of {preview.plan.tool}: {preview.plan.tool_version}.")
+    if preview.plan.limits:
+        lines.append(f"Limits of each run: {limit_words(preview.plan.limits)}.")
+    lines += [
+        f"{option.name} = {option.value}: no command of {option.block} has {{{option.name}}} or this value, "
+        "so the runs may use another one than is recorded."
+        for option in preview.unused
+    ]
+    gaps = foresight_words(preview.foresight)
+    lines += [*gaps, "docs/conditions.md explains each condition."] if gaps else ["All conditions that comparisons need will be stated."]
+    return [drawn_in_line(line) for line in lines]
+
+
+def left_out_words(left_out: Mapping[str, str]) -> list[str]:
+    """Return a line for each name that variants need and that the program of ``only_if_listed`` does not list."""
+    return [f"Left out: {name}{f' ({said})' if said else ', which is not listed'}." for name, said in left_out.items()]
+
+
+def foresight_words(foresight: Foresight) -> list[str]:
+    """Return a line for each thing that comparisons will lack, or that nobody can foresee."""
+    by_reason: dict[str, list[str]] = {}
+    for variant, reason in foresight.unknown_logs.items():
+        by_reason.setdefault(reason, []).append(variant)
+    unknown = [
+        f"Not known before the first run: which conditions the logs of {_some(variants)} state ({reason})." for reason, variants in by_reason.items()
+    ]
+    return [*gap_words(foresight.gaps), *_uncertain_words(foresight.gaps), *unknown]
+
+
+def gap_words(gaps: Iterable[Gap], stated_by: str = "nothing states it") -> Iterator[str]:
+    """Yield a line for each condition that nothing states for sure, with what to add to the campaign.
+
+    Args:
+        gaps: what nothing states.
+        stated_by: says that nothing states it.
+    """
+    by_condition: dict[str, list[Gap]] = {}
+    for gap in gaps:
+        if gap.is_certain:
+            by_condition.setdefault(gap.condition, []).append(gap)
+    for condition, alike in by_condition.items():
+        reason = "without it, results of several sizes stand in one row" if condition == SIZE else f"rows of {_rows(alike)} need it to compare"
+        where = "at the top of the campaign" if condition == VERSION else f"for {_some(_variants(alike))}"
+        yield f"{condition}: {stated_by}; {reason}: add {alike[0].remedy}{_choice(alike[0])} {where}."
+
+
+def first_look_words(label: str, look: FirstLook, gaps: Sequence[Gap]) -> list[str]:
+    """Return what the first log of a variant shows, a line each.
+
+    Args:
+        label: the name of the run.
+        look: what its logs show.
+        gaps: those of its gaps that nobody has been told yet.
+    """
+    lines = [f"{label}: {line}" for line in gap_words(gaps, "neither its log nor the campaign states it")]
+    for log, (count, first) in look.unknown_lines.items():
+        lines.append(
+            f"{label}: {counted(count, 'line')} of {log} {'is' if count == 1 else 'are'} unknown to its format, from line {first} on "
+            "(tacholog parse --explain shows them)"
+        )
+    return lines
+
+
+def _uncertain_words(gaps: Iterable[Gap]) -> Iterator[str]:
+    """Yield a line for each group of rows, with the conditions that only some logs of their format state."""
+    by_rows: dict[str, list[Gap]] = {}
+    for gap in (gap for gap in gaps if not gap.is_certain):
+        by_rows.setdefault(gap.rows, []).append(gap)
+    for rows, alike in by_rows.items():
+        names = ", ".join(dict.fromkeys(gap.condition for gap in alike))
+        where = _some(_variants(alike))
+        yield f"Rows of {rows} need {names}, which only some logs of this format state; the log of the first run will show it ({where})."
+
+
+def _rows(alike: Sequence[Gap]) -> str:
+    return " and of ".join(dict.fromkeys(gap.rows for gap in alike))
+
+
+def _variants(alike: Sequence[Gap]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(variant for gap in alike for variant in gap.variants))
+
+
+def _choice(gap: Gap) -> str:
+    """The other values that the condition can have, or what its value means."""
+    if len(gap.allowed) > 1:
+        return " (or " + ", ".join(f'"{word}"' for word in gap.allowed[1:]) + ")"
+    return " (0: batching is off)" if gap.condition == "batch_bytes" else ""
+
+
+def _some(variants: Sequence[str]) -> str:
+    more = len(variants) - _SHOWN_VARIANTS
+    return ", ".join(variants[:_SHOWN_VARIANTS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _host(entry: HostEntry) -> str:
+    place = f"{entry.ssh} over ssh" if entry.ssh else "this machine"
+    behind = f", behind {' '.join(entry.prefix)}" if entry.prefix else ""
+    return f"{place}{behind}{f', address {entry.address}' if entry.address else ''}"
+
+
+def _program(program: FoundProgram) -> str:
+    behind = f", behind {', '.join(program.measured.wrappers)}" if program.measured.wrappers else ""
+    if doubt := program.measured.doubt:
+        return f"{program.name}{behind}: what it measures is not known ({doubt}), so the SHA-256 in run.toml is that of {program.name}"
+    if program.host is not None:
+        return f"{program.name}{behind}: looked for on host {program.host} at the start"
+    if program.path is None:
+        return f"{program.name}{behind}: NOT FOUND on this machine; {way_to_get(program.name)}"
+    return f"{program.name}{behind}: {program.path}, SHA-256 {(program.checksum or '')[:12]}"
+
+
+def limits_held(limits: Limits | None, runs: int, disturbed: Mapping[str, Sequence[str]], again: str) -> list[str]:
+    """Return whether a campaign held its limits, in one line, and a line for each of the first runs that did not.
+
+    Args:
+        limits: of the campaign.
+        runs: how many it has.
+        disturbed: the runs that did not hold the limits, and why.
+        again: the command that measures them again.
+    """
+    if limits is None:
+        return []
+    if not disturbed:
+        return [f"All runs held the limits ({limit_words(limits)})."]
+    named = [f"  {name}: {', '.join(reasons)}" for name, reasons in disturbed.items()][:_SHOWN_RUNS]
+    more = len(disturbed) - len(named)
+    head = f"{len(disturbed)} of {counted(runs, 'run')} did not hold the limits ({limit_words(limits)})"
+    remedy = f"so this campaign is not fit to publish; do these runs again with: {again}"
+    return [f"{head}, {remedy}", *named, *([f"  and {more} more"] if more else [])]
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: seconds up to one minute, else whole minutes."""
+    minutes = math.ceil(seconds / 60)
+    if minutes <= 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes // _MINUTES_AN_HOUR} h {minutes % _MINUTES_AN_HOUR:02d} min" if minutes >= _MINUTES_AN_HOUR else f"{minutes} min"
+
+
+class Pace:
+    """How much longer runs take than expected. Each kind of run has a ratio of its own, because tools differ in how long they take to start."""
+
+    def __init__(self) -> None:
+        """No run is done yet."""
+        self._done: dict[Hashable, tuple[float, float]] = {}
+
+    def add(self, kind: Hashable, expected_s: float, took_s: float) -> None:
+        """Take note of a run that is done."""
+        expected, took = self._done.get(kind, (0.0, 0.0))
+        self._done[kind] = expected + expected_s, took + took_s
+
+    def seconds(self, runs: Iterable[tuple[Hashable, float]]) -> float:
+        """Return how long these runs will take.
+
+        Args:
+            runs: the kind of each run, and its expected duration in seconds. A kind of which no run is done yet gets the ratio of all runs.
+        """
+        all_runs = tuple(map(sum, zip(*self._done.values(), strict=True))) or (0.0, 0.0)
+        return sum(expected_s * _ratio(self._done.get(kind, all_runs)) for kind, expected_s in runs)
+
+
+def _ratio(done: tuple[float, ...]) -> float:
+    expected, took = done
+    return took / expected if expected > 0 else 1.0
+
+
+def measure_all(tasks: Sequence[Task], count: int, announced: Sequence[Gap] = ()) -> None:
+    """Do these runs in their order. After the first good run of each variant, say what its logs lack for comparisons.
+
+    Args:
+        tasks: the runs.
+        count: the number of all planned runs, with those that are done already.
+        announced: what the plan has said already that comparisons will lack.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(file=direct(sys.stderr))
+    columns = (
+        TextColumn("[{task.fields[index]}/{task.fields[count]}] {task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(
+        *columns, console=console, redirect_stdout=False, redirect_stderr=False, disable=not console.is_terminal, transient=True
+    ) as progress:
+        # The unit of progress is one planned second, not one run: runs differ much in length, and each takes about as long as planned.
+        pace, news = Pace(), _News(announced)
+        bar = progress.add_task("", total=sum(task.run.expected_s for task in tasks), index=0, count=count, left="")
+        for number, task in enumerate(tasks):
+            folder, plan, run, tools, label = task
+            progress.update(bar, description=drawn_in_line(label), index=run.order_index, left=_left(tasks[number:], pace))
+            start_s = time.monotonic()
+            manifest = campaign.measure(folder, plan, run, tools, checkout())
+            progress.advance(bar, run.expected_s)
+            took_s, failure = time.monotonic() - start_s, campaign.failure_reason(folder, run)
+            if not failure:  # a run that fails at once says nothing about how long the others take
+                pace.add(_kind(task), run.expected_s, took_s)
+            if not console.is_terminal or failure:
+                state = "not good" if failure and manifest.status == "ok" else manifest.status
+                outcome = f"{state}, {took_s:.1f} s" + (f" ({failure})" if failure else "")
+                line = f"[{run.order_index}/{count}] {label}: {outcome}, {_left(tasks[number + 1 :], pace)}"
+                console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
+            for line in news.of(task) if not failure else ():
+                console.print(drawn_in_line(line), markup=False, highlight=False, soft_wrap=True)
+
+
+class _News:
+    """What the first good run of each variant shows, without what was said before."""
+
+    def __init__(self, announced: Iterable[Gap]) -> None:
+        self._said = {(gap.condition, gap.rows) for gap in announced if gap.is_certain}
+        self._looked_at: set[Hashable] = set()
+
+    def of(self, task: Task) -> list[str]:
+        """Return what is new in the logs of a good run."""
+        if _kind(task) in self._looked_at:
+            return []
+        self._looked_at.add(_kind(task))
+        found = look(task.folder, task.run)
+        # The plan may have said it of all rows of a test: "throughput"; the log says "throughput at max-rate".
+        new = [gap for gap in found.gaps if not {(gap.condition, gap.rows), (gap.condition, gap.rows.partition(" at ")[0])} & self._said]
+        self._said |= {(gap.condition, gap.rows) for gap in new}
+        return first_look_words(task.label, found, new)
+
+
+def _kind(task: Task) -> Hashable:
+    """The runs that take about as long, and whose logs state the same: those of one variant on one side."""
+    return task.folder, variant_of(task.run)
+
+
+def _left(tasks: Sequence[Task], pace: Pace) -> str:
+    return f"{duration(pace.seconds((_kind(task), task.run.expected_s) for task in tasks))} left"

@@ -1,0 +1,516 @@
+"""Both sides' numbers as cells: what names each row, its conditions, one value for each run, and which cells stand against each other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from tacholog.compare import comparable
+from tacholog.compare.comparable import A_REFERENCE, BYTES, STATED, as_text
+from tacholog.compare.policy import IF_NO_PERCENTILE, Policy
+from tacholog.compare.result import ComparisonWarning, RowKey
+from tacholog.compare.sides import stated_of
+from tacholog.runs.labels import CONTROL, label_fields, labels_of
+from tacholog.schema.marks import MARK_BITS, MARKS
+from tacholog.schema.metrics import upper_of_two_counts
+from tacholog.schema.records import BOUNDS
+from tacholog.schema.tables import RESULTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tacholog.store.frames import Dataset
+
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SETTING = ("test", "transport", "data_path", "type", "keyed", "publishers", "subscribers", "participant")
+SIZE = ("payload_bytes", "payload_bytes_high", "demand")
+NAME = ("metric", "statistic")
+LOSS = "loss"
+# Columns of the results that a diff must find equal, and that do not name a row already.
+CONDITIONS = tuple(
+    name for name, condition in comparable.CONDITIONS.items() if "diff" in condition.comparisons and name in RESULTS and name not in SETTING
+)
+# What a run was made on and with, which tells rows apart where their conditions do not. The version of the tool comes last: a tool that measures
+# itself has another one on each side, so that it names a row by one of its two sides.
+OF_RUN = ("host", "tool", "options", "tool_version")
+REACH = "reach"  # how far the transport reaches: it sets no rows apart, but decides which properties of a machine must be known
+_COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
+LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
+
+
+class Cells(NamedTuple):
+    """What one side says of one row under one set of conditions: ``first`` is the place of its first entry, ``runs`` how many it has.
+
+    ``row`` and ``conditions`` are numbers that both sides share, ``run`` is one of the cell's runs. ``median`` is NaN where no run gave a value.
+    """
+
+    new: Flags
+    row: Integers
+    conditions: Integers
+    run: Integers
+    first: Integers
+    runs: Integers
+    median: Floats
+    resolution: Floats
+    bound: Integers
+    samples: Floats
+    marks: Integers
+    mixed: Flags
+
+
+class Entries(NamedTuple):
+    """One value a run and cell, sorted by cell and then by run."""
+
+    run: Integers
+    value: Floats
+
+
+class Numbers(NamedTuple):
+    """Both sides' numbers: what each cell states, column by column, its values, and whether its row gets a verdict.
+
+    ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
+    ``labels`` are the columns of the labels that both sides must share (``label.plugin``).
+    """
+
+    stated: dict[str, pd.Categorical]
+    cells: Cells
+    entries: Entries
+    tested: Flags
+    published: Flags
+    labels: tuple[str, ...]
+
+    def groups(self, names: Iterable[str]) -> Integers:
+        """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
+        return groups([self.stated[name].codes for name in names], len(self.tested))
+
+    def said(self, name: str, cell: Integers) -> list[Any]:
+        """Return what these cells state in a column; ``None`` for what is not known."""
+        words = [*self.stated[name].categories.tolist(), None]
+        return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
+
+
+def by_word(column: pd.Categorical, value_of: Callable[[Any], Any], unknown: object) -> NDArray[Any]:
+    """Return a value for each row of a column: what ``value_of`` gives for its word, or ``unknown`` where it states none."""
+    found: NDArray[Any] = np.array([*map(value_of, column.categories.tolist()), unknown])
+    return found.take(column.codes)  # The code of what is not stated is -1, the last one.
+
+
+def upper_of_two(metric: pd.Categorical) -> Integers:
+    """For each cell 1 if the upper of two values in the middle is its median, 0 if the lower one is; see `tacholog.schema.metrics`."""
+    found: Integers = by_word(metric, upper_of_two_counts, unknown=False).astype(np.int64)
+    return found
+
+
+def latency_of(cells: Cells) -> Integers:
+    """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
+    grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
+    found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
+    return found
+
+
+def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> Numbers:
+    """Arrange the summary numbers of both sides.
+
+    Args:
+        old: the first side.
+        new: the second side.
+        policy: which rows are wanted, and across which fields they are compared.
+        profiles: what each run (the old side's first) was made on and with, as a number.
+    """
+    sides, frames = (old, new), [_wanted(side, policy) for side in (old, new)]
+    run = _positions(old.runs, new.runs, frames)
+    stated = {name: _column([frame[name] for frame in frames]) for name in _COLUMNS}
+    of_labels = _labels(sides)
+    of_runs = {name: _column([side.runs.reindex(columns=[name])[name] for side in sides]) for name in ("system", *OF_RUN)} | of_labels
+    stated |= {name: column[run] for name, column in of_runs.items()}
+    setting = [name for name in ("system", *SETTING, *SIZE) if name not in policy.across]
+    conditions = [name for name in CONDITIONS if name not in policy.across]
+    labels = tuple(name for name in of_labels if name not in policy.across)
+    is_new = np.repeat([False, True], [len(frame) for frame in frames])
+    cell = groups([is_new, profiles[run], *(stated[name].codes for name in (*setting, *NAME, *conditions))], len(run))
+    order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
+    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    at = order[starts]  # of each cell, the number that says what it is about
+    mixed = np.zeros(len(run), bool)
+    for name in policy.across:
+        if name in stated:
+            mixed |= stated[name].codes != stated[name].codes[at][cell]
+    for name, column in stated.items():  # one after the other, so that they are never all there twice
+        stated[name] = column[at]
+    upper = upper_of_two(stated["metric"])
+    entries, first, count = _one_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
+    cells = Cells(
+        new=is_new[at],
+        row=groups([stated[name].codes for name in (*setting, *NAME)], len(at)),
+        conditions=groups([profiles[run[at]], *(stated[name].codes for name in conditions)], len(at)),
+        run=run[at],
+        first=first,
+        runs=count,
+        median=_medians(entries.value, first, count, upper),
+        resolution=_reduced(np.fmax, _floats(frames, "resolution")[order], starts),
+        bound=by_word(_column([frame["bound"] for frame in frames])[at], BOUNDS.index, 0),
+        samples=_reduced(np.fmin, _floats(frames, "samples")[order], starts),
+        marks=_reduced(np.bitwise_or, np.concatenate([_mark_bits(frame["marks"]) for frame in frames])[order], starts),
+        mixed=_reduced(np.logical_or, mixed[order], starts),
+    )
+    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])[cells.run]
+    arranged = Numbers(stated, cells, entries, np.zeros(len(at), bool), published, labels)
+    return arranged._replace(tested=_tested(arranged, arranged.groups((*setting, *labels)), policy))
+
+
+def reduced_values(data: Numbers, function: np.ufunc) -> Floats:
+    """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN where no run gave a value."""
+    found = np.full(len(data.cells.runs), np.nan)
+    filled = np.flatnonzero(data.cells.runs)
+    found[filled] = _reduced(function, data.entries.value, data.cells.first[filled])
+    return found
+
+
+def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
+    """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
+    names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
+    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][entries.run])])
+    first, count = cells.first, cells.runs
+    sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
+    return sums
+
+
+@functools.cache
+def mark_names(bits: int) -> tuple[str, ...]:
+    """The names of the marks in a set of bits."""
+    return tuple(name for name in MARKS if bits & MARK_BITS[name])
+
+
+def _wanted(side: Dataset, policy: Policy) -> pd.DataFrame:
+    results = side.results
+    keep = (results["scope"] == "summary").to_numpy(bool)
+    if policy.transports:  # but controls of any transport say whether the host changed
+        texts = side.runs.reindex(columns=["labels"])["labels"]
+        controls = side.runs["run"][[isinstance(text, str) and CONTROL in labels_of(text) for text in texts]]
+        # Not in place: the array may be a view of the table, which pandas lets nobody write to.
+        keep = keep & (results["transport"].isin(policy.transports) | results["run"].isin(controls)).to_numpy(bool)
+    columns = ["run", *_COLUMNS, "value", "resolution", "bound", "samples", "marks"]
+    return results[columns] if keep.all() else results.loc[keep, columns]
+
+
+def _column(parts: Sequence[pd.Series]) -> pd.Categorical:
+    """Return a column of both sides as one, its words in order."""
+    import pandas as pd
+    from pandas.api.types import union_categoricals
+
+    parts = [part for part in parts if len(part)] or parts[:1]  # Where there is only one side, nothing has to be joined.
+    if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):  # which concat would write out, row by row
+        return union_categoricals([part.array for part in parts], sort_categories=True)
+    return pd.Categorical(pd.concat(parts) if len(parts) > 1 else parts[0])
+
+
+def _labels(sides: Sequence[Dataset]) -> dict[str, pd.Categorical]:
+    """A column for each label that any run has, one value a run."""
+    import pandas as pd
+
+    texts = [text if isinstance(text, str) else None for side in sides for text in side.runs.reindex(columns=["labels"])["labels"]]
+    labels = [labels_of(text) for text in texts]
+    return {name: pd.Categorical([one.get(name) for one in labels]) for name in label_fields(texts)}
+
+
+def _positions(old: pd.DataFrame, new: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> Integers:
+    import pandas as pd
+
+    found = [pd.Index(side["run"]).get_indexer(pd.Index(frame["run"])) for side, frame in zip((old, new), frames, strict=True)]
+    return np.concatenate([found[0], found[1] + len(old)]).astype(np.int64)
+
+
+def groups(columns: Sequence[NDArray[Any]], count: int) -> Integers:
+    """Number the rows of these columns by what stands in them, from 0 on in the order in which it appears first."""
+    import pandas as pd
+
+    found = np.zeros(count, np.int64)
+    for column in columns:
+        codes = column.astype(np.int64)
+        if (codes != codes[:1]).any():  # Most conditions are the same everywhere.
+            found = pd.factorize(found * (int(np.ptp(codes)) + 1) + codes)[0].astype(np.int64)
+    return found
+
+
+def _mark_bits(marks: pd.Series) -> Integers:
+    lists = marks.tolist()
+    ids = np.fromiter(map(id, lists), np.int64, len(lists))  # Rows with the same marks share their list.
+    _, first, which = np.unique(ids, return_index=True, return_inverse=True)
+    bits = [sum(MARK_BITS.get(name, 0) for name in {*lists[place]}) for place in first.tolist()]
+    return np.array(bits, np.int64)[which]
+
+
+def _tested(data: Numbers, setting: Integers, policy: Policy) -> Flags:
+    """Which cells get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
+    metric, statistic, is_new = data.stated["metric"], data.stated["statistic"], data.cells.new
+    wanted = np.zeros(len(setting), bool)
+    for name, statistics in policy.tests().items():
+        if name != LOSS:  # its rows are apart: most shares are zero, and have no ratio
+            wanted |= (metric == name) & statistic.isin(statistics)
+    if policy.metrics:
+        return wanted
+
+    def any_of(where: Flags) -> Flags:
+        """Of each cell, whether any of its setting is one of these."""
+        return np.bincount(setting, where)[setting] > 0
+
+    latency, mean = metric == "latency", statistic == "mean"
+    # Where both sides have a mean and only one has percentiles, the mean is what they have in common.
+    no_percentiles = [any_of(latency & side) & ~any_of(wanted & latency & side) for side in (~is_new, is_new)]
+    instead = latency & (no_percentiles[0] | no_percentiles[1]) & statistic.isin(IF_NO_PERCENTILE)
+    wanted |= instead & (mean | ~any_of(latency & mean))
+    goodput = wanted & (metric == "goodput")
+    unmoved = any_of(goodput & (data.cells.marks & MARK_BITS["no_bytes_moved"] > 0))
+    useful = any_of(goodput) & ~unmoved
+    return wanted & ~(goodput & unmoved) & ~((metric == "message_rate") & useful)
+
+
+def _floats(frames: Sequence[pd.DataFrame], name: str) -> Floats:
+    return np.concatenate([frame[name].to_numpy(np.float64, na_value=np.nan) for frame in frames])
+
+
+def _reduced(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDArray[Any]:
+    return function.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _one_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
+    """One value for each cell and run: the median, where a run measured it more than once. And where the values of each cell begin, and how many."""
+    there = ~np.isnan(value)
+    cell, run, value = cell[there], run[there], value[there]
+    starts = np.flatnonzero((np.diff(cell, prepend=-1) != 0) | (np.diff(run, prepend=-1) != 0))
+    value = _medians(value, starts, np.diff(starts, append=len(value)), upper[cell[starts]])
+    count = np.bincount(cell[starts], minlength=len(upper)).astype(np.int64)
+    return Entries(run[starts], value), np.cumsum(count) - count, count
+
+
+def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
+    """The median of each stretch of values, which is one of them: the rule of `tacholog.schema.metrics`, for many at once. NaN for an empty stretch.
+
+    Args:
+        values: all stretches, one after the other, shape (n,).
+        first: where each begins, shape (stretches,).
+        count: how many values each has, shape (stretches,).
+        upper: 1 where the upper of two in the middle counts, 0 where the lower one does, shape (stretches,).
+    """
+    medians = np.full(len(count), np.nan)
+    there = count > 0
+    if (count > 1).any():
+        values = values[np.lexsort((values, np.repeat(np.arange(len(count)), count)))]
+    medians[there] = values[(first + (count - 1 + upper) // 2)[there]]
+    return medians
+
+
+_SAY_LITTLE = ("definition", "basis", "load_mode")
+KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
+
+
+def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
+    """The keys of these cells' rows, without the fields that the diff goes across."""
+    columns = {name: data.said(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
+    names = tuple(columns)
+    return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+
+
+def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
+    """The keys of the rows of one table, each with the conditions that distinguish it from rows of the same key.
+
+    Args:
+        data: both sides' numbers.
+        cell: the cell that names each row.
+        policy: what the diff goes across.
+    """
+    apart = _apart(data, cell, policy)
+    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(data, cell, policy))]
+
+
+def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
+    """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
+
+    A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
+    """
+    labels = _labels_that_differ(data)
+    found: dict[int, tuple[tuple[str, str | None], ...]] = {}
+    if labels:
+        columns = [data.said(name, cell) for name in labels]
+        found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
+    siblings: dict[int, list[int]] = {}
+    for place, row in enumerate(data.cells.row[cell].tolist()):
+        siblings.setdefault(row, []).append(place)
+    groups = [places for places in siblings.values() if len(places) > 1]
+    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(data, name, cell)] if groups else []
+    said = {name: data.said(name, cell) for name in (*labels, *conditions)}
+    for places in groups:
+        stated = {name: [values[place] for place in places] for name, values in said.items()}
+        stated = {name: values for name, values in stated.items() if name in labels or len({*values}) > 1}
+        named = [*labels, *(name for name in CONDITIONS if name in stated)]
+        for name in OF_RUN:  # machine and tool only where the conditions leave two rows alike
+            alike = len({tuple(stated[one][index] for one in named) for index in range(len(places))}) < len(places)
+            if alike and name in stated:
+                named.append(name)
+        named = _needed(named, stated)
+        for index, place in enumerate(places):
+            found[place] = tuple((name, as_text(stated[name][index])) for name in named)
+    return found
+
+
+def _differs(data: Numbers, name: str, cell: Integers | Flags) -> bool:
+    """Whether these cells state different things in a column."""
+    return len(np.unique(data.stated[name].codes[cell])) > 1
+
+
+def _labels_that_differ(data: Numbers) -> list[str]:
+    """The labels that are not the same in all rows of a side."""
+    new = data.cells.new
+    labels = [name for name in data.labels if name != CONTROL]  # controls stand apart
+    return [name for name in labels if any(_differs(data, name, side) for side in (new, ~new))]
+
+
+def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names without redundant ones: where a rate is offered, the load is paced. A condition that is not stated distinguishes nothing."""
+    kept = sorted(named, key=lambda name: name in _SAY_LITTLE)
+    for name in (name for name in _SAY_LITTLE if name in named):
+        fewer = [one for one in kept if one != name]
+        distinct = {tuple((one, value) for one, value in zip(fewer, values, strict=True) if value is not None) for values in _rows(fewer, stated)}
+        if () not in distinct and len(distinct) == len({*_rows(kept, stated)}):
+            kept = fewer
+    return kept
+
+
+def _rows(names: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return list(zip(*(stated[name] for name in names), strict=True))
+
+
+NONE = -1
+
+
+class CellPairs(NamedTuple):
+    """Cells that are compared with each other, by their positions in `Cells`; `NONE` where a side has no such cell."""
+
+    old: Integers
+    new: Integers
+
+    @property
+    def both(self) -> Flags:
+        """Where both sides have a cell."""
+        result: Flags = (self.old != NONE) & (self.new != NONE)
+        return result
+
+
+def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
+    """Pair the cells of both sides.
+
+    Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
+    workload (only the machine or the tool differ), then under any conditions, then with another participant, last where a side never says what the
+    other says of each row. These pairs are then judged, and the report names what differs; everything else was removed or added.
+
+    Args:
+        data: both sides' numbers.
+        across: what rows may differ in.
+    """
+    cells = data.cells
+    workload = data.groups([*(name for name in CONDITIONS if name not in across), *data.labels])
+    olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
+    found: list[tuple[Integers, Integers]] = []
+    for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(data, across).values())):
+        pair = _only_ones(columns, olds, news)
+        olds[pair[0]] = news[pair[1]] = False
+        found.append(pair)
+    left, right = np.flatnonzero(olds), np.flatnonzero(news)
+    return CellPairs(
+        np.concatenate([*(old for old, _ in found), left, np.full(len(right), NONE)]),
+        np.concatenate([*(new for _, new in found), np.full(len(left), NONE), right]),
+    )
+
+
+def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
+    """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
+    names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
+    found = {"anonymous": data.groups([name for name in names if name != "participant"])}
+    silent = [name for name in names if name in STATED and _of_one_side(data, name)]
+    if silent:
+        rest = [name for name in names if name not in silent]
+        found["unsaid"] = _plain(data, silent, data.groups(rest))
+        found["unsaid_anonymous"] = _plain(data, silent, data.groups([name for name in rest if name != "participant"]))
+    return found
+
+
+def _of_one_side(data: Numbers, name: str) -> bool:
+    """Whether only one side states this field."""
+    stated = data.stated[name].notna()
+    return bool(stated[data.cells.new].any() != stated[~data.cells.new].any())
+
+
+def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
+    """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
+    if "data_path" not in silent:
+        return codes
+    special = by_word(data.stated["data_path"], lambda word: word != "copy", unknown=False)
+    return np.where(special, -1 - np.arange(len(codes)), codes)
+
+
+def _only_ones(columns: Sequence[Integers], olds: Flags, news: Flags) -> tuple[Integers, Integers]:
+    """Pair the cells that are the only one on their side with their values in these columns, in the order of the old ones."""
+    codes = groups(columns, len(olds))
+    count = int(codes.max(initial=-1)) + 1
+    is_alone = (np.bincount(codes[olds], minlength=count) == 1) & (np.bincount(codes[news], minlength=count) == 1)
+    old, new = (np.flatnonzero(side & is_alone[codes]) for side in (olds, news))
+    partner = np.full(count, NONE)
+    partner[codes[new]] = new
+    return old, partner[codes[old]]
+
+
+class SharedRuns(NamedTuple):
+    """A code for each run of both sides, the old one's first: the same for a run that is on both.
+
+    ``are_all``: all runs are on both. ``warnings`` say how many are, if any.
+    """
+
+    codes: Integers
+    are_all: bool = False
+    warnings: tuple[ComparisonWarning, ...] = ()
+
+
+def shared(old: Dataset, new: Dataset) -> SharedRuns:
+    """Recognise the runs of both sides by their logs' bytes and by when they were made."""
+    sides = [_identities(side) for side in (old, new)]
+    known: dict[Hashable, int] = {}
+    codes = np.array([known.setdefault(one, len(known)) for side in sides for one in side], np.int64)
+    common = set(sides[0]) & set(sides[1])
+    if not common:
+        return SharedRuns(codes)
+    whole = common == set(sides[0]) == set(sides[1])
+    return SharedRuns(codes, whole, (ComparisonWarning("same_runs") if whole else ComparisonWarning("shared_runs", len(common)),))
+
+
+def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:
+    """Which pairs of cells hold the same runs on both sides."""
+    cells = data.cells
+    sets = run_sets(cells, data.entries, codes)
+    same: Flags = pairs.both & (cells.runs[pairs.old] > 0) & (cells.runs[pairs.old] == cells.runs[pairs.new])
+    same &= sets[pairs.old] == sets[pairs.new]
+    return same
+
+
+def _identities(dataset: Dataset) -> Sequence[Hashable]:
+    """What each run is, in the order of ``runs``; a run whose log could not be read is equal to no other."""
+    if "sha256" not in dataset.logs:
+        return [object() for _ in dataset.runs["run"]]
+    logs: dict[str, list[object]] = {}
+    for run, digest in zip(dataset.logs["run"], dataset.logs["sha256"], strict=True):
+        logs.setdefault(run, []).append(digest)
+    made = stated_of(dataset.runs, ("run", "start_time", "order_index"))
+    return [_identity(logs.get(run, []), when) for run, *when in (one.values() for one in made)]
+
+
+def _identity(digests: Sequence[object], when: Sequence[object]) -> Hashable:
+    known = [digest for digest in digests if isinstance(digest, str)]
+    return (*sorted(known), *when) if known and len(known) == len(digests) else object()

@@ -1,0 +1,91 @@
+"""What Tacholog does about memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Blocks of 64 KiB are small enough that the C library takes them from its own heap; the last one stays, so the heap cannot shrink by itself.
+FREED = """
+import ctypes
+from pathlib import Path
+from tacholog.memory import return_freed_memory
+
+def resident_mb():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+blocks = [b"x" * 65536 for _ in range(4000)]
+del blocks[:-1]
+kept_mb = resident_mb()
+return_freed_memory()
+print(hasattr(ctypes.CDLL(None), "malloc_trim"), kept_mb - resident_mb())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of a process")
+def test_freed_memory_goes_back_to_the_system() -> None:
+    can, given_mb = subprocess.run([sys.executable, "-c", FREED], check=True, capture_output=True, text=True).stdout.split()
+
+    assert can == "False" or float(given_mb) > 200  # 4000 blocks of 64 KiB are 262 MB.
+
+
+# Arrays as a long log makes them. By itself the C library gives back what is above twice the size of one.
+MADE_AGAIN = """
+import ctypes
+import resource
+from tacholog.memory import keep_freed_memory
+
+keep_freed_memory()
+for _ in range(10):
+    arrays = [bytearray(30_000_000) for _ in range(4)]
+    del arrays
+faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+print(hasattr(ctypes.CDLL(None), "mallopt"), faults * resource.getpagesize() / 1e6)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the faults of a process")
+def test_memory_that_was_freed_is_used_again() -> None:
+    can, made_mb = subprocess.run([sys.executable, "-c", MADE_AGAIN], check=True, capture_output=True, text=True).stdout.split()
+
+    assert can == "False" or float(made_mb) < 300  # 120 MB of arrays at a time, and Python itself; 1200 MB without
+
+
+SEARCHES = """
+import gc
+from tacholog.memory import collect_rarely, spare_existing
+
+found = []
+gc.callbacks.append(lambda phase, about: found.append(phase) if phase == "stop" else None)
+collect_rarely()
+modules = [[] for _ in range(300_000)]
+{between}
+rows = [[] for _ in range(300_000)]
+print(len(found))
+"""
+
+
+@pytest.mark.parametrize(("between", "searches"), [("spare_existing()", 0), ("", 1)])
+def test_what_stays_is_not_searched_with_what_is_made_later(between: str, searches: int) -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCHES.format(between=between)], check=True, capture_output=True, text=True)
+
+    assert int(done.stdout) == searches
+
+
+AT_THE_END = """
+import atexit
+import gc
+from tacholog.cli import main
+
+# Called last. A frozen object is not searched.
+atexit.register(lambda: print("others:", len([found for found in gc.get_objects() if isinstance(found, dict)])))
+main(["formats"])
+"""
+
+
+def test_a_command_that_ends_does_not_search_its_objects() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], check=True, capture_output=True, text=True)
+
+    assert int(done.stdout.rpartition("others: ")[2]) < 100  # Thousands without.
