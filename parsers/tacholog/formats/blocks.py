@@ -23,10 +23,9 @@ from tacholog.formats.kit.findings import Records
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
-
-    from tacholog.schema.records import Record
 
 
 class RecordBlock(NamedTuple):

@@ -26,7 +26,6 @@ tests/formats/sockperf/.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -43,6 +42,7 @@ from tacholog.formats.kit import (
     Conditions,
     Detected,
     Dialect,
+    Distribution,
     Facts,
     Finding,
     Histogram,
@@ -429,7 +429,6 @@ _ROW = re.compile(r"([0-9]{1,12}), ([0-9]{1,9}\.[0-9]{9}), ([0-9]{1,9}\.[0-9]{9}
 # Times have few digits before the point, so that they are exact as floating point; logs start at zero.
 PACKETS = Bulk(rb"\d{1,12}+, \d{1,6}+\.\d{9}, \d{1,6}+\.\d{9}, \d{1,9}+\.\d{3}")
 BULK = (PACKETS,)
-_KEPT_DIGITS = 11  # Binary digits: bins are at most 1/1024 of their value wide.
 _GARBLED = Broken("a packet's row that is cut, garbled or out of its place")
 
 
@@ -443,11 +442,7 @@ class Packets:
     def __init__(self) -> None:
         self._record: Record | None = None
         self.is_open = False  #: whether this is within the table
-        self._begin()
-
-    def _begin(self) -> None:
-        self._counts: Counter[int] = Counter()
-        self._rows = self._largest_ns = 0
+        self._latencies_ns = Distribution(is_exact=False)
 
     def behind(self, findings: Iterable[Finding]) -> None:
         """Remember the record that a table may follow."""
@@ -457,15 +452,16 @@ class Packets:
         """Use the header or a row, without its prefix; ``None`` if the line is neither."""
         if header := _HEADER.fullmatch(text):
             self.is_open = self._record is not None and (self._record.conditions.basis == "rtt") == (header["latency"] == "rtt")
-            self._begin()
+            self._latencies_ns = Distribution(is_exact=False)
             return Finding(line, None)
         if not _ROW_MARK.match(text):
             return None
         row = _ROW.fullmatch(text)
         packet, sent_ns, received_ns, latency_ns = (int(cell.replace(".", "")) for cell in row.groups()) if row else (0, 0, 0, 0)
-        if row is None or not self._record or not self.is_open or not self._is_next(packet, sent_ns, received_ns, latency_ns, self._rows):
+        rows = self._latencies_ns.count
+        if row is None or not self._record or not self.is_open or not self._is_next(packet, sent_ns, received_ns, latency_ns, rows):
             return Finding(line, _GARBLED)
-        self._count([(latency_ns, 1)])
+        self._latencies_ns.add(latency_ns)
         return Finding(line, None)
 
     def take_many(self, lines: Lines) -> BulkStep:
@@ -476,12 +472,11 @@ class Packets:
             return BulkStep()
         packet, sent, received, latency = lines.cells.T
         latency_ns = np.rint(latency * 1e3)
-        numbers = np.arange(self._rows, self._rows + lines.count)
+        numbers = np.arange(self._latencies_ns.count, self._latencies_ns.count + lines.count)
         count = first_false(self._is_next(packet, np.rint(sent * 1e9), np.rint(received * 1e9), latency_ns, numbers))
         if count == 0:
             return BulkStep()
-        values, counts = np.unique(latency_ns[:count].astype("int64"), return_counts=True)
-        self._count(zip(values.tolist(), counts.tolist(), strict=True))
+        self._latencies_ns.add_many(latency_ns[:count].astype("int64"))
         return BulkStep(count, [BulkFinding(lines.part(0, count), None)])
 
     def _is_next(self, packet: Any, sent_ns: Any, received_ns: Any, latency_ns: Any, number: Any) -> Any:  # noqa: ANN401 - numbers, or arrays of them
@@ -490,27 +485,21 @@ class Packets:
         expected_ns = trip_ns if self._record and self._record.conditions.basis == "rtt" else trip_ns / 2
         return (packet == number) & (abs(latency_ns - expected_ns) <= 1)
 
-    def _count(self, values: Iterable[tuple[int, int]]) -> None:
-        """Add latencies with the number of their occurrences."""
-        for latency_ns, times in values:
-            dropped = max(latency_ns.bit_length() - _KEPT_DIGITS, 0)
-            self._counts[latency_ns >> dropped << dropped] += times
-            self._rows += times
-            self._largest_ns = max(self._largest_ns, latency_ns)
-
     def close(self, line: Line | None = None) -> list[Finding]:
         """End the table, if one is open: yield its distribution if it holds all packets of the summary; otherwise the log is truncated."""
         record, is_open = self._record, self.is_open
         self._record, self.is_open = None if is_open else record, False
         if not is_open or record is None:
             return []
-        if self._rows != record.samples or not self._is_of(record):
-            return [Finding(line, Facts(status="truncated", reason=f"the full log has {self._rows} of {record.samples} packets"))]
+        rows = self._latencies_ns.count
+        if rows != record.samples or not self._is_of(record):
+            return [Finding(line, Facts(status="truncated", reason=f"the full log has {rows} of {record.samples} packets"))]
         if record.conditions.basis is None or line is None:
             return [Finding(line, None)] if line else []
-        bins = tuple((low, low + (1 << max(low.bit_length() - _KEPT_DIGITS, 0)) - 1, count) for low, count in sorted(self._counts.items()))
+        bins = tuple(self._latencies_ns.bins())
         return [Finding(line, Histogram(payload_bytes=record.payload_bytes, basis=record.conditions.basis, bins=bins))]
 
     def _is_of(self, record: Record) -> bool:
-        largest = record.number("latency", "max")
-        return largest is not None and largest.value is not None and abs(largest.value - self._largest_ns) <= 2  # noqa: PLR2004
+        largest, _ = self._latencies_ns.statistics()["max"]
+        stated = record.number("latency", "max")
+        return stated is not None and stated.value is not None and abs(stated.value - largest) <= 2  # noqa: PLR2004

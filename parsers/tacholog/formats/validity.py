@@ -22,6 +22,7 @@ from tacholog.schema.marks import FORMAT_MARKS
 from tacholog.schema.records import Bins, Facts, Histogram, Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

@@ -9,6 +9,7 @@ from tacholog.formats.kit.bulk import Bulk, Lines
 from tacholog.formats.kit.lines import Line
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

@@ -18,6 +18,7 @@ from tacholog.formats.kit.numbers import VALUE_LIMIT
 from tacholog.schema.records import Bound, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

@@ -10,6 +10,7 @@ from tacholog.formats.kit.lines import Broken, Line
 from tacholog.schema.records import Facts, Histogram, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

@@ -23,6 +23,7 @@ from tacholog.formats.kit.numbers import at_cell, counted, is_size, printed
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

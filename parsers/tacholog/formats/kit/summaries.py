@@ -15,7 +15,7 @@ Source: nearest rank is definition 1 of Hyndman and Fan (1996), "Sample Quantile
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, isqrt
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from tacholog.formats.kit.lines import Line
 from tacholog.schema.records import Number, Record
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -151,16 +152,16 @@ PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999")
 
 
 class Distribution:
-    """Counts of whole numbers, from which statistics are computed."""
+    """Counts of whole numbers, from which statistics are computed. Unless ``is_exact``, only 11 binary digits of each number are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_exact: bool = True) -> None:
         self.count = 0
         self._total = 0
         self._squares = 0
         self._minimum = 0
         self._maximum = 0
         self._counts: Counter[int] = Counter()
-        self._coarse = False
+        self._coarse = not is_exact
 
     @property
     def is_exact(self) -> bool:
@@ -215,6 +216,12 @@ class Distribution:
         deviation = isqrt(variance_of_sums * 10**6) / (10**3 * self.count)
         moments = {"mean": (mean, 0.0), "std": (deviation, 0.0), "min": (float(self._minimum), 0.0)}
         return moments | self._percentiles() | {"max": (float(self._maximum), 0.0)}
+
+    def bins(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the lowest and the highest number of each bin, and its count."""
+        for value, count in sorted(self._counts.items()):
+            width = 1 << _dropped_digits(value) if self._coarse else 1
+            yield value, value + width - 1, count
 
     def _percentiles(self) -> dict[str, tuple[float, float]]:
         percentiles: dict[str, tuple[float, float]] = {}

@@ -29,6 +29,7 @@ from tacholog.formats.kit import (
 from tacholog.formats.rti.rules import CUT
 
 if TYPE_CHECKING:
+    # At run time, NumPy is imported where it is used: most logs are read without it.
     import numpy as np
     from numpy.typing import NDArray
 

@@ -24,6 +24,7 @@ def read_anything(name: str, log: bytes) -> None:
         AssertionError: a line is in no class or in two.
         FormatFailure: the format raised an exception, or yielded what is no finding.
     """
+    # Imported here, because `fuzz` loads these modules again with instrumentation.
     from tacholog.errors import UnreadableInput
     from tacholog.formats.reading import FormatFailure, Scan
     from tacholog.formats.registry import formats
