@@ -1,6 +1,6 @@
 """Eclipse Cyclone DDS ddsperf: a few lines a second while it runs, and no summary at its end.
 
-A line opens with the process and the seconds since its start::
+A line begins with the process and the seconds since its start::
 
     [31312] 2.002  size 1024 total 468199 lost 0 delta 200968 lost 0 rate 200.60 kS/s 1643.31 Mb/s (46.73 kS/s 382.84 Mb/s)
     [31348] 1.000  vm:31347 size 2048 mean 69.317us min 54.987us 50% 66.887us 90% 87.044us 99% 92.123us max 92.123us cnt 99
@@ -8,14 +8,14 @@ A line opens with the process and the seconds since its start::
     [31312] 2.002  rss:7.2MB vcsw:6034 ivcsw:1113 tev:0%+1% recvUC:14%+5%
 
 Each becomes an interval record. A summary for each size and peer is derived when a process starts anew or the log ends. Percentiles of the whole
-run cannot be had from those of its seconds, and the summary says so. A peer is named by its role, ``peer 1`` and so on in the order in which the
-process names them: its host and process number are others in each repetition. The rates in parentheses, said to be of ten seconds, are divided
-by ten in the first ten seconds too and are not read. A subscriber prints no line of a second in which nothing came: between two that it prints, such
-seconds count as nothing received. A report may come late, and is then of all the time since the one before.
+run cannot be computed from those of its seconds, and the summary says so. A peer is named ``peer 1`` and so on, in the order in which the process
+names them, because its host and process number differ in each repetition. The rates in parentheses are divided by ten even in the first ten seconds,
+and are not read. A subscriber prints no line for a second in which nothing came: such seconds between two lines count as nothing received. A late
+report covers all the time since the previous one.
 
 Conditions are the size and, by the definition, whether a latency is of pings or of data. ddsperf prints none of its options (topic, reliability,
-history, rate, burst, listeners or waitsets): they must be stated by the manifest. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf:
-...``) and of iceoryx, such as the network interface that was chosen, are known and not kept.
+history, rate, burst, listeners or waitsets): the manifest must state them. Lines of Cyclone DDS itself (``SECONDS.MICROS [DOMAIN] ddsperf: ...``) and
+of iceoryx, such as the chosen network interface, are known and not kept.
 Source: src/tools/ddsperf of Cyclone DDS; samples in tests/formats/ddsperf/, recorded with 0.10.2.
 """
 

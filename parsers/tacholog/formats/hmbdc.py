@@ -1,6 +1,6 @@
 """hmbdc: what ``tips-ping-pong`` prints, and the performance sample that comes with the library.
 
-A pinger prints one character a second's worth of attempts, then its size and its result; a ponger one result for all that it answered::
+A pinger prints one character for the attempts of each second, then its size and its result; a ponger prints one result for all its answers::
 
     Ping0cpy : msgSize=1000 msgPerSec=500
     round trip time (sec):(1998/1992):mean=0.001055589 std_dev=0.00198932 min=0.000000968 max=0.009193595 sampleSize=1998
@@ -8,8 +8,8 @@ A pinger prints one character a second's worth of attempts, then its size and it
     if clock is synced, one way latency (sec):
     mean=0.033357561 std_dev=0.0632374 min=0.000005181 max=0.346393959 sampleSize=697
 
-Neither names version, transport or machine. Of ``(a/b)``, a are the replies counted and b the pings sent after the first reply: a may be the larger
-one. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport and the reliability, whose
+Neither states version, transport or machine. In ``(a/b)``, a is the number of replies and b the number of pings sent after the first reply: a may be
+larger. Conditions are the size, the rate, and the kind of ping (the data path); on the sample page also the transport and the reliability, whose
 machines, notes and commands are environment. Options of the program (transport, threads, cores) are printed nowhere and must be stated by the
 manifest.
 Source: logs of releases 15-29 and 17-6 and the program's text from 12-41 to 17-6; perf-sample.txt of 12-41 to 15.17-1.

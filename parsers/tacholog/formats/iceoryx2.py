@@ -6,10 +6,10 @@ The benchmarks of publish-subscribe, events, requests and queues print lines of 
     iceoryx2::service::ipc::Service ::: MaxEventId: 128, Iterations: 1000000, Time: 3.1 s, Latency: 1550 ns
     [REQUESTS] iceoryx2::service::local::Service ::: Iterations: 10000000, Time: 6.5 s, Latency: 325 ns
 
-Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. Nothing else of
-how it was run is printed.
+Conditions are the kind of service, which is the transport, and the benchmark, which is the definition; the size where it is printed. No other options
+are printed.
 
-The latency is the time over twice the iterations, cut to whole nanoseconds; a line of which that is not true is not one of these.
+The latency is the time divided by twice the iterations, cut to whole nanoseconds; a line with another latency is broken.
 Source: benchmarks/ of iceoryx2, releases 0.3 to 0.9; samples in tests/formats/iceoryx2/.
 """
 

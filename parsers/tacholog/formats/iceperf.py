@@ -1,6 +1,6 @@
-"""iceperf, the benchmark among the examples of Eclipse iceoryx: one table of mean latencies for each way to hand over a message.
+"""iceperf, the benchmark among the examples of Eclipse iceoryx: one table of mean latencies for each transport.
 
-A section names the way; its table comes when all sizes have been measured::
+A section names the transport; its table follows when all sizes have been measured::
 
     ******      ICEORYX       ********
     #### Measurement Result ####
@@ -12,10 +12,10 @@ A section names the way; its table comes when all sizes have been measured::
     |              1024 |                1e+02 |
 
 (with a micro sign). Newer versions begin at 16 bytes and put the unit into the cell, as in ``16 [B]``. A kB is 1024 bytes. Two significant
-digits are printed, in the default notation of C++: ``63`` is known to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
+digits are printed, in the default notation of C++: ``63`` is exact to a microsecond, ``1e+02`` to ten, ``0.6`` to ten nanoseconds.
 
-Conditions are the size and the way that the heading names, which is the transport. The number of round trips is how many samples there are. Nothing
-else of how it was run is printed. What RouDi, iceoryx' daemon, prints is known and not kept.
+Conditions are the size and the transport, from the heading. The number of round trips is the number of samples. No other options are printed. Output
+of RouDi, the daemon of iceoryx, is known and not kept.
 Source: iceoryx_examples/iceperf of iceoryx, releases 0.16 to 2.95; samples in tests/formats/iceperf/.
 """
 

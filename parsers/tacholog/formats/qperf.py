@@ -1,6 +1,6 @@
-"""qperf: a block a test, its name and then a row a figure; from the headline alone to some thirty rows with -vv.
+"""qperf: a block for each test, with its name and a row for each figure; from one row up to some thirty rows with -vv.
 
-As printed with -v, values right-aligned under the widest name and value of their block::
+As printed with -v, with values right-aligned to the widest name and value of their block::
 
     tcp_lat:
         latency        =  2.31 us
@@ -10,14 +10,15 @@ As printed with -v, values right-aligned under the widest name and value of thei
         loc_cpus_used  =   199 % cpus
         rem_cpus_used  =   199 % cpus
 
-Units scale by 1000 up to a last one; with -uu nothing is scaled. Sizes that are multiples of 1024 are printed as such, with the bytes behind them;
-other sizes above 999 are rounded like all figures, and are taken for the number that was asked for only if they are round.
-Rows of 0 are not printed. A block's end is not marked: it is whole if its columns are as narrow as its rows allow, and both sides report alike.
+Units scale by 1000, up to a largest unit; with -uu, nothing is scaled. Sizes that are multiples of 1024 are printed as such, with the bytes behind
+them. Other sizes above 999 are rounded like all figures, and are taken for the requested size only if they are round.
+Rows of 0 are not printed. The end of a block is not marked: a block is complete if its columns are as narrow as its rows allow, and both sides report
+the same figures.
 
-Conditions are the kind of operation, which the test's name says (it is part of the transport for operations that are no sending, as in ``RDMA RC
-read``, and part of the definition for both ways at once), the size, the time, and as settings the parameters that change how messages are sent:
-``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, the way to connect, the timeout)
-is no condition and is not kept; the machines that ``conf`` names are environment.
+Conditions are the kind of operation, from the name of the test (as part of the transport for operations other than sending, as in ``RDMA RC read``,
+and as part of the definition for both directions at once), the size, the time, and as settings the parameters that change how messages are sent:
+``affinity``, ``cq_poll``, ``sock_buf_size`` and so on, where -vv prints them. How the sides find each other (ports, kind of connection, timeout) is
+no condition and is not kept; the machines that ``conf`` names are environment.
 Source: the printing functions of qperf 0.4.11, and logs recorded with it; samples in tests/formats/qperf/.
 """
 

@@ -1,4 +1,4 @@
-"""The installed formats, our own and those of other packages, and how to find the one that a log is in."""
+"""The installed formats, our own and those of other packages, and the detection of the format of a log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """eCAL: the output of its measuring samples, the files of single latencies they write, and the tables of its documentation.
 
-The receiver of the latency samples prints a block a run, the sender a block of what it was asked for::
+The receiver of the latency samples prints a block for each run, and the sender a block of its options::
 
     --------------------------------------------
     Messages received             : 300
@@ -13,12 +13,12 @@ The receiver of the latency samples prints a block a run, the sender a block of 
                                   : 123 kMsg/s
     --------------------------------------------
 
-A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is a size not known. The
-sender's log has the size to the byte. "Throughput" is size over latency, not a rate that anybody received; the "Latency" of the performance
-samples is time over messages, not a latency. Loss is not printed: it is what the sender's log counts less what the receiver's does.
+A kB is 1024 bytes, and the receiver cuts sizes and times to whole units: "1 kB" is 1024 to 2047 bytes, "0 kB" is an unknown size. The sender's log
+has the size in bytes. "Throughput" is the size divided by the latency, not a measured rate; the "Latency" of the performance samples is time divided
+by messages, not a latency. Loss is not printed: it is the count in the sender's log less the count in the receiver's log.
 
-Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as the sender's log
-or a table says them. How many messages were asked for is environment: how many there were is counted.
+Conditions are the size, the layer, zero copy, the frequency, and as settings the pause between messages and the memory buffers, as stated by the
+sender's log or a table. The requested number of messages is environment, because the actual number is counted.
 Source: the samples of eCAL 5.3.4 to 6.2 (latency, performance, pubsub_throughput, multiple, perftool) and its documentation; samples in
 tests/formats/ecal/.
 """

@@ -1,9 +1,10 @@
-"""Blocks of labelled rows in a fixed order, as eCAL's samples print them: one record a block.
+"""Blocks of labelled rows in a fixed order, as eCAL's samples print them. Each block becomes one record.
 
-A row is ``label : value``. A block whose rows are out of order, missing or garbled is broken as a whole: nothing of it is joined to another.
+A row is ``label : value``. A block with rows out of order, missing or garbled is broken as a whole: its rows are never joined to another block.
 
-A last row without its end is whole where a unit closes its number (``27 us``, ``2252 MB/s``). Where it is cut, the block is read without it if it
-only says again what other rows say (`RowForm.begun`). Else it is refused: a sender's last row is the count itself, a ping-pong's the only latency.
+A last row without a line end is complete if a unit follows its number (``27 us``, ``2252 MB/s``). If it is cut, the block is read without it where it
+only repeats other rows (`RowForm.begun`). Otherwise the block is refused: the last row of a sender is the count itself, that of a ping-pong the only
+latency.
 
 Source: the layout of eCAL's samples, see tacholog.formats.ecal.
 """

@@ -1,13 +1,13 @@
 """Fast RTPS and Fast DDS: the tables of ThroughputTest, LatencyTest and VideoTest, what their subscribers print, and their CSV files.
 
-ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row a run::
+ThroughputTest writes bursts ("demand") of a payload and waits ("recovery time") after each; the publisher prints a row for each run::
 
     [            TEST           ][                    PUBLISHER                      ][                            SUBSCRIBER                        ]
     [ Bytes,Demand,Recovery Time][Sent Samples,Send Time(us),   Packs/sec,  MBits/sec][Rec Samples,Lost Samples,Rec Time(us),   Packs/sec,  MBits/sec]
        1024,   100,            5,        17200,      1005207,   17110.906,    140.173,       16996,         201,     1009645,   16833.643,    137.901
 
-A table is known by its header, blanks and tabs aside, so that text copied from a PDF is read too. Samples, bytes, time and rate of a side fix
-each other; a row in which they do not is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
+A table is recognised by its header, ignoring blanks and tabs, so that text copied from a PDF is read too. The samples, bytes, time and rate of a side
+follow from each other; a row that contradicts this is broken. LatencyTest prints ``Bytes, Samples, stdev, mean, min, 50%, ...`` in microseconds.
 
 Conditions are the size, the demand, the recovery time, the reliability where a CSV file states it, the number of subscribers, and whether all is
 within one process (``Performing intraprocess test``). The tools print none of their other options: the transport, data sharing, loans and security

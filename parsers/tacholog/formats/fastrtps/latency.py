@@ -1,6 +1,6 @@
 """The tables of Fast RTPS's LatencyTest, its CSV files of minima and averages, its files of single latencies, and eProsima's summaries of those.
 
-Single latencies are ranked in bounded memory: a record a payload.
+Single latencies become one record for each payload, in bounded memory.
 Source: the printers of LatencyTest in Fast RTPS 0.5.1 to Fast DDS 3, its ``--export_raw_data``, and the scripts of eProsima/benchmarking, see
 tacholog.formats.fastrtps.
 """

@@ -1,4 +1,6 @@
-"""The tables of Fast RTPS's ThroughputTest, a row a payload, demand and recovery time, with the figures of both sides; and those of VideoTest.
+"""The tables of Fast RTPS's ThroughputTest and VideoTest.
+
+ThroughputTest prints a row for each payload, demand and recovery time, with the figures of both sides.
 
 VideoTest prints two tables, of frames shown a second and of frames that came late or never, and a CSV file of both. Both tables have nine columns
 with the same names; only the widths of its columns tell a row of one table from a row of the other.

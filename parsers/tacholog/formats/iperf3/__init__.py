@@ -1,6 +1,6 @@
-"""iperf3: its text and its JSON. What was sent and what was received are kept apart.
+"""iperf3: its text and its JSON. Sent and received data are kept apart.
 
-In text, interval rows, then behind a second header a row of either side; with several streams also a row of their sum::
+Text has interval rows, and behind a second header a row for each side; with several streams, also a row of their sum::
 
     [ ID] Interval           Transfer     Bitrate         Retr
     [  5]   0.00-3.00   sec  5.84 GBytes  16.7 Gbits/sec   58             sender
@@ -73,7 +73,7 @@ def detect(head: str) -> Detected:
 
 
 def parse(lines: Iterable[Line]) -> Iterator[Finding]:
-    """Yield a record a row or result; a client's text that ends before its last line is truncated."""
+    """Yield a record for each row or result; a client's text that ends before its last line is truncated."""
     document, events, text = IperfDocument(), EventStream(), TextReport()
     for line in lines:
         if document.is_open or _OPENING.fullmatch(line.text):

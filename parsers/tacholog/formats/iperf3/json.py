@@ -1,4 +1,4 @@
-"""The JSON of iperf3: a document that is read as it comes, or a stream of events (``--json-stream``), one object a line.
+"""The JSON of iperf3: a document that is read as it comes, or a stream of events (``--json-stream``), one object on each line.
 
 Each result is known by its path in the document, and keeps the lines that its members stand on. The order of members does not matter: a result that
 needs what stands later in the document waits for it. A document may be a part of another one, or one of a list: its path is where its first result,

@@ -1,4 +1,4 @@
-"""The native log of Tacholog's own ``perftest``: configuration, machine, results and histograms, one fact a line.
+"""The native log of Tacholog's own ``perftest``: configuration, machine, results and histograms, one fact on each line.
 
 A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines them all::
 
@@ -7,8 +7,8 @@ A line is a kind and its ``key=value`` pairs; ``docs/native-log.md`` defines the
     sustain payload_bytes=64 basis=rtt ... goal_statistic=p99 goal_latency_ns=100000 ... outcome=found trials=21 rate_per_s=63000 ...
     demand payload_bytes=64 demand=100 recovery_time_ns=5000000 sent=9000 received=9000 lost=0 ... goodput_bit_per_s=10240000
 
-Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is what describes the machine, the build, and
-what the kernel counted: it sets machines and builds apart, which comparisons ask for by other ways.
+Conditions are the lines ``config`` and ``settings``, as docs/native-log.md defines them. Environment is the description of the machine, the build and
+the counts of the kernel: comparisons tell machines and builds apart by other means.
 Source: docs/native-log.md of this project; samples in tests/formats/native/, written by perftest itself.
 """
 

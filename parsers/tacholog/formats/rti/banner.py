@@ -1,7 +1,7 @@
 """What RTI Perftest prints around its results: banner, progress, notices and failures.
 
-The banner is a list of ``key: value`` lines behind the tool's version, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
-SHMEM`` means that both transports were enabled: between two processes of one machine it was shared memory that carried the data.
+The banner is a list of ``key: value`` lines after the version of the tool, on stderr; subscribers print less of it than publishers. ``Kind: UDPv4 &
+SHMEM`` means that both transports were enabled: between two processes of one machine, shared memory carried the data.
 """
 
 from __future__ import annotations

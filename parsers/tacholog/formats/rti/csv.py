@@ -1,12 +1,12 @@
 """RTI Perftest's CSV, its default since 3.1: four kinds of rows, with titles and heads or without.
 
-What a row is can be told from its number of cells and their decimals, so that heads may be missing (``-noOutputHeaders``). Only the unit of time
-stands nowhere else: without a head it is taken to be the microsecond, which all but special builds print, and the figures are marked. Rows that a
-spreadsheet has saved anew have lost their padding and some zeros behind the point; they need their head.
+The kind of a row follows from its number of cells and their decimals, so heads may be missing (``-noOutputHeaders``). Only the unit of time needs a
+head: without one it is assumed to be the microsecond, as in all but special builds, and the figures are marked. Rows that a spreadsheet has saved
+have lost their padding and trailing zeros; they need their head.
 
-Where the log ends within a row, its head says what its closed cells are, and they are kept where they stand by themselves. Without a head
-they are refused, as the first cells of one kind look like those of another; so are latencies from a spreadsheet: the lost cell may have told their
-decimals.
+Where the log ends within a row, its head tells what its complete cells are, and they are used if they are enough for a record. Without a head they
+are refused, because the first cells of one kind look like those of another; so are latencies from a spreadsheet, whose missing cell may be the only
+one with decimals.
 """
 
 from __future__ import annotations

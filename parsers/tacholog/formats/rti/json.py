@@ -1,7 +1,7 @@
-"""RTI Perftest's JSON, line by line: the C++ program leaves out the document's opening and closing, and other output stands between its lines.
+"""RTI Perftest's JSON, line by line: the C++ program leaves out the opening and closing of the document, and mixes it with other output.
 
-Every value has a line of its own, so an object is what stands between its braces; it is whole if its keys are all there, in the tool's order. JSON
-does not name the unit of time: it is taken to be the microsecond, which all but special builds print, and the figures are marked.
+Every value has its own line, so an object consists of the lines between its braces; it is complete if all its keys are there, in the order of the
+tool. JSON does not state the unit of time: it is assumed to be the microsecond, as in all but special builds, and the figures are marked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """RTI Perftest's legacy text: summaries, intervals and the cost of serialising, one line each.
 
-Intervals do not say of which size they are: the head ``********** New data length is N`` before them does. A publisher prints an interval for every
-answer it gets, a subscriber one a second.
+Intervals do not state their size: the head ``********** New data length is N`` before them does. A publisher prints an interval for each answer, a
+subscriber one for each second.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Perftest Lite, RTI's small C program of 2026 beside its Perftest: results as a table or as CSV, whichever it was built for.
+"""Perftest Lite, RTI's small C program of 2026: results as a table or as CSV, depending on the build.
 
-Configuration, progress and single latencies share the stream with the results. Its sizes hold 28 bytes of its own header, its latencies are halves of
-round trips in whole microseconds; builds without a history print 0 for every percentile.
+Configuration, progress and single latencies share the stream with the results. Sizes include 28 bytes of its own header; latencies are halves of
+round trips in whole microseconds. Builds without a history print 0 for every percentile.
 """
 
 from __future__ import annotations

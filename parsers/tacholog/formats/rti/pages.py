@@ -1,8 +1,8 @@
-"""Tables of RTI's published pages, however a page was saved: one cell a paragraph, or one row a line.
+"""Tables of RTI's published pages, however a page was saved: with each cell in a paragraph, or with each row on a line.
 
-Titles, prose and scripts stand between the tables. A cell may have a bar behind it. In a table of a cell a paragraph a row has as many cells as the
-table has columns, all of them equally far apart. Only ``CPU (%)`` may be missing from every row; its values have two decimals and sizes have none,
-which tells a processor time from the size of the next row. Pages of Connext DDS have ten columns of latencies; those of Connext Micro nine, and heads
+Titles, prose and scripts stand between the tables. A cell may have a bar behind it. Where each cell is a paragraph, a row has as many cells as the
+table has columns, all equally far apart. Only ``CPU (%)`` may be missing from every row: its values have two decimals and sizes have none, which
+tells a processor time from the size of the next row. Pages of Connext DDS have ten columns of latencies; those of Connext Micro have nine, and heads
 of their own.
 Source: RTI's pages on Connext DDS 6.1 to 7.3, and on Connext Micro 2.4.14 and 3.0.3.
 """

@@ -1,8 +1,7 @@
-"""The rows of RTI Perftest, whatever prints them, and what must hold between their figures. Text and CSV come by the hundred thousand.
+"""The rows of RTI Perftest in all its outputs, and the conditions on their figures. Text and CSV have them by the hundred thousand.
 
-A row whose figures contradict each other is broken: the order of minimum, percentiles and maximum, between which the mean must be, the rate that must
-give the goodput, and the share of loss that must follow from the counts. The tool's own arithmetic guarantees all of them, so only a damaged row can
-violate them.
+A row whose figures contradict each other is broken. Minimum, percentiles and maximum must be in order, with the mean between them; the goodput must
+follow from the rate, and the share of loss from the counts. The tool's own arithmetic guarantees all of this, so only a damaged row can violate it.
 """
 
 from __future__ import annotations

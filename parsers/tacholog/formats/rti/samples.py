@@ -1,7 +1,7 @@
-"""Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample a line, in the order of their arrival.
+"""Raw latencies of RTI Perftest (``-latencyFile``) and of Perftest Lite: one sample on each line, in order of arrival.
 
-A thousand samples in a row become one interval, with statistics that are computed here and marked so; the blank line that ends a run becomes its
-summary. The file names neither the size of the messages nor the unit of time.
+A thousand samples in a row become one interval, with computed statistics that are marked as such; the blank line at the end of a run becomes its
+summary. The file states neither the size of the messages nor the unit of time.
 """
 
 from __future__ import annotations
