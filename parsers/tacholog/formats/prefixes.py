@@ -153,7 +153,7 @@ class Prefix:
         return "".join(pieces)
 
 
-class Judges(NamedTuple):
+class FormatQueries(NamedTuple):
     """Questions to the formats about the first lines of a log.
 
     Attributes:
@@ -165,24 +165,24 @@ class Judges(NamedTuple):
     claimed: Callable[[Sequence[str]], int]
 
 
-def prefix_of(head: str, judges: Judges) -> Prefix | None:
+def prefix_of(head: str, queries: FormatQueries) -> Prefix | None:
     """Return the prefix of the lines of a log; ``None`` if there is none, or none that is certain enough.
 
     For a log without a prefix, only its first lines are examined, or the formats are asked whether they fit these without their first words.
 
     Args:
         head: the start of the log, in whole lines.
-        judges: the questions to the formats.
+        queries: the questions to the formats.
     """
     if not _may_be_prefixed(_lines(head[:_LOOKED_AT])[:_FIRST_LINES]):
         return None
-    prefix = _chosen(_lines(head), _first(head), judges)
+    prefix = _chosen(_lines(head), _first(head), queries)
     if prefix is not None:
         prefix.example = next(match[0] for line in _lines(head) if (match := prefix.match(line)))
     return prefix
 
 
-def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
+def lacking_prefix(head: str, queries: FormatQueries) -> tuple[Prefix, int, int] | None:
     """Return a prefix that many lines of a log have and too many lack, the number of lines that have it, and the number of lines that are not blank.
 
     A part that the tool itself may print, such as a word, counts only where no format fits the log with it and one fits without it. A prefix does not
@@ -192,13 +192,13 @@ def lacking_prefix(head: str, judges: Judges) -> tuple[Prefix, int, int] | None:
     parts, count = _common(lines, _NAMED_SHARE)
     if not any(part.sure != "possible" for part in parts):
         parts, count = _lacking_word(lines)
-        if not parts or judges.fit(lines) or not judges.fit([*_behind(parts, lines)]):
+        if not parts or queries.fit(lines) or not queries.fit([*_behind(parts, lines)]):
             return None
     if count >= _SHARE * len(lines):
         return None
     prefix = Prefix(parts)
     first = _first(head)
-    if (claimed := judges.claimed(first)) > 0 and judges.claimed(_without(prefix, first)) <= claimed:
+    if (claimed := queries.claimed(first)) > 0 and queries.claimed(_without(prefix, first)) <= claimed:
         return None
     prefix.example = next(match[0] for line in lines if (match := prefix.match(line)))
     return prefix, count, len(lines)
@@ -230,7 +230,7 @@ def _may_be_prefixed(first: Sequence[str]) -> bool:
     return len(first) >= _LITERAL_LINES and bool(words) and max(words.values()) >= enough
 
 
-def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefix | None:
+def _chosen(lines: Sequence[str], first: Sequence[str], queries: FormatQueries) -> Prefix | None:
     """Return the prefix without which the formats know most of the first lines. A certain prefix counts even if they know none."""
     indentation = _with_indentation((), lines, every=True)
     behind, _ = _common([*_behind(indentation, lines)], _SHARE)
@@ -238,12 +238,12 @@ def _chosen(lines: Sequence[str], first: Sequence[str], judges: Judges) -> Prefi
     sure = max((count for count, part in enumerate(parts, 1) if part.sure != "possible"), default=0)
     certain = max((count for count, part in enumerate(parts, 1) if part.sure == "certain"), default=0)
     prefixes = {prefix.pattern.pattern: prefix for prefix in map(Prefix, _candidates(parts, sure, lines))}
-    if not sure and not any(judges.fit([*_behind(prefix.parts, first)]) for prefix in prefixes.values() if prefix.parts):
+    if not sure and not any(queries.fit([*_behind(prefix.parts, first)]) for prefix in prefixes.values() if prefix.parts):
         return None
     enough = _SHARE * sum(1 for line in first if line and not line.isspace())
     best, most = Prefix(parts[:certain]) if certain else None, -1
     for prefix in prefixes.values():
-        claimed = judges.claimed(_without(prefix, first))
+        claimed = queries.claimed(_without(prefix, first))
         if claimed > most:
             best, most = prefix if prefix.parts else None, claimed
         if claimed >= enough:

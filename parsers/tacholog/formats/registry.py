@@ -64,7 +64,7 @@ class Format(Protocol):
         ...
 
 
-class Installed(NamedTuple):
+class InstalledFormats(NamedTuple):
     """The formats that could be loaded, and the reasons why others could not. A broken package costs only its own format.
 
     ``packages`` holds the package of each format, with its version.
@@ -76,7 +76,7 @@ class Installed(NamedTuple):
 
 
 @functools.cache
-def installed() -> Installed:
+def installed() -> InstalledFormats:
     """Return all installed formats, sorted by name."""
     loaded: dict[str, Format] = {}
     failures: dict[str, str] = {}
@@ -93,7 +93,7 @@ def installed() -> Installed:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever somebody else's module does when it is imported, sys.exit() included
             failures[entry.name] = f"of {packages[entry.name]} cannot be loaded: {describe_error(error)}{_way_out(error)}"
-    return Installed(loaded, failures, packages)
+    return InstalledFormats(loaded, failures, packages)
 
 
 def _way_out(error: BaseException) -> str:

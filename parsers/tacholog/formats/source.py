@@ -23,7 +23,7 @@ from tacholog.evidence import open_evidence
 from tacholog.formats.blocks import RunCutter
 from tacholog.formats.kit.bulk import Lines
 from tacholog.formats.kit.lines import Line, PrefixedLine
-from tacholog.formats.prefixes import Judges, Prefix, lacking_prefix, prefix_of
+from tacholog.formats.prefixes import FormatQueries, Prefix, lacking_prefix, prefix_of
 from tacholog.formats.registry import any_fits, lines_known
 
 if sys.version_info >= (3, 14):
@@ -78,7 +78,7 @@ class _Gzip:
         return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
-class Packing(NamedTuple):
+class Compression(NamedTuple):
     """A compression: its name in messages, the bytes with which it starts, and a function that starts a member."""
 
     name: str
@@ -86,19 +86,19 @@ class Packing(NamedTuple):
     member: Callable[[], _Member]
 
 
-PACKINGS = (
-    Packing("gzip", b"\x1f\x8b", _Gzip),
-    Packing("xz", b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_BYTES)),
-    Packing("zstd", b"\x28\xb5\x2f\xfd", lambda: zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})),
+COMPRESSIONS = (
+    Compression("gzip", b"\x1f\x8b", _Gzip),
+    Compression("xz", b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_BYTES)),
+    Compression("zstd", b"\x28\xb5\x2f\xfd", lambda: zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})),
 )
 
 
-def packing_of(start: bytes) -> Packing | None:
+def compression_of(start: bytes) -> Compression | None:
     """Return how a file that starts with these bytes is compressed; ``None`` if it is not."""
-    return next((packing for packing in PACKINGS if start.startswith(packing.magic)), None)
+    return next((compression for compression in COMPRESSIONS if start.startswith(compression.magic)), None)
 
 
-def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
+def expanded(compression: Compression, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """Expand a stream in chunks of at most 1 MiB.
 
     Raises:
@@ -106,7 +106,7 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
     """
     fed = grown = 0  # of the current member: earlier members do not hide a bomb
     all_fed = all_grown = 0  # of all members: many small ones are a bomb too
-    member = packing.member()
+    member = compression.member()
     for piece in _small(compressed):
         fed += len(piece)
         all_fed += len(piece)
@@ -116,17 +116,17 @@ def expanded(packing: Packing, compressed: Iterator[bytes]) -> Iterator[bytes]:
                 remaining = remaining.lstrip(b"\x00")  # Padding between members, to a whole block.
                 if not remaining:
                     break
-                member, fed, grown = packing.member(), len(remaining), 0
-            chunk = _step(packing, member, remaining)
+                member, fed, grown = compression.member(), len(remaining), 0
+            chunk = _step(compression, member, remaining)
             grown += len(chunk)
             all_grown += len(chunk)
-            _refuse_bomb(packing, fed, grown)
-            _refuse_bomb(packing, all_fed, all_grown)
+            _refuse_bomb(compression, fed, grown)
+            _refuse_bomb(compression, all_fed, all_grown)
             if chunk:
                 yield chunk
             remaining = member.unused_data if member.eof else b""
     if not member.eof:
-        raise Damaged(f"the {packing.name} stream is damaged: it ends before its end mark")
+        raise Damaged(f"the {compression.name} stream is damaged: it ends before its end mark")
 
 
 def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
@@ -136,19 +136,19 @@ def _small(compressed: Iterator[bytes]) -> Iterator[bytes]:
             yield piece[start : start + _PIECE_BYTES]
 
 
-def _step(packing: Packing, member: _Member, data: bytes) -> bytes:
+def _step(compression: Compression, member: _Member, data: bytes) -> bytes:
     try:
         return member.decompress(data, CHUNK_BYTES)
     except (zlib.error, lzma.LZMAError, zstd.ZstdError, EOFError, MemoryError) as error:
-        raise Damaged(f"the {packing.name} stream is damaged: {error}") from error
+        raise Damaged(f"the {compression.name} stream is damaged: {error}") from error
 
 
-def _refuse_bomb(packing: Packing, fed: int, grown: int) -> None:
+def _refuse_bomb(compression: Compression, fed: int, grown: int) -> None:
     if grown > EXPANDED_BYTES:
-        raise Damaged(f"the {packing.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
+        raise Damaged(f"the {compression.name} stream was left at {EXPANDED_BYTES >> 30} GiB of text: no log is that long")
     if grown > BOMB_BYTES and grown > BOMB_RATIO * fed:
         raise Damaged(
-            f"the {packing.name} stream was left at {grown >> 20} MiB, which came out of {max(1, fed >> 10)} KiB: it is taken "
+            f"the {compression.name} stream was left at {grown >> 20} MiB, which came out of {max(1, fed >> 10)} KiB: it is taken "
             "for a decompression bomb (expand it yourself if it is none)"
         )
 
@@ -171,7 +171,7 @@ _CONTROL = re.compile(
 _JOINED_LINE, _PLAIN_EQUALS = re.compile(r"[^=\n]=$", re.MULTILINE), re.compile(r"=(?!\n|[0-9A-F]{2})")
 _QUOTED_PRINTABLE = "the text is quoted-printable, as mails are sent: '=' joins lines, '=3D' stands for '='; decode it first (python3 -m quopri -d)"
 UTF16_REFUSED = "the text is UTF-16; convert it to UTF-8 first (iconv -f {} -t UTF-8)"
-_JUDGES = Judges(any_fits, lines_known)
+_QUERIES = FormatQueries(any_fits, lines_known)
 _TAR_HEADER = 512
 _TAR_SUM = slice(148, 156)
 
@@ -216,12 +216,12 @@ class LogText:
         self._digest = Digest(stream)
         self._expanded_hash: hashlib._Hash | None = None
         start = self._digest.read(CHUNK_BYTES)
-        packing = packing_of(start)
-        self._chunks = self._expanded(packing, start) if packing else self._plain(start)
+        compression = compression_of(start)
+        self._chunks = self._expanded(compression, start) if compression else self._plain(start)
         self._head = self._first_chunks().removeprefix(UTF8_MARK)
         if refusal := why_no_text(self._head):
             raise UnreadableInput(refusal)
-        self.prefix = prefix_of(self._whole_lines(), _JUDGES)
+        self.prefix = prefix_of(self._whole_lines(), _QUERIES)
         self._line = partial(_without_prefix, self.prefix) if self.prefix else _line
 
     @property
@@ -237,7 +237,7 @@ class LogText:
             return _QUOTED_PRINTABLE
         if self.prefix:
             return f"each line begins with {self.prefix.label}, which was taken off"
-        lacking = lacking_prefix(text, _JUDGES)
+        lacking = lacking_prefix(text, _QUERIES)
         if lacking is None:
             return None
         prefix, count, lines = lacking
@@ -304,11 +304,11 @@ class LogText:
         while chunk := self._digest.read(CHUNK_BYTES):
             yield chunk
 
-    def _expanded(self, packing: Packing, start: bytes) -> Iterator[bytes]:
+    def _expanded(self, compression: Compression, start: bytes) -> Iterator[bytes]:
         """Expand the stream; the text before any damage is kept."""
         self._expanded_hash = digest = hashlib.sha256()
         try:
-            for chunk in expanded(packing, self._plain(start)):
+            for chunk in expanded(compression, self._plain(start)):
                 digest.update(chunk)
                 yield chunk
         except Damaged as damage:

@@ -24,7 +24,7 @@ from tacholog.formats.account import LineClass
 from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, expanded, packing_of, utf16_of, without_sequences
+from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, compression_of, expanded, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
@@ -282,9 +282,9 @@ def _clipped(raw: bytes, limit: int, whole: bool) -> tuple[bytes, bool]:
 
 def _chunks(stream: BinaryIO, on_bytes: OnBytes | None) -> Iterator[bytes]:
     start = stream.read(CHUNK_BYTES)
-    packing = packing_of(start)
+    compression = compression_of(start)
     pieces: Iterable[bytes] = _with_rest(start, stream)
-    for chunk in expanded(packing, iter(pieces)) if packing else pieces:
+    for chunk in expanded(compression, iter(pieces)) if compression else pieces:
         if on_bytes:
             on_bytes(len(chunk))
         yield chunk

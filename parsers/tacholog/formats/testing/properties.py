@@ -16,7 +16,7 @@ from tacholog.formats.kit.findings import Finding
 from tacholog.formats.kit.lines import Line, States
 from tacholog.formats.reading import Event, Scan, read
 from tacholog.formats.registry import format_named, states_of
-from tacholog.formats.source import LogText, packing_of, why_no_text
+from tacholog.formats.source import LogText, compression_of, why_no_text
 from tacholog.formats.testing import changes
 from tacholog.formats.testing.claims import (
     FLIPPED_BYTES,
@@ -204,7 +204,7 @@ class FormatUnderTest:
 
     def check_any_bytes(self, log: bytes) -> None:
         """Check that each line is in one class, whatever the bytes are."""
-        if packing_of(log) or why_no_text(log):
+        if compression_of(log) or why_no_text(log):
             return  # UTF-16 and archives are refused with a message, and a compressed log has other lines.
         with _log_in_message(log, "any bytes"):
             counted = sum(len(event.lines) for event in self.events(log))
