@@ -153,15 +153,15 @@ class Scan:
             if self._found_blocks:
                 yield from self._blocks()
             if self._waiting.late or self._waiting.stretch:
-                yield from self._expired()
-            yield self._claimed(finding) if type(finding) is Finding else self._claimed_many(finding)
+                yield from self._late_events()
+            yield self._event_of_finding(finding) if type(finding) is Finding else self._event_of_many(finding)
         while self._guarded(lambda: next(lines, _OVER)) is not _OVER:  # Lines that the format did not ask for are unknown.
-            yield from self._expired()
+            yield from self._late_events()
         yield from self._blocks()
         if self._text.trouble:
             self.account.learn(Facts(status="truncated", reason=self._text.trouble))
         self._waiting.expire()
-        yield from self._expired()
+        yield from self._late_events()
         self.account.close()
         self.account.size_bytes, self.account.sha256, self.account.text_sha256 = self._text.identity()
 
@@ -203,7 +203,7 @@ class Scan:
             for piece in pieces:
                 if not isinstance(piece, Lines):
                     waiting.give(piece)
-                    yield _as_seen(piece, self._expands)
+                    yield _as_formats_see(piece, self._expands)
                 elif piece.bulk.is_alone:
                     yield from self._lines_of_run(piece)
                 else:
@@ -219,7 +219,7 @@ class Scan:
         while index < run.count:
             line, self._latest = run.line(index), None
             self._waiting.give(line)
-            yield _as_seen(line, self._expands)
+            yield _as_formats_see(line, self._expands)
             if tries < LOOKS and (like := self._record_on(line)):
                 tries += 1
                 if rows := rows_of(run.part(index), like):
@@ -236,16 +236,16 @@ class Scan:
             else None
         )
 
-    def _expired(self) -> Iterator[Event]:
+    def _late_events(self) -> Iterator[Event]:
         for line in self._waiting.late:
-            yield self._unclaimed(line)
+            yield self._event_of_unclaimed(line)
         if self._waiting.stretch:
             first, last, count = self._waiting.stretch
             self.account.lines["unknown"] += count
             yield Event(first, last, range(first, last + 1), f"{count} more lines that no rule knows", "unknown", None, len(self.account.runs))
         self._waiting.reported()
 
-    def _unclaimed(self, line: Line) -> Event:
+    def _event_of_unclaimed(self, line: Line) -> Event:
         """Return the event of a line that the format did not claim: unknown, unless another tool prints such lines into logs of any format."""
         finding = next((finding for read in readers_of_any_log() if (finding := read(line))), None)
         if finding is None:
@@ -254,7 +254,7 @@ class Scan:
             self.account.learn(finding.what)
         return self._event((line,), _kind(finding), finding.what, (line.number,))
 
-    def _claimed(self, finding: Finding) -> Event:
+    def _event_of_finding(self, finding: Finding) -> Event:
         if fault := out_of_range(finding.what):
             finding = finding._replace(what=Broken(fault if self._ours else f"{self._format_words} says that {fault}"))
         if self._expands and isinstance(finding.what, Broken) and finding.line and _has_tabs_for_blanks(self._waiting.text(finding.line)):
@@ -265,23 +265,23 @@ class Scan:
         lines: tuple[Line, ...] = (finding.line,) if finding.line else ()
         if finding.also:
             if any(isinstance(line, Lines) for line in finding.also):
-                return self._claimed_pieces(finding)
+                return self._event_of_pieces(finding)
             lines = tuple(sorted((*lines, *(line for line in finding.also if isinstance(line, Line)))))
         claimed = tuple(claimed_line for line in lines if (claimed_line := self._waiting.claim(line.number)))
         if len(claimed) == len(lines):
             lines = claimed  # Events show the text of the log, even if the format changed the line.
         self._lines_claimed = claimed or self._lines_claimed
         if isinstance(finding.what, Record):
-            finding = finding._replace(what=in_log_places(finding.what, finding, self._lines_claimed))
+            finding = finding._replace(what=with_positions_in_log(finding.what, finding, self._lines_claimed))
         if self._text.prefix:
-            finding = self._of_prefixed(finding, claimed)
+            finding = self._checked_for_prefix(finding, claimed)
         event = self._event(lines, _kind(finding), finding.what, tuple(line.number for line in claimed))
         if isinstance(finding.what, Broken) and finding.line and finding.line.number != event.line:
             damaged = next(line for line in lines if line.number == finding.line.number)
             return event._replace(line=damaged.number, text=damaged.shown)  # Show the damaged line of a broken result, not the first.
         return event
 
-    def _of_prefixed(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
+    def _checked_for_prefix(self, finding: Finding, claimed: Sequence[Line]) -> Finding:
         """Check a finding in a log with prefixes: a line without the prefix does not belong to the run."""
         self.account.first_time = self.account.first_time or next((time for line in claimed if (time := line.time)), None)
         prefix = self._text.prefix
@@ -293,18 +293,18 @@ class Scan:
             self._latest = finding = finding._replace(what=Broken(f"the line does not begin with {prefix.words}, as the others do"))
         return finding
 
-    def _claimed_many(self, finding: BulkFinding) -> Event | RecordBlock:
+    def _event_of_many(self, finding: BulkFinding) -> Event | RecordBlock:
         """Claim lines that were given to the format at once."""
         lines, what = finding
         if what is not None:
-            return self._claimed_records(lines, what)
+            return self._block_of_records(lines, what)
         numbers = self._waiting.claim_all(lines)
         self.account.lines["chatter"] += len(numbers)
         event = ChatterEvent(lines.number, lines.number + lines.count - 1, numbers, "", "chatter", None, len(self.account.runs))
         event.source = lines
         return event
 
-    def _claimed_records(self, lines: Lines, records: Records) -> RecordBlock:
+    def _block_of_records(self, lines: Lines, records: Records) -> RecordBlock:
         if defect := defect_of_records(records, lines.count):
             raise self._distrust(defect)
         block = RecordBlock.on(lines, records)
@@ -314,7 +314,7 @@ class Scan:
         self.account.records += len(block)
         return block
 
-    def _claimed_pieces(self, finding: Finding) -> Event:
+    def _event_of_pieces(self, finding: Finding) -> Event:
         """Claim the lines of one finding, some of which were given at once."""
         pieces = sorted((piece for piece in (finding.line, *finding.also) if piece), key=lambda piece: piece.number)
         numbers = tuple(chain.from_iterable(self._waiting.claim_all(piece) for piece in pieces))
@@ -336,7 +336,7 @@ def _has_tabs_for_blanks(text: str) -> bool:
     return "\t" in text.strip() and text.lstrip()[:1] not in ('"', "{", "}")
 
 
-def _as_seen(line: Line, expand: bool) -> Line:
+def _as_formats_see(line: Line, expand: bool) -> Line:
     """Return the line as formats see it. Editors, terminals and web pages add and strip trailing blanks, and replace blanks by tabs."""
     if line.text[-1:] in (" ", "\t"):
         line = line._replace(text=line.text.rstrip(" \t"))
@@ -450,7 +450,7 @@ def _read(text: LogText, format_name: str | None, log_name: str) -> Log:
 _TAB = 8  # Columns.
 
 
-def in_log_places(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
+def with_positions_in_log(record: Record, finding: Finding, lines: Sequence[Line]) -> Record:
     """Return the record with the positions of its numbers in the log: lines of the log may be longer than the format saw them."""
     if all(number.value_start is None for number in record.numbers):
         return record

@@ -245,7 +245,7 @@ class WebPage:
         if self._columns and _CELL.fullmatch(text):
             return self._cell(line)
         is_rule = bool(self._columns) and _UNDER_A_HEAD.fullmatch(line.text) is not None and not self._row and self._last_row is None
-        done = [Finding(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._titled(line)]
+        done = [Finding(line, None)] if is_rule else [*self._leave(_SLIPPED), *self._use_title(line)]
         return done or None
 
     def close(self, reason: str = _ENDS) -> Iterator[Finding]:
@@ -273,7 +273,7 @@ class WebPage:
             self._last_row = None
         yield from self.close(reason)
 
-    def _titled(self, line: Line) -> Iterator[Finding]:
+    def _use_title(self, line: Line) -> Iterator[Finding]:
         words = line.text.strip(" \u2022")
         title = next((match for pattern in _TITLES if (match := pattern.fullmatch(line.text.strip().removesuffix("\u00b6")))), None)
         if title:
