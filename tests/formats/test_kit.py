@@ -26,7 +26,7 @@ READING = {
     "testing",
     "validity",
     "waiting",
-}  # the room's own modules: no formats
+}  # the modules of the room that are not formats
 OURS = sorted(path for path in FORMATS.rglob("*.py") if path not in KIT and path.relative_to(FORMATS).parts[0].removesuffix(".py") not in READING)
 
 
