@@ -88,3 +88,8 @@ def test_the_kits_docstring_names_all_that_it_offers() -> None:
 )
 def test_a_number_of_a_record_on_several_lines_can_say_which_line_it_stands_on(number: kit.Number) -> None:
     assert number.line == 7
+
+
+def test_packages_for_0_4_0_find_its_names() -> None:
+    assert (kit.Found, kit.FoundMany, kit.Taken, kit.found_on) == (kit.Finding, kit.BulkFinding, kit.BulkStep, kit.finding_on)
+    assert kit.JsonObject("jobs/[]", {}, ()).place == "jobs/[]"

@@ -99,5 +99,4 @@ def _common(runs: Sequence[Facts]) -> Facts:
 
 
 def _shared(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the values that are equal in all mappings."""
     return {name: value for name, value in each[0].items() if all(other.get(name) == value for other in each)}

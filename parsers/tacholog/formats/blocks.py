@@ -53,7 +53,6 @@ class RecordBlock(NamedTuple):
         return cls(records.like, records.columns, run, run.number + indices)
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self.columns.payload_bytes)
 
     def records(self) -> Iterator[tuple[int, Record]]:

@@ -294,7 +294,6 @@ def _ways_agree(rows: dict[str, FigureRow]) -> bool:
 
 
 def _digits(row: FigureRow) -> int:
-    """Return the number of printed digits of a figure."""
     return len(str(row.number).replace(".", "").lstrip("0"))
 
 

@@ -295,7 +295,6 @@ class _Experiment:
 
 
 def _conditions(head: Mapping[str, str]) -> Conditions:
-    """Return the conditions that the head states."""
     reliability = _RELIABILITY.search(head.get("QOS", ""))
     rate = _positive(head.get("Publishing rate"))
     mode: LoadMode | None = "max-rate" if head.get("Publishing rate") == "0" else "open" if rate else None
