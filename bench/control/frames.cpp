@@ -43,7 +43,7 @@ std::size_t numbers_of(FrameKind kind) {
         case FrameKind::resources:
             return 7;
         case FrameKind::histogram:
-            return 12;
+            return 10;
         default:
             return 0;
     }
@@ -182,17 +182,15 @@ HistogramFrame HistogramFrame::of(const Frame& frame) {
                       .overflow = frame.number(3),
                       .min = frame.number(4),
                       .max = frame.number(5),
-                      .min_at = frame.number(6),
-                      .max_at = frame.number(7),
-                      .sum = wide(frame.number(8), frame.number(9)),
-                      .squares = wide(frame.number(10), frame.number(11))},
+                      .sum = wide(frame.number(6), frame.number(7)),
+                      .squares = wide(frame.number(8), frame.number(9))},
             .bins = frame.text};
 }
 
 Frame HistogramFrame::frame() const {
     return {FrameKind::histogram,
-            {is_last ? 1U : 0U, number_of(duration_ns), exact.count, exact.overflow, exact.min, exact.max, exact.min_at,
-             exact.max_at, low(exact.sum), high(exact.sum), low(exact.squares), high(exact.squares)},
+            {is_last ? 1U : 0U, number_of(duration_ns), exact.count, exact.overflow, exact.min, exact.max,
+             low(exact.sum), high(exact.sum), low(exact.squares), high(exact.squares)},
             bins};
 }
 

@@ -122,7 +122,7 @@ private:
             return Error{"control channel: " + side_.control.peer() + " sends more intervals than there are"};
         total_.merge(interval);
         if (warmup_ == nullptr) {
-            side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval, interval.max_ns()});
+            side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval});
             return {};
         }
         // The monitor's: what the publisher's thread has is not looked at.

@@ -143,8 +143,7 @@ private:
 
     Result<void> report(LatencyRecord& record) {
         Histogram& interval = record.histogram;
-        if (measured_)
-            side_.tell(LatencyInterval{payload_bytes_, index_++, record.duration_ns, &interval, interval.max_ns()});
+        if (measured_) side_.tell(LatencyInterval{payload_bytes_, index_++, record.duration_ns, &interval});
         const Deadline deadline{side_.limit()};
         for (const Frame& frame : frames_of(interval, record.duration_ns)) {
             if (auto sent = side_.control.send(frame, deadline.left()); !sent) return sent;

@@ -87,7 +87,7 @@ private:
                 continue;
             if (auto fine = side_.monitor->fine(); !fine) return fine.error();
             enough = enough || all_sent(planned_end, now) || intervals_.enough();
-            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now, last_ns_);
+            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now);
             next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
             if (intervals_.start_ns() + interval_ns > now)
                 next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
@@ -101,7 +101,7 @@ private:
         if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
         pending_.reset();
         const Nanoseconds end = now_ns();
-        intervals_.close(end, last_ns_);
+        intervals_.close(end);
         return end - start;
     }
 
@@ -258,8 +258,7 @@ private:
         if (answer.kind != Outstanding::Kind::first) return true;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_));
-        intervals_.record(last_ns_);
+        intervals_.record(static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_)));
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return true;
     }
@@ -291,7 +290,6 @@ private:
     bool in_vain_ = false;            ///< it has polled for long
     Silence silence_{drain_silence};  ///< behind the last message of a lossy transport
     std::uint64_t corrupted_ = 0;
-    std::uint64_t last_ns_ = 0;
     Faults faults_;
     LatencyIntervals intervals_;  ///< from the intended send time
     Histogram from_send_;

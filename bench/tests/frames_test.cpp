@@ -97,7 +97,7 @@ TEST(Frames, TheCountsOfAPhaseKeepTheirNames) {
 TEST(Frames, AHistogramKeepsItsSumsBeyond64Bits) {
     constexpr Wide sum = static_cast<Wide>(5) << 64 | 6;
     constexpr Wide squares = static_cast<Wide>(7) << 64 | 8;
-    const auto part = HistogramFrame::of(HistogramFrame{true, 42, {1, 2, 3, 4, 3, 4, sum, squares}, "10:1,"}.frame());
+    const auto part = HistogramFrame::of(HistogramFrame{true, 42, {1, 2, 3, 4, sum, squares}, "10:1,"}.frame());
 
     EXPECT_TRUE(part.is_last);
     EXPECT_EQ(part.duration_ns, 42);
@@ -105,8 +105,6 @@ TEST(Frames, AHistogramKeepsItsSumsBeyond64Bits) {
     EXPECT_EQ(part.exact.overflow, 2U);
     EXPECT_EQ(part.exact.min, 3U);
     EXPECT_EQ(part.exact.max, 4U);
-    EXPECT_EQ(part.exact.min_at, 3U);
-    EXPECT_EQ(part.exact.max_at, 4U);
     EXPECT_TRUE(part.exact.sum == sum);
     EXPECT_TRUE(part.exact.squares == squares);
     EXPECT_EQ(part.bins, "10:1,");

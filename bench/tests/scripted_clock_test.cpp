@@ -113,10 +113,7 @@ std::string log_of(Road&& given, double duration_s, std::optional<double> rate_p
     };
 
     std::ostringstream text;
-    std::ostringstream chatter;
-    std::vector<Log::Writer> writers;
-    writers.push_back({"native", reporter("native").make(text, chatter), &text});
-    Log log{std::move(writers)};
+    Log log{"text", text};
 
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);

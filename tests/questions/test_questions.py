@@ -101,7 +101,7 @@ def test_a_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Pat
     cell = answered(tmp_path).cells[Case((), "a", None)]
 
     assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # of two in the middle the worse one
-    assert (cell.median.run.run, cell.median.place) == ("a3", 23)  # "percentile 50.000" is line 23
+    assert (cell.median.run.run, cell.median.number_line) == ("a3", 23)  # "percentile 50.000" is line 23
 
 
 def test_cases_without_a_number_say_why(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ import click
 
 from tacholog import terminal
 from tacholog.commands.shared.arguments import reading_options, work_of
-from tacholog.commands.shared.messages import tell
+from tacholog.commands.shared.messages import print_complaints
 from tacholog.commands.shared.output import write_output
 from tacholog.errors import TachologError, UnreadableInput
 
@@ -73,7 +73,7 @@ def table(
     if subject is None and (over or by):
         raise UnreadableInput("--over and --by need a --subject: what is compared")
     data = open_paths(runs or default_roots(), work=work_of(jobs, cluster))
-    exit_code = tell([complaints(data)])
+    exit_code = print_complaints([complaints(data)])
     results, all_runs = summaries_of(data)
     chosen = dict(_pair(text) for text in where)
     if subject is None:

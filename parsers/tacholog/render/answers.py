@@ -399,7 +399,7 @@ def as_json(answer: Answer) -> str:
                 "runs": cell.run_count,
                 "shown_best": case in answer.shown_best,
                 "log": f"{cell.median.run.run}/{cell.median.log}",
-                "line": cell.median.place,
+                "line": cell.median.number_line,
             }
             for case, cell in answer.cells.items()
         ],

@@ -67,14 +67,14 @@ class BesideRow(msgspec.Struct, frozen=True):
 
 def session_of_several(view: View) -> str | None:
     """Return the newest session with own runs of several systems by one tool; ``None`` if there is none."""
-    found: dict[str, dict[str, set[str]]] = {}
+    systems_of: dict[str, dict[str, set[str]]] = {}
     newest: dict[str, float] = {}
     for run in view.runs.values():
         if run.session is None or run.published or run.tool is None or run.system is None:
             continue
-        found.setdefault(run.session, {}).setdefault(run.tool, set()).add(run.system)
+        systems_of.setdefault(run.session, {}).setdefault(run.tool, set()).add(run.system)
         newest[run.session] = max(newest.get(run.session, -inf), latest_instant((run.start_time,)))
-    several = [session for session, tools in found.items() if any(len(systems) >= _LEAST for systems in tools.values())]
+    several = [session for session, tools in systems_of.items() if any(len(systems) >= _LEAST for systems in tools.values())]
     return max(several, key=lambda session: newest[session], default=None)
 
 
@@ -88,19 +88,19 @@ def of_session(view: View, session: str) -> View:
 def beside_rows(view: View, pages: PageIndex) -> list[BesideRow]:
     """Return a row for each transport of each system in each variant, but for controls."""
     rows: dict[tuple[object, ...], list[SystemSeries]] = {}
-    for one in system_series(view, pages):
-        key = dict(one.series.key)
-        if one.is_control:
+    for member in system_series(view, pages):
+        key = dict(member.series.key)
+        if member.is_control:
             continue
-        if one.series.results[0].test in _TESTS and key.get("basis") in (None, "rtt") and key.get("load_mode") in ("closed", "max-rate"):
-            rows.setdefault((one.system, *(key.get(name) for name in _ALIKE)), []).append(one)
+        if member.series.results[0].test in _TESTS and key.get("basis") in (None, "rtt") and key.get("load_mode") in ("closed", "max-rate"):
+            rows.setdefault((member.system, *(key.get(name) for name in _ALIKE)), []).append(member)
     return [_row(members) for members in rows.values()]
 
 
 def at_size(rows: Iterable[BesideRow], size: int) -> list[BesideRow]:
     """Return the rows that have numbers of a size, those with the shortest round trip first, and last those without one."""
-    found = [row for row in rows if any(size in cells for cells in row.cells.values())]
-    return sorted(found, key=lambda row: (_median(row, size), row.name, row.how))
+    with_size = [row for row in rows if any(size in cells for cells in row.cells.values())]
+    return sorted(with_size, key=lambda row: (_median(row, size), row.name, row.how))
 
 
 def sizes_of(rows: Sequence[BesideRow]) -> list[int]:
@@ -118,15 +118,15 @@ def _row(members: Sequence[SystemSeries]) -> BesideRow:
     key = dict(first.series.key)
     text = key.get("labels")
     labels = labels_of(None if text is None else str(text))
-    own = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
-    spins = SPINS if any(one.spins for one in members) else ""
-    how = [*own, *(words(name, key.get(name)) for name in ("reliability", "waiting")), spins]
+    label_values = [str(labels[name]) for name in label_fields([None if text is None else str(text)])]
+    spins = SPINS if any(member.spins for member in members) else ""
+    how = [*label_values, *(words(name, key.get(name)) for name in ("reliability", "waiting")), spins]
     series: dict[tuple[str, str], Series] = {}
     for metric, statistic, _ in COLUMNS:
-        for one in members:
-            if one.series.cells(metric, statistic):
-                series[metric, statistic] = one.series
-    cells = {name: one.cells(*name) for name, one in series.items()}
-    document = next((one.document for one in members if one.part), None)
+        for member in members:
+            if member.series.cells(metric, statistic):
+                series[metric, statistic] = member.series
+    cells = {name: member.cells(*name) for name, member in series.items()}
+    document = next((member.document for member in members if member.part), None)
     name = ", ".join(dict.fromkeys((first.system or NOT_STATED, first.transport)))
     return BesideRow(name, ", ".join(filter(None, how)), document, cells, series)

@@ -52,31 +52,31 @@ class Cost(msgspec.Struct, frozen=True):
 def costs(series: Series, resources: Mapping[_Place, Sequence[ResultRow]]) -> dict[int | None, Cost]:
     """Return the cost at each size for which the kernel's counts of both sides are known."""
     test = series.results[0].test
-    found = {}
+    by_size = {}
     for payload in series.sizes():
         by_run: dict[str, list[ResultRow]] = {}
         for result in series.measured.of_size[payload]:
             by_run.setdefault(result.run.run, []).append(result)
-        each = [one for run, numbers in by_run.items() if (one := _of_run(numbers, resources.get((run, test, payload), ()), test))]
+        each = [cost for run, numbers in by_run.items() if (cost := _of_run(numbers, resources.get((run, test, payload), ()), test))]
         if each:
-            found[payload] = Cost(*(_spread(name, each) for name in Cost.__struct_fields__))
-    return found
+            by_size[payload] = Cost(*(_spread(name, each) for name in Cost.__struct_fields__))
+    return by_size
 
 
 def resources_of(results: Iterable[ResultRow]) -> dict[_Place, list[ResultRow]]:
     """Return the kernel's counts by run, test and size."""
-    found: dict[_Place, list[ResultRow]] = {}
+    counts: dict[_Place, list[ResultRow]] = {}
     for result in results:
         if result.scope == "resources":
-            found.setdefault((result.run.run, result.test, result.payload_bytes), []).append(result)
-    return found
+            counts.setdefault((result.run.run, result.test, result.payload_bytes), []).append(result)
+    return counts
 
 
 def spinning_among(series: Iterable[Series], by_run: Mapping[str, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
     """Return the same as `spinning`. ``by_run`` holds all numbers of a view: only runs that may spin are looked at."""
-    told = [one for one in series if _is_told_to_sleep(one)]
-    runs = dict.fromkeys(run.run for one in told for run in one.runs)
-    return spinning(told, resources_of(result for run in runs for result in by_run[run]))
+    sleeping = [member for member in series if _is_told_to_sleep(member)]
+    runs = dict.fromkeys(run.run for member in sleeping for run in member.runs)
+    return spinning(sleeping, resources_of(result for run in runs for result in by_run[run]))
 
 
 def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[ResultRow]]) -> set[tuple[object, ...]]:
@@ -84,29 +84,29 @@ def spinning(series: Iterable[Series], resources: Mapping[_Place, Sequence[Resul
 
     Only a round trip shows it: there, each side waits for each message. Its smallest messages show it best, as there is little to copy.
     """
-    found = set()
-    for one in series:
-        if not _is_told_to_sleep(one):
+    measured_ways = set()
+    for member in series:
+        if not _is_told_to_sleep(member):
             continue
-        known = {at: cost for at, cost in costs(one, resources).items() if at is not None and cost.processors and cost.switches}
-        cost = known[min(known)] if known else None
+        by_size = {size: cost for size, cost in costs(member, resources).items() if size is not None and cost.processors and cost.switches}
+        cost = by_size[min(by_size)] if by_size else None
         if cost and cost.processors and cost.switches and cost.processors.value > _SPINS_PROCESSORS and cost.switches.value < _SPINS_SWITCHES:
-            found.add(way(one))
-    return found
+            measured_ways.add(way_of_measuring(member))
+    return measured_ways
 
 
 def _is_told_to_sleep(series: Series) -> bool:
     return series.results[0].test == "latency" and dict(series.key)["waiting"] == "block"
 
 
-def way(series: Series) -> tuple[object, ...]:
+def way_of_measuring(series: Series) -> tuple[object, ...]:
     """Return what a series of a stream shares with the round trips that were measured in the same way."""
     key = dict(series.key)
     return tuple(key[name] for name in _ALIKE)
 
 
 def _spread(name: str, each: Sequence[Mapping[str, float]]) -> Spread | None:
-    values = [one[name] for one in each if name in one]
+    values = [cost[name] for cost in each if name in cost]
     return Spread(median_high(values), min(values), max(values), len(values)) if values else None
 
 
@@ -115,22 +115,22 @@ def _of_run(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: st
     names = [(result.side, result.participant, result.metric, result.statistic) for result in counted]
     if test not in _MESSAGES or {result.side for result in counted} != _SIDES or len({*names}) < len(names):
         return {}
-    found: dict[str, float] = {}
+    cost: dict[str, float] = {}
     processors, switches = _for_each_ns(counted, "cpu_time"), _for_each_ns(counted, "context_switches")
     rate, messages = _rate_per_ns(numbers, test), _messages(numbers, counted, test)
     if processors is not None:
-        found["processors"] = processors
+        cost["processors"] = processors
         if messages:
-            found["cpu_ns"] = sum(_values(counted, "cpu_time")) / messages
+            cost["cpu_ns"] = sum(_values(counted, "cpu_time")) / messages
         elif rate:
-            found["cpu_ns"] = processors / rate
+            cost["cpu_ns"] = processors / rate
     if switches is not None and (messages or rate):
-        found["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
+        cost["switches"] = sum(_values(counted, "context_switches")) / messages if messages else switches / (rate or 1)
     peaks = [result for result in counted if result.metric == "peak_memory"]
     if peaks and all(peak.bound == "=" for peak in peaks):  # else one is only known not to be above that of the program that started it
-        found["memory_bytes"] = max(_values(peaks, "peak_memory"))
-    stated = _values(numbers, "cpu_per_message")
-    return found | ({"cpu_ns": stated[0]} if stated else {})
+        cost["memory_bytes"] = max(_values(peaks, "peak_memory"))
+    in_log = _values(numbers, "cpu_per_message")
+    return cost | ({"cpu_ns": in_log[0]} if in_log else {})
 
 
 def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: str) -> int | None:
@@ -138,24 +138,24 @@ def _messages(numbers: Sequence[ResultRow], counted: Sequence[ResultRow], test: 
     if test == "latency":
         trips = _first(counted, lambda result: result.samples)
         return int(trips) * _MESSAGES[test][1] if trips else None
-    stated = _first(numbers, lambda result: result.samples if result.metric == "cpu_per_message" else None)
-    return int(stated) if stated else None
+    samples = _first(numbers, lambda result: result.samples if result.metric == "cpu_per_message" else None)
+    return int(samples) if samples else None
 
 
 def _for_each_ns(counted: Sequence[ResultRow], metric: str) -> float | None:
     """Return a count of all participants together for each nanosecond; unknown if a count, one of its kinds, or the time of one of them is."""
-    known = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
+    counts = {(result.side, result.participant, result.metric, result.statistic): result.value for result in counted}
     times = {(result.side, result.participant): result.value for result in counted if result.metric == "duration"}
     kinds = dict.fromkeys(result.statistic for result in counted if result.metric == metric)  # such as voluntary switches, and others
-    found = 0.0
+    total = 0.0
     for side, participant in dict.fromkeys((result.side, result.participant) for result in counted):
         time = times.get((side, participant))
         for kind in kinds:
-            count = known.get((side, participant, metric, kind))
+            count = counts.get((side, participant, metric, kind))
             if count is None or not time:
                 return None
-            found += count / time
-    return found if kinds else None
+            total += count / time
+    return total if kinds else None
 
 
 def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
@@ -167,7 +167,7 @@ def _rate_per_ns(numbers: Sequence[ResultRow], test: str) -> float | None:
 
 
 def _first(numbers: Iterable[ResultRow], value: Callable[[ResultRow], float | None]) -> float | None:
-    return next((found for result in numbers if (found := value(result)) is not None), None)
+    return next((number for result in numbers if (number := value(result)) is not None), None)
 
 
 def _values(results: Iterable[ResultRow], metric: str) -> list[float]:

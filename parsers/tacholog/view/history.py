@@ -89,14 +89,14 @@ def _first_starts(runs: Iterable[tuple[str | None, str | None, str | None]]) -> 
     first: dict[tuple[str, str], float | None] = {}
     for system, release, time in runs:  # a build asks a hundred times, of all runs
         if system and release:
-            known = first.get((system, release))
+            earliest = first.get((system, release))
             when = instant(time)
-            if known is None or (when is not None and when < known):
-                first[system, release] = when if when is not None else known
-    found: dict[str, dict[str, float | None]] = {}
+            if earliest is None or (when is not None and when < earliest):
+                first[system, release] = when if when is not None else earliest
+    by_system: dict[str, dict[str, float | None]] = {}
     for (system, release), when in first.items():
-        found.setdefault(system, {})[release] = when
-    return found
+        by_system.setdefault(system, {})[release] = when
+    return by_system
 
 
 def _ordered(times: Mapping[str, float | None]) -> list[str]:
@@ -123,38 +123,38 @@ def latest(runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
 
     The runs made last may be of an older release: a later campaign can measure it again beside something else.
     """
-    own = [run for run in runs if not run.published]
+    own_runs = [run for run in runs if not run.published]
     began: dict[tuple[str | None, str | None], float] = {}
-    for run in own:
+    for run in own_runs:
         if (when := instant(run.start_time)) is not None:
             began[run.system, run.release] = min(began.get((run.system, run.release), when), when)
-    newest = {system: (system, old, new) for system, old, new in neighbours(own)}  # the last pair of each
-    dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own) if (system, new) in began]
+    newest = {system: (system, old, new) for system, old, new in neighbours(own_runs)}  # the last pair of each
+    dated = [(began[system, new], (system, old, new)) for system, old, new in neighbours(own_runs) if (system, new) in began]
     if not dated:
         return []
     first = max(dated)[1]
     return [first, *(pair for system, pair in sorted(newest.items()) if system != first[0] and pair[2] == first[2])]
 
 
-def _stands_in(one: tuple[str, str], found: set[tuple[str, str]]) -> bool:
+def _stands_in(number: tuple[str, str], numbers: set[tuple[str, str]]) -> bool:
     """Whether a number is only tested where a better one is missing, and that one is there."""
-    metric, statistic = one
+    metric, statistic = number
     if metric == "latency" and statistic not in TESTED["latency"]:
-        return any((metric, better) in found for better in TESTED["latency"])
-    return metric == "message_rate" and ("goodput", "mean") in found and ("message_rate", "unmoved") not in found
+        return any((metric, better) in numbers for better in TESTED["latency"])
+    return metric == "message_rate" and ("goodput", "mean") in numbers and ("message_rate", "unmoved") not in numbers
 
 
 def diff_documents(runs: Collection[RunRow]) -> dict[tuple[str, str, str], str]:
     """The names of the pages that compare two releases: `X` and `x` are two systems, `1-rc` and `1-RC` two releases, and each page has its own."""
-    found: dict[tuple[str, str, str], str] = {}
-    taken = set[str]()
+    documents: dict[tuple[str, str, str], str] = {}
+    used = set[str]()
     for pair in sorted({*neighbours(runs), *since(runs)}):
         system, old, new = pair
         first = slug(f"{system} {old} to {new}")
-        name = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
-        taken.add(name)
-        found[pair] = f"{DIFFS}/{name}"
-    return found
+        name = next(name for name in (first, *(f"{first}-{number}" for number in range(2, len(used) + 3))) if name not in used)
+        used.add(name)
+        documents[pair] = f"{DIFFS}/{name}"
+    return documents
 
 
 def history_document(metric: str, statistic: str) -> str:
@@ -177,24 +177,24 @@ def _metrics_in(view: View) -> list[tuple[str, str]]:
     """
     pairs = {(system, release) for system, *releases in neighbours(view.runs.values()) for release in releases}
     by_system: dict[str | None, set[tuple[str, str]]] = {}
-    for one in system_series(view, PageIndex()):
-        run = one.series.results[0].run
+    for member in system_series(view, PageIndex()):
+        run = member.series.results[0].run
         if (run.system, run.release) in pairs:
-            found = by_system.setdefault(run.system, set())
-            found.update(one.series.statistics())
-            found.update([("message_rate", "unmoved")] if one.series.has_mark(LOGICAL) else [])
-    there = {one for found in by_system.values() for one in found if not _stands_in(one, found)}
-    return [one for one in METRICS_SHOWN if one in there]
+            numbers = by_system.setdefault(run.system, set())
+            numbers.update(member.series.statistics())
+            numbers.update([("message_rate", "unmoved")] if member.series.has_mark(LOGICAL) else [])
+    tested = {number for numbers in by_system.values() for number in numbers if not _stands_in(number, numbers)}
+    return [number for number in METRICS_SHOWN if number in tested]
 
 
 def lines(reports: Sequence[Comparison], metric: str, statistic: str) -> list[HistoryLine]:
     """Join the rows of neighbouring comparisons into lines. A row goes on where the next comparison starts from the same value of the same row."""
-    found = _Lines([], {})
+    joined = _Lines([], {})
     for index, report in enumerate(reports):
         chosen = [row for row in report.rows if (row.key.metric, row.key.statistic) == (metric, statistic)]
         for row in sorted(chosen, key=lambda row: not _goes_on(row)):  # what is only there or does not compare adds no line where one ends already
-            _add(found, index, row, report.old.name)
-    return sorted(found.all, key=lambda line: (_name(line.key), line.points[0].release))
+            _add(joined, index, row, report.old.name)
+    return sorted(joined.all, key=lambda line: (_name(line.key), line.points[0].release))
 
 
 class HistoryChange(msgspec.Struct, frozen=True):
@@ -217,15 +217,15 @@ class HistoryChange(msgspec.Struct, frozen=True):
     reason: Literal["release", "host", "release or host"]
 
 
-def changes_of(found: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
+def changes_of(lines: Sequence[tuple[HistoryLine, Sequence[Comparison]]]) -> list[HistoryChange]:
     """The steps and drifts in all lines of a page, the clearest first.
 
     Args:
-        found: the lines of all systems together, because each further line makes the same change less sure; and the comparisons of each line.
+        lines: those of all systems together, because each further line makes the same change less sure; and the comparisons of each line.
     """
-    whole = [one for one in found if all(value > 0 for point in one[0].points for value in (point.value, *point.runs))]
-    histories = [[point.runs or (point.value,) for point in line.points] for line, _ in whole]
-    return [_change(*whole[one.history], one) for one in changes(histories, [_hidden(line) for line, _ in whole])]
+    positive = [entry for entry in lines if all(value > 0 for point in entry[0].points for value in (point.value, *point.runs))]
+    histories = [[point.runs or (point.value,) for point in line.points] for line, _ in positive]
+    return [_change(*positive[change.history], change) for change in changes(histories, [_hidden(line) for line, _ in positive])]
 
 
 def _hidden(line: HistoryLine) -> float:
@@ -236,20 +236,20 @@ def _hidden(line: HistoryLine) -> float:
     return -math.log1p(-half / least) if half < least else math.inf
 
 
-def _change(line: HistoryLine, reports: Sequence[Comparison], one: Change) -> HistoryChange:
-    step = one.kind == "step"
-    before, release = (line.points[place].release for place in ((one.first - 1, one.first) if step else (one.first, one.last)))
+def _change(line: HistoryLine, reports: Sequence[Comparison], change: Change) -> HistoryChange:
+    step = change.kind == "step"
+    before, release = (line.points[index].release for index in ((change.first - 1, change.first) if step else (change.first, change.last)))
     controls = reports[release - 1].controls if step and release - before == 1 else None
     return HistoryChange(
         line=line,
-        kind=one.kind,
+        kind=change.kind,
         before=before,
         release=release,
-        ratio=math.exp(one.shift),
-        low=math.exp(one.low),
-        high=math.exp(one.high),
-        p=one.p,
-        reason=_reason(controls, one.shift if METRICS[line.key.metric].better == "lower" else -one.shift),
+        ratio=math.exp(change.shift),
+        low=math.exp(change.low),
+        high=math.exp(change.high),
+        p=change.p,
+        reason=_reason(controls, change.shift if METRICS[line.key.metric].better == "lower" else -change.shift),
     )
 
 
@@ -274,13 +274,13 @@ def histories(runs: Iterable[RunRow], metric: str, statistic: str, compare: Comp
     """What the page of a metric shows: the history of each system that has lines. The changes are judged over all systems together."""
     releases = releases_of(runs)
     reports = {system: [compare(system, old, new) for old, new in pairwise(names)] for system, names in releases.items()}
-    found = {system: lines(members, metric, statistic) for system, members in reports.items()}
-    changes = changes_of([(line, reports[system]) for system, members in found.items() for line in members])
+    by_system = {system: lines(members, metric, statistic) for system, members in reports.items()}
+    changes = changes_of([(line, reports[system]) for system, members in by_system.items() for line in members])
 
     def of_system(members: Sequence[HistoryLine]) -> tuple[HistoryChange, ...]:
         return tuple(change for change in changes if any(change.line is line for line in members))
 
-    return {system: SystemHistory(tuple(releases[system]), tuple(members), of_system(members)) for system, members in found.items() if members}
+    return {system: SystemHistory(tuple(releases[system]), tuple(members), of_system(members)) for system, members in by_system.items() if members}
 
 
 def histories_in(view: View, metric: str, statistic: str, compare: Compare, wanted: Selection) -> Mapping[str, SystemHistory]:
@@ -304,7 +304,7 @@ def _goes_on(row: ComparisonRow) -> bool:
 
 def other_machine(row: ComparisonRow) -> Difference | None:
     """The machines of both sides, if they are two; their stated hardware may be the same."""
-    return next((one for one in row.differences if one.field == "host"), None)
+    return next((difference for difference in row.differences if difference.field == "host"), None)
 
 
 class _Lines(NamedTuple):
@@ -321,29 +321,29 @@ class _Lines(NamedTuple):
 
     def like(self, key: RowKey) -> list[HistoryLine]:
         """Return the lines of the same row."""
-        return [one for one in self.alike.get(_without_apart(key), ()) if _is_alike(one.key, key)]
+        return [line for line in self.alike.get(_without_apart(key), ()) if _is_alike(line.key, key)]
 
 
-def _add(found: _Lines, index: int, row: ComparisonRow, release: str) -> None:
-    line = _line_of(found, index, row, release)
+def _add(lines: _Lines, index: int, row: ComparisonRow, release: str) -> None:
+    line = _line_of(lines, index, row, release)
     new = row.new.median if row.new else None
     if row.new is None or new is None:
         return
     if line is not None and _goes_on(row):
         line.points.append(HistoryPoint(index + 1, new, row, row.new.values))
     else:
-        found.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
+        lines.add(HistoryLine(row.new_key or row.key, [HistoryPoint(index + 1, new, None, row.new.values)], row))
 
 
-def _line_of(found: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
+def _line_of(lines: _Lines, index: int, row: ComparisonRow, release: str) -> HistoryLine | None:
     """The line that ends where a row begins: a new one, if the row rests on other runs of the release than the lines that are there."""
     if row.old is None or row.old.median is None:
         return None
     old = HistoryPoint(index, row.old.median, None, row.old.values)
-    there = [one for one in found.like(row.key) if any(point.release == index for point in one.points)]
+    there = [line for line in lines.like(row.key) if any(point.release == index for point in line.points)]
     line = _from_runs(there, old)
     if line is None and (_goes_on(row) or not there):
-        line = found.add(HistoryLine(row.key, [old], other_runs_of=release if there else None))
+        line = lines.add(HistoryLine(row.key, [old], other_runs_of=release if there else None))
     return line
 
 
@@ -351,15 +351,15 @@ def _without_apart(key: RowKey) -> RowKey:
     return msgspec.structs.replace(key, apart=())
 
 
-def _is_alike(one: RowKey, other: RowKey) -> bool:
+def _is_alike(first: RowKey, second: RowKey) -> bool:
     """Whether two comparisons name the same row, of keys that are equal but for ``apart``: one may have to tell it from more others."""
-    values = dict(other.apart)
-    return all(values.get(name, value) == value for name, value in one.apart)
+    values = dict(second.apart)
+    return all(values.get(name, value) == value for name, value in first.apart)
 
 
-def _from_runs(found: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
+def _from_runs(lines: Sequence[HistoryLine], start: HistoryPoint) -> HistoryLine | None:
     """The line that ends with this value of this release, of the same runs: the runs of two campaigns can have the same median by chance."""
-    return next((one for one in found if _same_runs(one.points[-1], start)), None)
+    return next((line for line in lines if _same_runs(line.points[-1], start)), None)
 
 
 def _same_runs(end: HistoryPoint, start: HistoryPoint) -> bool:

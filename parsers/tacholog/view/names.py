@@ -54,36 +54,36 @@ def made_different(names: Sequence[str], rows: Sequence[Mapping[str, object]]) -
 
     What only one of them states tells them apart as "not stated", and what nothing does is numbered.
     """
-    found = list(names)
-    for alike in _alike(found):
-        origins = [_origin(rows[place]) for place in alike]
+    different = list(names)
+    for alike in _alike(different):
+        origins = [_origin(rows[index]) for index in alike]
         if len({*origins}) > 1:
-            for place, origin in zip(alike, origins, strict=True):
-                found[place] = f"{found[place]} ({origin})".strip()
-    for alike in _alike(found):
-        apart = with_each_label([rows[place] for place in alike])
-        unsaid = [name for name in differing(apart) if any(row[name] is None for row in apart)]
-        for place, row in zip(alike, apart, strict=True):
-            found[place] = ", ".join(filter(None, [found[place], *(unstated(name) for name in unsaid if row[name] is None)]))
-    for alike in _alike(found):
-        for number, place in enumerate(alike, start=1):
-            found[place] = f"{found[place]} ({number} of {len(alike)})".strip()
-    return found
+            for index, origin in zip(alike, origins, strict=True):
+                different[index] = f"{different[index]} ({origin})".strip()
+    for alike in _alike(different):
+        alike_rows = with_each_label([rows[index] for index in alike])
+        unsaid = [name for name in differing(alike_rows) if any(row[name] is None for row in alike_rows)]
+        for index, row in zip(alike, alike_rows, strict=True):
+            different[index] = ", ".join(filter(None, [different[index], *(unstated(name) for name in unsaid if row[name] is None)]))
+    for alike in _alike(different):
+        for number, index in enumerate(alike, start=1):
+            different[index] = f"{different[index]} ({number} of {len(alike)})".strip()
+    return different
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:
     """Return the places of the names that stand more than once."""
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        places.setdefault(name, []).append(place)
-    return [found for found in places.values() if len(found) > 1]
+    indices: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        indices.setdefault(name, []).append(index)
+    return [alike for alike in indices.values() if len(alike) > 1]
 
 
 def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list[tuple[str, object]]]:
     """Return of each the fewest conditions that tell it from the others, except ``but``, which stands elsewhere."""
     rows = with_each_label(rows)
     different = sorted(differing(rows), key=lambda name: name in _SHOWN_LAST)
-    full = [[(name, one[name]) for name in different] for one in rows]
+    full = [[(name, row[name]) for name in different] for row in rows]
     used = _fewest(full) - {but}
     return [[(name, value) for name, value in parts if name in used] for parts in full]
 
@@ -91,7 +91,7 @@ def told_apart(rows: Sequence[Mapping[str, object]], but: str = "") -> list[list
 def differing(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the conditions in which rows differ; of labels each one that differs (``label.plugin``)."""
     rows = with_each_label(rows)
-    return [name for name in rows[0] if name != "run" and len({one[name] for one in rows}) > 1] if rows else []
+    return [name for name in rows[0] if name != "run" and len({row[name] for row in rows}) > 1] if rows else []
 
 
 def with_each_label(rows: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
@@ -187,15 +187,15 @@ def build_words(build: str) -> str:
 def option_title(name: str) -> tuple[str, str]:
     """Return what an option of a campaign is called, and the unit behind its value: ``warmup_s`` is the warm-up, in seconds."""
     stem, _, unit = name.rpartition("_")
-    known = unit in _OPTION_UNITS and bool(stem)
-    words = (stem if known else name).replace("_", " ")
-    return words.replace("warmup", "warm-up"), f" {unit}" if known else ""
+    has_unit = unit in _OPTION_UNITS and bool(stem)
+    words = (stem if has_unit else name).replace("_", " ")
+    return words.replace("warmup", "warm-up"), f" {unit}" if has_unit else ""
 
 
 def settings_words(text: str) -> str:
     """Return settings in words: those of a JSON object, or of a series, where they stand one behind the other (``nagle off, warmup_s 0.1``)."""
-    found = settings_of(text)
-    pairs = [part.partition(" ")[::2] for part in found[""].split(", ")] if "" in found else found.items()
+    settings = settings_of(text)
+    pairs = [part.partition(" ")[::2] for part in settings[""].split(", ")] if "" in settings else settings.items()
     return ", ".join(f"{words} {_SETTINGS_IN_WORDS.get(value, value)}{unit}".strip() for name, value in pairs for words, unit in [option_title(name)])
 
 
@@ -203,8 +203,8 @@ def _number(value: object) -> float:
     return float(str(value))
 
 
-def _count(one: str) -> Callable[[object], str]:
-    return lambda value: f"{grouped(_number(value))} {one}" + ("" if value == 1 else "s")
+def _count(singular: str) -> Callable[[object], str]:
+    return lambda value: f"{grouped(_number(value))} {singular}" + ("" if value == 1 else "s")
 
 
 _OPTION_UNITS = ("s", "ms", "us", "ns")  # at the end of an option's name
@@ -276,8 +276,8 @@ def row_name(key: RowKey, *, with_system: bool = False, but: Collection[str] = (
 
 def apart_words(key: RowKey) -> list[str]:
     """What tells a row from those that are alike in all else; what is not stated is named where nothing else tells it."""
-    known = [text for field, value in key.apart if (text := words(field, value))]
-    return known or [unstated(field) for field, _ in key.apart]
+    in_words = [text for field, value in key.apart if (text := words(field, value))]
+    return in_words or [unstated(field) for field, _ in key.apart]
 
 
 def _tested_by(key: RowKey) -> str:

@@ -76,8 +76,8 @@ def rounded(number: float, digits: int = _DIGITS) -> str:
 
 def _rounded(number: float, digits: int) -> Decimal:
     exact = _AS_PRINTED.create_decimal_from_float(number)
-    places = max(0, digits - 1 - exact.adjusted()) if exact else 0
-    return exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _ANY) if exact else Decimal(0)
+    decimals = max(0, digits - 1 - exact.adjusted()) if exact else 0
+    return exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, _ANY) if exact else Decimal(0)
 
 
 def size(payload_bytes: float | None) -> str:
@@ -129,10 +129,10 @@ _BEFORE = re.compile(r"(?<=\d)[-._~]?([ab](?=\d)|(?:alpha|beta|dev|milestone|pre
 
 def by_version(label: str) -> list[tuple[int, int, str]]:
     """Order releases as their makers do: 5.9 before 5.12, and 5.12-rc1 before 5.12, which it comes before."""
-    found = _BEFORE.search(label)
-    if found is None:
+    match = _BEFORE.search(label)
+    if match is None:
         return [*natural(label), (-1, 0, "")]
-    return [*natural(label[: found.start()]), (-2, 0, found[1].lower()), *natural(label[found.end() :]), (-1, 0, "")]
+    return [*natural(label[: match.start()]), (-2, 0, match[1].lower()), *natural(label[match.end() :]), (-1, 0, "")]
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:

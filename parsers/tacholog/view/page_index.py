@@ -41,8 +41,8 @@ class PagePart(msgspec.Struct, frozen=True):
     @property
     def others(self) -> tuple[tuple[str, str], ...]:
         """The other fields of the selection, with their values."""
-        found = ((name, getattr(self.selection, name)) for name in _FIELDS)
-        return (*((name, value) for name, value in found if value is not None), *self.selection.labels)
+        fields = ((name, getattr(self.selection, name)) for name in _FIELDS)
+        return (*((name, value) for name, value in fields if value is not None), *self.selection.labels)
 
 
 class PageIndex:
@@ -57,8 +57,8 @@ class PageIndex:
 
     def part_with(self, system: str, transport: str, run: RunRow) -> PagePart | None:
         """Return the part that shows the numbers of a run of a system over a transport; nothing if no page does."""
-        found = self._by_pair.get((system, transport), ())
-        return next((part for part in found if part.selection.wants_run(run)), None)
+        parts = self._by_pair.get((system, transport), ())
+        return next((part for part in parts if part.selection.wants_run(run)), None)
 
 
 def page_index(entries: Sequence[Entry]) -> PageIndex:
@@ -72,13 +72,13 @@ def page_index(entries: Sequence[Entry]) -> PageIndex:
 
 def _part(entry: Entry) -> PagePart:
     system, transport, document = (str(value) for value in entry[:_REST])
-    rest: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
-    for name, value in rest.items():
+    others: Mapping[str, Any] = entry[_REST] if len(entry) > _REST else {}
+    for name, value in others.items():
         if not ((isinstance(value, str) and (name in _FIELDS or is_label(name))) or (name == _NUMBER and isinstance(value, int))):
             raise ValueError(f"{name!r} is none of {', '.join(_FIELDS)}, label.NAME")
-    fields = {name: value for name, value in rest.items() if name in _FIELDS}
-    labels = tuple((name, value) for name, value in rest.items() if is_label(name))
-    return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, rest.get(_NUMBER, 1))
+    fields = {name: value for name, value in others.items() if name in _FIELDS}
+    labels = tuple((name, value) for name, value in others.items() if is_label(name))
+    return PagePart(Selection(system=system, transport=transport, labels=labels, **fields), document, others.get(_NUMBER, 1))
 
 
 BADGES, DATA, DIFFS, DOWNLOADS, HISTORY, LOGS, RAW, RESULTS, VERSIONS = (
@@ -96,12 +96,12 @@ class SelectionNumbers:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._found: dict[str, list[list[str]]] = {}
+        self._values_by_slug: dict[str, list[list[str]]] = {}
 
     def number(self, selection: Selection) -> int:
         """Return the number of a selection: 1 unless another one was there before. All tests of a part have the same."""
         values = msgspec.structs.replace(selection, test=None).values()
-        alike = self._found.setdefault(slug("-".join(values)), [])
+        alike = self._values_by_slug.setdefault(slug("-".join(values)), [])
         if values not in alike:
             alike.append(values)
         return 1 + alike.index(values)

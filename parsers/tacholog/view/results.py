@@ -132,7 +132,7 @@ class ResultRow(msgspec.Struct, frozen=True, gc=False):
     ordinal: int = 1
 
     @property
-    def place(self) -> int | None:
+    def number_line(self) -> int | None:
         """The line that the number itself stands on."""
         return self.line if self.value_line is None else self.value_line
 
@@ -144,8 +144,8 @@ def conditions_among(results: Iterable[ResultRow]) -> list[Conditions]:
 
 def runs(data: Dataset) -> dict[str, RunRow]:
     """Return every run by its id, in the order of ids."""
-    found = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
-    return {run.run: run for run in sorted(found, key=lambda run: run.run)}
+    rows = [msgspec.convert(row, RunRow, strict=False) for row in _rows(data.runs)]
+    return {run.run: run for run in sorted(rows, key=lambda run: run.run)}
 
 
 def logs(data: Dataset) -> list[LogRow]:
@@ -155,8 +155,8 @@ def logs(data: Dataset) -> list[LogRow]:
 
 def problems(data: Dataset) -> list[ProblemRow]:
     """Return everything that could not be read, in the order of the logs."""
-    found = [msgspec.convert(row, ProblemRow, strict=False) for row in _rows(data.problems)]
-    return sorted(found, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
+    rows = [msgspec.convert(row, ProblemRow, strict=False) for row in _rows(data.problems)]
+    return sorted(rows, key=lambda problem: (problem.run, problem.log or "", problem.line or 0))
 
 
 def histograms(data: Dataset) -> list[HistogramRow]:
@@ -164,28 +164,28 @@ def histograms(data: Dataset) -> list[HistogramRow]:
     frame = data.histograms
     if frame.empty:
         return []
-    found = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
-    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=bins.packed) for row, bins in found]
+    rows = zip(_rows(frame[["run", "log", "line", "payload_bytes"]]), frame["bins"], strict=True)
+    return [msgspec.structs.replace(msgspec.convert(row, HistogramRow, strict=False), packed=bins.packed) for row, bins in rows]
 
 
-def results(data: Dataset, known: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
+def results(data: Dataset, runs_by_id: Mapping[str, RunRow] | None = None) -> list[ResultRow]:
     """Return every number of the dataset, in its order.
 
     Rows are made of whole columns. To convert each by itself took ten times as long.
     """
-    known = runs(data) if known is None else known
-    found = data.results.assign(ordinal=ordinals(data.results))
-    parts = (found.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(found), _ROWS_AT_ONCE))
-    return [result for part in parts for result in _results(part, known)]
+    runs_by_id = runs(data) if runs_by_id is None else runs_by_id
+    frame = data.results.assign(ordinal=ordinals(data.results))
+    parts = (frame.iloc[start : start + _ROWS_AT_ONCE] for start in range(0, len(frame), _ROWS_AT_ONCE))
+    return [result for part in parts for result in _results(part, runs_by_id)]
 
 
 _ROWS_AT_ONCE = 100_000  # The lists of all columns take as much memory as the rows do.
 
 
-def _results(frame: pd.DataFrame, known: Mapping[str, RunRow]) -> Iterator[ResultRow]:
+def _results(frame: pd.DataFrame, runs_by_id: Mapping[str, RunRow]) -> Iterator[ResultRow]:
     columns = {name: _filled(name, (_shared if name in _REPEATED else _column)(frame[name])) for name in _OF_NUMBER if name in frame}
     columns["marks"] = frame["marks"].tolist()
-    columns["run"] = _runs_of(frame["run"], known)
+    columns["run"] = _runs_of(frame["run"], runs_by_id)
     columns["conditions"] = _conditions(frame)
     in_order = (columns.get(name) or repeat(_DEFAULTS[name], len(frame)) for name in ResultRow.__struct_fields__)
     return map(ResultRow, *in_order)
@@ -204,11 +204,11 @@ def _filled(name: str, column: list[Any]) -> list[Any]:
     return column if default is None or None not in column else [default if value is None else value for value in column]
 
 
-def _runs_of(column: pd.Series, known: Mapping[str, RunRow]) -> list[RunRow]:
+def _runs_of(column: pd.Series, runs_by_id: Mapping[str, RunRow]) -> list[RunRow]:
     import pandas as pd
 
     codes, names = pd.factorize(column)
-    return _taken([known[str(name)] for name in names], codes)
+    return _words_of([runs_by_id[str(name)] for name in names], codes)
 
 
 def _conditions(frame: pd.DataFrame) -> list[Conditions]:
@@ -219,16 +219,16 @@ def _conditions(frame: pd.DataFrame) -> list[Conditions]:
         msgspec.convert({name: value for name, value in zip(names, values, strict=True) if value is not None}, Conditions, strict=False)
         for values in different
     ]
-    return _taken(made, alike)
+    return _words_of(made, alike)
 
 
 def _alike(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the place of each row's values in a list of all that rows have in these columns, and that list."""
     import numpy as np
 
-    places = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
-    first = np.unique(places, return_index=True)[1]
-    return places, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
+    indices = frame.groupby(list(names), dropna=False, observed=True, sort=False).ngroup().to_numpy().astype(np.int64)
+    first = np.unique(indices, return_index=True)[1]
+    return indices, list(zip(*(_column(frame[name].iloc[first]) for name in names), strict=True))
 
 
 def _rows(frame: pd.DataFrame) -> Iterable[dict[str, object]]:
@@ -243,9 +243,9 @@ def _column(column: pd.Series) -> list[Any]:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _taken(column.cat.categories.tolist(), column.cat.codes.to_numpy())
-    given: Any = column  # The types of pandas do not know that a missing value can become None.
-    values: list[Any] = given.to_numpy(dtype=object, na_value=None).tolist()
+        return _words_of(column.cat.categories.tolist(), column.cat.codes.to_numpy())
+    untyped: Any = column  # The types of pandas do not know that a missing value can become None.
+    values: list[Any] = untyped.to_numpy(dtype=object, na_value=None).tolist()
     return [_plain(value) for value in values] if column.dtype == object else values
 
 
@@ -254,18 +254,18 @@ def _shared(column: pd.Series) -> list[Any]:
     import pandas as pd
 
     codes, different = pd.factorize(column)
-    return _taken(_column(pd.Series(different)), codes)
+    return _words_of(_column(pd.Series(different)), codes)
 
 
-def _taken(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
+def _words_of(words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> list[Any]:
     """Return the word of each code; ``None`` for the code of a missing one, which is -1."""
     import numpy as np
 
-    known = np.empty(len(words) + 1, dtype=object)
-    for place, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
-        known[place] = word
-    found: list[Any] = known[codes].tolist()
-    return found
+    choices = np.empty(len(words) + 1, dtype=object)
+    for code, word in enumerate(words):  # Given together, texts that are alike in length or tuples would become an array of two dimensions.
+        choices[code] = word
+    words_of_codes: list[Any] = choices[codes].tolist()
+    return words_of_codes
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
@@ -276,27 +276,27 @@ def _plain(value: Any) -> object:  # noqa: ANN401 - anything that a column holds
     return str(value) if isinstance(value, Path) else value
 
 
-def is_of_control(one: ResultRow) -> bool:
+def is_of_control(result: ResultRow) -> bool:
     """Whether a number is of a control, whose rows have the names of those that they stand beside."""
-    return CONTROL in labels_of(one.run.labels)
+    return CONTROL in labels_of(result.run.labels)
 
 
-def of_these_runs(there: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
+def of_these_runs(results: Iterable[ResultRow], value: float, values: Sequence[float]) -> list[ResultRow]:
     """Return the numbers that have a value, of runs that were made together and have all ``values`` of the row; all that have it, if none do."""
     groups: dict[Hashable, list[ResultRow]] = {}
-    for one in there:
-        if one.value is not None:
-            groups.setdefault((one.run.host, one.run.campaign, one.run.release, is_of_control(one), one.conditions), []).append(one)
-    found = [(group, one) for group in groups.values() for one in group if one.value is not None and math.isclose(one.value, value)]
-    whole = {id(group) for group, _ in found if _has_all(group, values)}
-    return [one for group, one in found if id(group) in whole] or [one for _, one in found]
+    for result in results:
+        if result.value is not None:
+            groups.setdefault((result.run.host, result.run.campaign, result.run.release, is_of_control(result), result.conditions), []).append(result)
+    alike = [(group, result) for group in groups.values() for result in group if result.value is not None and math.isclose(result.value, value)]
+    complete = {id(group) for group, _ in alike if _has_all(group, values)}
+    return [result for group, result in alike if id(group) in complete] or [result for _, result in alike]
 
 
 def _has_all(group: Sequence[ResultRow], values: Sequence[float]) -> bool:
-    have = sorted(one.value for one in group if one.value is not None)
+    have = sorted(result.value for result in group if result.value is not None)
     for value in sorted(values):
-        place = bisect_left(have, value * (1 - 1e-9))
-        if place == len(have) or not math.isclose(have[place], value):
+        index = bisect_left(have, value * (1 - 1e-9))
+        if index == len(have) or not math.isclose(have[index], value):
             return False
-        del have[place]
+        del have[index]
     return True

@@ -103,7 +103,7 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# Messages of perftest on standard error, also after the signs of progress that it prints in the hmbdc dialect.
+# Messages of perftest up to 0.4 on standard error, beside a log in the format of another tool, also after the signs of progress of hmbdc.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
 _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # Before Python 3.11.4, a possessive group matches wrongly.
@@ -201,7 +201,7 @@ class _NativeRun:
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest prints into logs of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    """Read a message that perftest printed beside a log in the format of another tool: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
