@@ -125,7 +125,7 @@ def diff(
     from pathlib import Path
 
     from tacholog.commands.diff import band_roots, known_roots
-    from tacholog.compare.bands import known
+    from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare
     from tacholog.compare.policy import Policy as DefaultPolicy
     from tacholog.compare.sides import find_renames, renamed
@@ -136,7 +136,7 @@ def diff(
     names = find_renames(roots)
     sides = [renamed(_side(side, roots), names) for side in (old, new)]
     labels = (_label(old, "old"), _label(new, "new"))
-    return compare(sides[0], sides[1], chosen, labels, measured=known(sides, band_roots(roots)))
+    return compare(sides[0], sides[1], chosen, labels, measured=find_same_build(sides, band_roots(roots)))
 
 
 def list_formats() -> list[LogFormat]:

@@ -128,7 +128,7 @@ def diff(
     cluster: str | None,
 ) -> None:
     """Read both sides, compare them, and print the comparison."""
-    from tacholog.compare.bands import known
+    from tacholog.compare.bands import find_same_build
     from tacholog.compare.diff.compare import check_across, compare, exit_code
     from tacholog.compare.policy import Policy, read_policy
     from tacholog.compare.sides import find_all, find_renames, of_labels, read_renames, renamed
@@ -150,7 +150,7 @@ def diff(
     lost = max(print_complaints((complaints(with_copies(side)) for side in sides), bare=bare), *map(_exit_code_of_truncated, sides))
     _check_transports(transports, sides)
     _check_metrics(policy, sides)
-    measured = known(sides, band_roots(roots), band)
+    measured = find_same_build(sides, band_roots(roots), band)
     report = compare(sides[0], sides[1], policy, (old, new), everything=output == "json", measured=measured)
     write_report(output, report, rendered(output, report, only, limit), path)
     sys.exit(max(lost, exit_code(report, fail_on)))
