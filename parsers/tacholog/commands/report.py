@@ -76,7 +76,7 @@ def report(
         _mention_missing_labels(settings.pages, work / "dataset", config)
     if note := plotly_bundle().note:
         click.echo(note)
-    if reading.tally.kept + reading.tally.read:
+    if reading.tally.cached + reading.tally.read:
         click.echo(tally_words(reading))
     for sentence in large_of(site):
         terminal.line(f"tacholog: {sentence}", err=True)
