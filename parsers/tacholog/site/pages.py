@@ -25,7 +25,6 @@ from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_ti
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings
 from tacholog.store.export import number_id
-from tacholog.view.beside import session_of_several
 from tacholog.view.history import diff_documents, history_document, latest, metrics_in, neighbours, news, since
 from tacholog.view.names import SHOWN_CONDITIONS, joined, words
 from tacholog.view.numerals import NOT_STATED, size
@@ -33,6 +32,7 @@ from tacholog.view.page_index import PageIndex, PagePart
 from tacholog.view.portions import Portion, portions
 from tacholog.view.results import conditions_among
 from tacholog.view.series import LOSS
+from tacholog.view.side_by_side import session_of_several
 from tacholog.view.views import TESTS, Selection, View, marked_of
 from tacholog.visible import drawn
 
