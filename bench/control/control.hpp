@@ -29,7 +29,7 @@ enum class FrameKind : std::uint16_t {
     phase_end,   ///< PhaseEndFrame
     alive,       ///< the publisher is at work, should none of its messages arrive, or waits for another subscriber
     interval,    ///< IntervalFrame
-    phase_done,  ///< PhaseDoneFrame, or OneWayDoneFrame of one-way latency
+    phase_done,  ///< PhaseDoneFrame
     size_end,    ///< the publisher is done with this case
     histogram,   ///< HistogramFrame
     clock,       ///< text: which clock the subscriber reads

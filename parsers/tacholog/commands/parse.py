@@ -22,8 +22,7 @@ from tacholog.commands._parse_listing import LISTINGS, LineListing, Listing, Log
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import is_there
 from tacholog.formats.blocks import RecordBlock
-from tacholog.formats.held import HeldRecords
-from tacholog.formats.reading import Event, Scan
+from tacholog.formats.reading import Event, HeldRecords, Scan
 from tacholog.formats.registry import detect, format_named
 from tacholog.formats.source import LogText, open_log, text_of
 from tacholog.runs.conditions import stated_conditions, with_stated_side, with_stated_size

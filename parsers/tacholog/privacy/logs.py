@@ -21,11 +21,10 @@ import msgspec
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import open_evidence, read_evidence
 from tacholog.formats.account import LineClass
-from tacholog.formats.expand import CHUNK_BYTES, Damaged, expanded, packing_of
 from tacholog.formats.prefixes import Prefix
 from tacholog.formats.reading import Scan
 from tacholog.formats.registry import formats
-from tacholog.formats.source import LINE_BYTES, LogText, utf16_of, without_sequences
+from tacholog.formats.source import CHUNK_BYTES, LINE_BYTES, Damaged, LogText, compression_of, expanded, utf16_of, without_sequences
 from tacholog.privacy.native_log import native_line
 from tacholog.privacy.redactor import Redactor
 from tacholog.privacy.tokens import has_look_alikes, plain
@@ -128,7 +127,7 @@ class _LineRedactor:
         return (published + more).encode("utf-8", "surrogateescape") + end
 
     def _redacted(self, text: str, kind: LineClass) -> str:
-        if self._prefix and (match := self._prefix.of(text)):
+        if self._prefix and (match := self._prefix.match(text)):
             return f"{self._shown_prefix(self._prefix, match[0])}{self._shown_text(text[match.end() :], kind)}"
         return self._shown_text(text, kind)
 
@@ -283,9 +282,9 @@ def _clipped(raw: bytes, limit: int, is_whole: bool) -> tuple[bytes, bool]:
 
 def _chunks(stream: BinaryIO, on_bytes: OnBytes | None) -> Iterator[bytes]:
     start = stream.read(CHUNK_BYTES)
-    packing = packing_of(start)
+    compression = compression_of(start)
     pieces: Iterable[bytes] = _with_rest(start, stream)
-    for chunk in expanded(packing, iter(pieces)) if packing else pieces:
+    for chunk in expanded(compression, iter(pieces)) if compression else pieces:
         if on_bytes:
             on_bytes(len(chunk))
         yield chunk

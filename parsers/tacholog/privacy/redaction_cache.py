@@ -23,7 +23,7 @@ from tacholog.store.frames import Row
 
 _CODE = (
     *("tacholog.privacy", "tacholog.schema", "tacholog.evidence", "tacholog.runs", "tacholog.visible"),
-    *("tacholog.formats.kit", "tacholog.formats.expand", "tacholog.formats.source"),
+    *("tacholog.formats.kit", "tacholog.formats.source", "tacholog.formats.source"),
 )
 _AT_ONCE = 4_000_000  # bytes that are collected before they are written together
 _RUNS_AT_ONCE = 100
