@@ -137,7 +137,8 @@ def _page_groups(view: View, fields: tuple[str, ...]) -> list[PageGroup]:
             taken.add(f"{folders[first]}/index")
         document = _free(f"{folders[first]}/{slug(' '.join(rest))}", taken) if rest else f"{folders[first]}/index"
         page_parts = _parts(fields, values, sorted(parts[values], key=_pair_order), document)
-        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, beside[_but_transport(fields, values)] > 1))
+        is_one_of_several = beside[_but_transport(fields, values)] > 1
+        found.setdefault(first, []).append(ResultPage(fields, values, document, files.get(values, ""), page_parts, is_one_of_several))
     return [PageGroup(fields[0], value, f"{folders[value]}/index", tuple(pages)) for value, pages in found.items()]
 
 
