@@ -40,7 +40,7 @@ public:
         constexpr int most_attempts = 5;
         for (int attempt = 1;; ++attempt) {
             auto started = start_once(kind, *program, plan);
-            const bool killed = !started && started.error().text.find("was killed by signal") != std::string::npos;
+            const bool killed = !started && started.error().code == Code::killed;
             if (started || killed || attempt == most_attempts) return started;
         }
     }

@@ -86,11 +86,17 @@ public:
     /// Why the run is over, if the peer or a signal has said so: a broken transport is often only the consequence.
     std::optional<Error> reason(Patience limit);
 
-    /// Whether it is an error of this channel, which names its peer.
-    bool concerns(const Error& error) const;
+    /// An error of this channel. `text` names the peer.
+    Error error(const std::string& text) const { return {"control channel: " + text, Code::peer, descriptor()}; }
 
-    /// What a frame of the kind abort says.
-    Error gave_up(const Frame& frame) const { return Error{peer_ + " gave up: " + shown(frame.text, longest_reason)}; }
+    /// Whether the error is about this channel.
+    bool concerns(const Error& error) const { return error.channel == descriptor(); }
+
+    /// Whether it says why this peer gave up or refused.
+    bool has_explained(const Error& error) const { return concerns(error) && error.code == Code::peer_gave_up; }
+
+    /// The error of a peer that sent a frame of the kind abort.
+    Error gave_up(const Frame& frame) const { return explained_by("gave up", frame); }
 
     int descriptor() const { return socket_.get(); }
 
@@ -105,8 +111,11 @@ public:
     std::string local_host() const;
 
 private:
+    Error explained_by(const char* what, const Frame& frame) const {
+        return {peer_ + " " + what + ": " + shown(frame.text, longest_reason), Code::peer_gave_up, descriptor()};
+    }
     Result<std::optional<Frame>> next_frame();
-    Result<bool> fill(Patience patience);
+    Result<Done> fill(Patience patience);
     Result<void> send_all(std::string_view bytes, Patience patience);
 
     Fd socket_;
@@ -121,7 +130,7 @@ private:
 
 /// Of a frame that is not due.
 inline Error out_of_step(const Control& peer) {
-    return Error{"control channel: " + peer.peer() + " is out of step with this side"};
+    return peer.error(peer.peer() + " is out of step with this side");
 }
 
 class Listener {

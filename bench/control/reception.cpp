@@ -94,7 +94,7 @@ Error Reception::nobody_came() const {
             " (" + std::to_string(members_.size()) + " of " + std::to_string(options_.audience.subscribers) + " have)";
     }
     const std::string others = strangers_.summary();
-    return Error{text + (others.empty() ? "" : "; " + others)};
+    return Error{text + (others.empty() ? "" : "; " + others), Code::control_port};
 }
 
 Result<void> Reception::accept_new() {

@@ -53,7 +53,7 @@ private:
         intervals_.begin(start_ns);
         while (sent_ns_ < end_ns && !intervals_.enough()) {
             const auto answer = round_trip();
-            if (!answer) return answer.error();
+            if (!answer.has_value()) return answer.error();
             const Nanoseconds now = now_ns();
             const Nanoseconds round_trip_ns = now - sent_ns_;
             count(*answer, round_trip_ns);
@@ -311,7 +311,7 @@ public:
         bool came = false;
         while (!ended_.load(std::memory_order_acquire)) {
             const auto echoed = echo();
-            if (!echoed) return echoed.error();
+            if (!echoed.has_value()) return echoed.error();
             if (auto fine = side_.monitor->fine(); !fine) return fine;
             came = came || *echoed;
             if (*echoed) [[likely]]

@@ -107,7 +107,7 @@ private:
 
     Result<void> take_counts(const OneWayDoneFrame& counts) {
         if (counts.received > sent_ + counts.duplicated || counts.lost > sent_ || total_.count() > sent_)
-            return Error{"control channel: " + side_.control.peer() + " counts more messages than were sent"};
+            return side_.control.error(side_.control.peer() + " counts more messages than were sent");
         counts_ = counts;
         return {};
     }
@@ -115,11 +115,11 @@ private:
     Result<void> heard(const Frame& frame) {
         if (frame.kind != FrameKind::histogram) return out_of_step(side_.control);
         const auto whole = reader_.add(frame);
-        if (!whole) return whole.error();
+        if (!whole.has_value()) return whole.error();
         if (!*whole) return {};
         const Histogram& interval = reader_.histogram;
         if (++intervals_ > side_.most_intervals() || total_.count() > most_counted)
-            return Error{"control channel: " + side_.control.peer() + " sends more intervals than there are"};
+            return side_.control.error(side_.control.peer() + " sends more intervals than there are");
         total_.merge(interval);
         if (warmup_ == nullptr) {
             side_.tell(LatencyInterval{payload_bytes_, index_++, reader_.duration_ns, &interval, interval.max_ns()});

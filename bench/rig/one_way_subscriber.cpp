@@ -63,7 +63,7 @@ private:
         Nanoseconds next_pulse = start_ns_;
         while (!complete()) {
             const auto taken = take();
-            if (!taken) return taken.error();
+            if (!taken.has_value()) return taken.error();
             const Nanoseconds now = now_ns();
             if (now - interval_start_ns_ >= interval_ns) hand_over(now);
             if (*taken && now < next_pulse) continue;
@@ -71,7 +71,7 @@ private:
             if (auto fine = side_.monitor->fine(); !fine) return fine;
             const std::uint64_t frames = side_.monitor->frames();
             const auto over = silent_for_good(*taken || std::exchange(frames_, frames) != frames, silence);
-            if (!over) return over.error();
+            if (!over.has_value()) return over.error();
             if (*over) break;
         }
         close_interval(now_ns());

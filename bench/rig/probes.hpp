@@ -72,36 +72,36 @@ public:
 
     bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
 
-    /// Takes an answer. False if none came.
-    Result<bool> take(Patience patience) {
+    /// Takes an answer. Not yet done if none came.
+    Result<Done> take(Patience patience) {
         const auto sample = answers_->take(patience);
         if (!sample) return sample.error();
-        if (!*sample) return false;
+        if (!*sample) return Done::not_yet;
         const auto message = read_answer((*sample)->bytes(), side_.options.handling);
         const Nanoseconds now = now_ns();
         if (!message.number) {
             ++corrupted_;
             ++unreadable_;
-            return true;
+            return Done::yes;
         }
         const std::uint64_t place = place_of(*message.number, instances_);
         const std::uint64_t probe = plan_.probe_at(place);
-        if (probe < first_ || !plan_.includes(place)) return true;  // late, from the phase before
+        if (probe < first_ || !plan_.includes(place)) return Done::yes;  // late, from the phase before
         if (message.corrupted) ++corrupted_;
         const auto answer = outstanding_.answered(probe);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
-        if (answer.kind != Outstanding::Kind::first) return true;
+        if (answer.kind != Outstanding::Kind::first) return Done::yes;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
         round_trips_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
-        return true;
+        return Done::yes;
     }
 
     /// Takes the answers that have come.
     Result<void> take_all() {
         while (awaited()) {
             const auto taken = take(Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken) break;
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::not_yet) break;
         }
         return {};
     }
@@ -113,8 +113,8 @@ public:
         Silence silence{lossy ? drain_silence : side_.limit()};
         while (awaited() && !silence.passed()) {
             const auto taken = take(slice);
-            if (!taken) return taken.error();
-            if (*taken) silence.begin(lossy ? drain_silence : side_.limit());
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::yes) silence.begin(lossy ? drain_silence : side_.limit());
             if (auto fine = side_.monitor->fine(); !fine) return fine;
         }
         if (awaited() && !lossy) return Error{"take: no answer to a probe within the time limit"};

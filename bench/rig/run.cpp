@@ -32,12 +32,11 @@ namespace {
 
 constexpr int default_port = 7420;
 
-/// If the error names a control port that the user did not give: where that port comes from.
+/// If the error is about a control port that the user did not give: where that port comes from.
 Error with_origin_of_port(Error error, const Options& options) {
-    const std::string port = std::to_string(default_port);
-    if (options.port >= 0 || options.role == Role::both || error.text.find(":" + port) == std::string::npos)
-        return error;
-    return Error{error.text + "; " + port + " is the default of --port"};
+    if (options.port < 0 && options.role != Role::both && error.code == Code::control_port)
+        error.text += "; " + std::to_string(default_port) + " is the default of --port";
+    return error;
 }
 
 void complain(const std::string& text) {

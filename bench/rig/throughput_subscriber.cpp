@@ -73,14 +73,15 @@ private:
     Result<void> take_all() {
         Silence silence{side_.limit()};
         while (!complete()) {
-            const auto taken = take_some();
-            if (!taken) return taken.error();
+            const auto some = take_some();
+            if (!some.has_value()) return some.error();
+            const bool taken = *some == Done::yes;
             const Nanoseconds now = now_ns();
-            if (*taken || !ended_) close_interval(now);  // behind the end, silence is no part of an interval
-            if (*taken && now < next_pulse_ns_) continue;
+            if (taken || !ended_) close_interval(now);  // behind the end, silence is no part of an interval
+            if (taken && now < next_pulse_ns_) continue;
             next_pulse_ns_ = now + pulse_ns;
-            const auto over = silent_for_good(*taken, silence);
-            if (!over) return over.error();
+            const auto over = silent_for_good(taken, silence);
+            if (!over.has_value()) return over.error();
             if (*over) break;
         }
         return {};
@@ -106,8 +107,8 @@ private:
         return Error{"take: nothing from the publisher within the time limit"};
     }
 
-    /// Takes up to a look's worth of messages from each publisher. False if none came within a slice.
-    Result<bool> take_some() {
+    /// Takes up to a look's worth of messages from each publisher. Not yet done if none came within a slice.
+    Result<Done> take_some() {
         const auto fresh = [this](std::uint64_t number) { return answer_if_probe(number); };
         if (intakes_.size() == 1) return intakes_.front().take(messages_a_look_, slice, fresh);
         BusyPoll poll{slice, Waiting::busy_poll, side_.yield()};
@@ -115,11 +116,11 @@ private:
         do {
             for (auto& intake : intakes_) {
                 const auto taken = intake.take(messages_a_look_, Patience{0}, fresh);
-                if (!taken) return taken.error();
-                any = any || *taken;
+                if (!taken.has_value()) return taken.error();
+                any = any || *taken == Done::yes;
             }
         } while (!any && poll.wait());
-        return any;
+        return done_if(any);
     }
 
     /// The publisher takes answers whatever else it waits for, so that room for one comes.

@@ -88,7 +88,7 @@ public:
             // However slow the rate, no message is held back for longer.
             if (auto done = flush(sent, watch); !done) return done.error();
             const Result<bool> enough = pulse(sent.messages, now - start);
-            if (!enough) return enough.error();
+            if (!enough.has_value()) return enough.error();
             if (*enough) break;
         }
         if (auto done = flush(sent, watch); !done) return done.error();
@@ -111,8 +111,8 @@ private:
         if (demand_) return send_of_burst(bursts, schedule.limit, most, watch);
         if (interval_ns_ <= 0) return send_some(most, watch);
         const auto is_due = wait_until_due(schedule.start, index, schedule.limit);
-        if (!is_due) return is_due.error();
-        return *is_due ? send_some(1, watch) : std::size_t{0};
+        if (!is_due.has_value()) return is_due.error();
+        return *is_due == Done::yes ? send_some(1, watch) : std::size_t{0};
     }
 
     /// No more than go between two looks at the clock.
@@ -139,7 +139,7 @@ private:
     }
 
     /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
-    Result<bool> send_or_take(Loan& loan, bool& full) {
+    Result<Done> send_or_take(Loan& loan, bool& full) {
         constexpr Patience nap{0.1};
         if (full) {
             if (auto taken = probes_.take_all(); !taken) return taken.error();
@@ -181,13 +181,13 @@ private:
     }
 
     /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
-    /// publisher catches up. False if `limit` came first.
-    Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
+    /// publisher catches up. Not yet done if `limit` came first.
+    Result<Done> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
         const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
         const Nanoseconds until = std::min(due, limit);
         if (auto taken = take_answers(until); !taken) return taken.error();
         if (now_ns() < until) wait_until(until, options_.waiting, yield_);
-        return due < limit;
+        return done_if(due < limit);
     }
 
     /// Until then, or until no answer is awaited.
@@ -198,8 +198,8 @@ private:
             if (left <= 0) break;
             const bool asleep = sleeps(options_.waiting);
             const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
-            if (!taken) return taken.error();
-            if (!*taken && !asleep) poll.wait();
+            if (!taken.has_value()) return taken.error();
+            if (*taken == Done::not_yet && !asleep) poll.wait();
         }
         return {};
     }

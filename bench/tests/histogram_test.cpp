@@ -184,7 +184,8 @@ TEST(Histogram, BinsThatThereAreNotAreRefused) {
     for (const char* bins : {"x,", "99999999999999999999:1,", "60000000001:5,", "18446744073709551615:1,", "1:1:1,",
                              ":,", "5:0,", "5:1", "5:1,5:1,", "2049:1,"}) {
         HistogramReader reader;
-        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 0, 0, 5, 0, 25, 0}, bins})) << bins;
+        EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 5, 5, 0, 0, 5, 0, 25, 0}, bins}).has_value())
+            << bins;
         EXPECT_TRUE(reader.histogram.bins().empty()) << bins;
     }
 }
@@ -215,25 +216,25 @@ TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
         {11, 0},         {11, UINT64_MAX}};  // sum and squares
     for (const auto& [place, number] : changes) {
         HistogramReader reader;
-        EXPECT_FALSE(reader.add(one_number_changed(place, number))) << place << " " << number;
+        EXPECT_FALSE(reader.add(one_number_changed(place, number)).has_value()) << place << " " << number;
     }
 }
 
 // The next frame cleared from the bin of the smallest to that of the largest, and wrote far behind the last.
 TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     HistogramReader reader;
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}));
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}).has_value());
     const auto next = reader.add({FrameKind::histogram, {1}, ""});
     EXPECT_TRUE(next && *next);
 }
 
 TEST(Histogram, PartsWithoutEndAreRefused) {
     HistogramReader reader;
-    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}));
-    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
-    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}));
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, ""}).has_value());
+    EXPECT_TRUE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
+    EXPECT_FALSE(reader.add({FrameKind::histogram, {0}, "5:1,"}).has_value());
 }
 
 /// So many of the same value, by doubling.

@@ -54,13 +54,13 @@ public:
     ~ThreadSubscriber() override { Meeting::instance().close(name_); }
 
     std::string endpoint() const override { return name_; }
-    Result<bool> match(Patience patience) override {
-        if (attached()) return true;
+    Result<Done> match(Patience patience) override {
+        if (attached()) return Done::yes;
         auto shared = seat_->wait(patience);
-        if (!shared) return false;
+        if (!shared) return Done::not_yet;
         const Ring ring = shared->ring;
         attach(ring, std::move(shared), seat_->place());
-        return true;
+        return Done::yes;
     }
 
 private:

@@ -169,15 +169,15 @@ private:
         return loaned_;
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         const auto put = [this] { return channel_->put(loaned_); };
         const auto gone = [this] { return channel_->has_left(&Channel::subscriber_left); };
         if (put() || wait_until(put, channel_->waiting, patience, channel_->publisher, gone, longest_nap_ns)) {
             channel_->subscriber.wake();
-            return true;
+            return Done::yes;
         }
         if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-        return false;
+        return Done::not_yet;
     }
 
     void abandon() noexcept override {}
@@ -200,7 +200,7 @@ public:
     }
 
     std::string endpoint() const override { return name_; }
-    Result<bool> match(Patience) override { return true; }
+    Result<Done> match(Patience) override { return Done::yes; }
 
 private:
     Result<std::span<const std::byte>> receive(Patience patience) override {

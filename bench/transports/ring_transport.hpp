@@ -38,13 +38,13 @@ private:
 
     bool write() { return buffer_.empty() ? writer_.publish(loaned_.size()) : writer_.write(loaned_); }
 
-    Result<bool> commit(Patience patience) override {
-        if (write()) return true;
+    Result<Done> commit(Patience patience) override {
+        if (write()) return Done::yes;
         const auto written = [this] { return write(); };
         const auto gone = [this] { return ring_.header().reader_left.load(std::memory_order_acquire) || peer_gone(); };
-        if (wait_until(written, ring_.waiting(), patience, ring_.header().writer, gone)) return true;
+        if (wait_until(written, ring_.waiting(), patience, ring_.header().writer, gone)) return Done::yes;
         if (gone()) return Error{"publish on " + name_ + ": the subscriber is gone"};
-        return false;
+        return Done::not_yet;
     }
 
     void abandon() noexcept override {}

@@ -27,15 +27,15 @@ public:
 
     std::string endpoint() const override { return taker_.endpoint(); }
 
-    Result<bool> match(Patience patience) override {
-        if (attached()) return true;
+    Result<Done> match(Patience patience) override {
+        if (attached()) return Done::yes;
         const auto shape = RingShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers, written_);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (*mapping == nullptr) return false;
+        if (*mapping == nullptr) return Done::not_yet;
         const Ring ring{behind_head(**mapping), shape, taker_.waiting()};
         attach(ring, std::move(*mapping), taker_.place());
-        return true;
+        return Done::yes;
     }
 
 private:

@@ -35,9 +35,9 @@ private:
         return std::span{writer_.loan(), bytes};
     }
 
-    Result<bool> commit(Patience) override {
+    Result<Done> commit(Patience) override {
         writer_.publish(bytes_);
-        return true;
+        return Done::yes;
     }
 
     void abandon() noexcept override {}  // the chunk stays loaned, for the next message
@@ -54,16 +54,16 @@ public:
 
     std::string endpoint() const override { return taker_.endpoint(); }
 
-    Result<bool> match(Patience patience) override {
-        if (joined()) return true;
+    Result<Done> match(Patience patience) override {
+        if (joined()) return Done::yes;
         const auto shape = PoolShape::for_messages(taker_.max_bytes(), taker_.audience().subscribers);
         auto mapping = taker_.take(patience, shape.bytes());
         if (!mapping) return mapping.error();
-        if (*mapping == nullptr) return false;
+        if (*mapping == nullptr) return Done::not_yet;
         memory_ = std::move(*mapping);
         pool_ = ChunkPool{behind_head(*memory_), shape, taker_.waiting()};
         reader_ = ChunkReader{pool_, taker_.place()};
-        return true;
+        return Done::yes;
     }
 
 private:

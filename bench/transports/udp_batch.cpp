@@ -39,8 +39,8 @@ public:
     Facts facts() const override { return socket_facts(socket_); }
     std::string_view batched_by() const override { return groups_.limit() > 1 ? "udp-segment" : "sendmmsg"; }
 
-    Result<bool> flush(Patience patience) override {
-        if (held_ == 0) return true;
+    Result<Done> flush(Patience patience) override {
+        if (held_ == 0) return Done::yes;
         return send_all(patience);
     }
 
@@ -51,7 +51,7 @@ private:
         return std::span{buffer_}.subspan(end_ + sizeof header_, bytes);
     }
 
-    Result<bool> commit(Patience patience) override {
+    Result<Done> commit(Patience patience) override {
         if (!committed_) {  // else it is tried again
             groups_.add(sizeof header_ + header_.total_bytes);
             end_ += sizeof header_ + header_.total_bytes;
@@ -59,11 +59,11 @@ private:
             ++held_;
         }
         committed_ = held_ == batch_messages_;
-        return committed_ ? send_all(patience) : Result<bool>{true};
+        return committed_ ? send_all(patience) : Result<Done>{Done::yes};
     }
 
-    // What was sent of a batch stays sent: after a false, the next call goes on with the group that did not fit.
-    Result<bool> send_all(Patience patience) {
+    // What was sent of a batch stays sent: after `not_yet`, the next call goes on with the group that did not fit.
+    Result<Done> send_all(Patience patience) {
         wait_.begin(socket_, patience);
         while (!groups_.unsent().empty()) {
             const int took = send_groups();
@@ -75,13 +75,13 @@ private:
             } else if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
                 return os_error("send to " + peer_);
             } else if (!wait_.again()) {
-                return false;
+                return Done::not_yet;
             }
         }
         groups_.clear();
         held_ = end_ = 0;
         committed_ = false;
-        return true;
+        return Done::yes;
     }
 
     /// The kernel is older than the limit, or the path is too narrow for the messages, or its card cannot add up.
@@ -159,7 +159,7 @@ public:
     }
 
     std::string endpoint() const override { return IpEndpoint{local_address(socket_), stream_}.text(); }
-    Result<bool> match(Patience) override { return true; }  // bound is all it can be
+    Result<Done> match(Patience) override { return Done::yes; }  // bound is all it can be
 
     Facts facts() const override { return socket_facts(socket_); }
 
