@@ -311,13 +311,13 @@ std::string difference(const std::string& here, const std::string& there) {
 }  // namespace
 
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
-                                     const std::vector<std::size_t>& free_places) {
+                                     const std::vector<std::size_t>& free_numbers) {
     const auto hello = control.expect(FrameKind::hello, limit);
-    return hello ? answer_hello(control, *hello, agreement, free_places) : hello.error();
+    return hello ? answer_hello(control, *hello, agreement, free_numbers) : hello.error();
 }
 
 Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places, std::uint64_t secret) {
+                                 const std::vector<std::size_t>& free_numbers, std::uint64_t secret) {
     const auto hello = HelloFrame::of(frame);
     Error problem;
     if (hello.version != protocol_version) {
@@ -325,16 +325,16 @@ Result<std::size_t> answer_hello(Control& control, const Frame& frame, const std
                        std::to_string(hello.version) + " there";
     } else if (secret != 0 && hello.secret != secret) {
         problem.text = "a subscriber that does not know the secret of this run";
-    } else if (free_places.empty()) {
+    } else if (free_numbers.empty()) {
         problem.text = "this run has all its subscribers";
     } else if (hello.agreement != agreement) {
         problem.text = "the two sides were given different options: " + difference(agreement, hello.agreement);
     }
     if (problem.text.empty()) {
-        const auto wished = std::find(free_places.begin(), free_places.end(), hello.place);
-        const std::size_t place = wished == free_places.end() ? free_places.front() : *wished;
-        const auto sent = control.send(HelloFrame{.place = place, .agreement = agreement}.frame());
-        return sent ? Result<std::size_t>{place} : sent.error();
+        const auto wished = std::find(free_numbers.begin(), free_numbers.end(), hello.place);
+        const std::size_t number = wished == free_numbers.end() ? free_numbers.front() : *wished;
+        const auto sent = control.send(HelloFrame{.place = number, .agreement = agreement}.frame());
+        return sent ? Result<std::size_t>{number} : sent.error();
     }
     if (const auto told = control.send({FrameKind::refused, {}, problem.text}); !told) return told.error();
     return problem;

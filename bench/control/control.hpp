@@ -43,8 +43,8 @@ struct Frame {
     std::vector<std::uint64_t> numbers = {};
     std::string text = {};
 
-    /// The number in this place, or 0 if the peer sent fewer.
-    std::uint64_t number(std::size_t place) const { return place < numbers.size() ? numbers[place] : 0; }
+    /// The number at this index, or 0 if the peer sent fewer.
+    std::uint64_t number(std::size_t index) const { return index < numbers.size() ? numbers[index] : 0; }
 };
 
 inline constexpr std::uint64_t protocol_version = 8;
@@ -154,12 +154,12 @@ private:
 Result<Control> connect_control(const std::string& address, int port, Patience limit, const Stop& stop);
 
 /// The handshake: version first, then the agreement, "key=value key=value ...". Returns which of the subscribers it is
-/// (1, 2, ...): of the places that are free the one that it wishes for (0: none), else the first.
+/// (1, 2, ...): of the numbers that are free the one that it wishes for (0: none), else the first.
 Result<std::size_t> greet_subscriber(Control& control, const std::string& agreement, Patience limit,
-                                     const std::vector<std::size_t>& free_places = {1});
+                                     const std::vector<std::size_t>& free_numbers = {1});
 /// The same, once it has said hello. `secret` is what those that this run has started know; 0: anybody may come.
 Result<std::size_t> answer_hello(Control& control, const Frame& hello, const std::string& agreement,
-                                 const std::vector<std::size_t>& free_places, std::uint64_t secret = 0);
+                                 const std::vector<std::size_t>& free_numbers, std::uint64_t secret = 0);
 Result<std::size_t> greet_publisher(Control& control, const std::string& agreement, Patience limit,
                                     std::size_t wish = 0, std::uint64_t secret = 0);
 

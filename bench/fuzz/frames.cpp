@@ -67,7 +67,7 @@ void use_affinity(const Frame& frame) {
     const auto cpus = parse_side_cpus(std::string_view{frame.text}.substr(blank + 1));
     if (!cpus) return;
     fuzz::require(cpus->allowed.size() <= 1024 && cpus->achieved.size() <= 1024);
-    const auto placement = place(*cpus, {*cpus, *cpus});
+    const auto placement = choose_placement(*cpus, {*cpus, *cpus});
     fuzz::require(placement.reporting.size() <= cpus->allowed.size());
 }
 

@@ -98,7 +98,7 @@ private:
             if (*over) break;
         }
         refused_last_ = pending_ && !is_counted_;
-        if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
+        if (refused_last_) ++next_index_;  // it may be on its way all the same: its number is spent
         pending_.reset();
         const Nanoseconds end = now_ns();
         intervals_.close(end, last_ns_);
@@ -114,13 +114,13 @@ private:
         intervals_.begin(start);
         idle_turns_ = 0;
         planned_ = plan_.due_before(end);
-        first_place_ = next_place_;
+        first_index_ = next_index_;
         sent_ = answered_ = unreadable_ = corrupted_ = held_back_ = 0;
         faults_ = {};
         from_send_.clear();
         lateness_.clear();
-        outstanding_.restart(next_place_);
-        newest_.restart(next_place_);
+        outstanding_.restart(next_index_);
+        newest_.restart(next_index_);
     }
 
     /// Whether an answer is. One that cannot be told from others is one less. Over a transport that doubles nothing,
@@ -135,8 +135,9 @@ private:
 
     bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
 
-    /// True if what was sent and is not answered can be taken for lost. Where this side itself stood still, the answers
-    /// have come meanwhile: the clock alone, asked before they were taken, made losses of them.
+    /// True if all messages without an answer can be counted as lost. If this process was stopped for a while, answers
+    /// wait in the transport meanwhile. So only the time in which it looked counts as silence, not the time on the
+    /// clock.
     Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
         if (lossy()) return all_sent && silence_.passed();
         if (silence_ns < to_nanoseconds(side_.limit())) return false;
@@ -208,7 +209,7 @@ private:
             if (now_ns() < due) return Done::not_yet;
             auto loan = channels_.publisher->loan(payload_bytes_);
             if (!loan) return loan.error();
-            write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
+            write_message(loan->bytes(), number_at(next_index_, instances_), side_.options.handling);
             pending_.emplace(std::move(*loan));
             pending_since_ns_ = now_ns();
             is_held_back_ = is_counted_ = false;
@@ -233,7 +234,7 @@ private:
         lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
         last_sent_ns_ = pending_since_ns_;
         if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
-        ++next_place_;
+        ++next_index_;
         ++sent_;
     }
 
@@ -248,17 +249,17 @@ private:
             ++unreadable_;
             return Done::yes;
         }
-        const std::uint64_t place = place_of(*message.number, instances_);
-        if (place < first_place_) return Done::yes;  // late, or once more, from the phase before
+        const std::uint64_t index = index_of(*message.number, instances_);
+        if (index < first_index_) return Done::yes;  // late, or once more, from the phase before
         if (message.corrupted) ++corrupted_;
         // A transport that waits for a broker's word on each message may hear the answer to it before.
-        if (pending_ && !is_counted_ && place == next_place_) count_sent();
-        const auto answer = outstanding_.answered(place);
+        if (pending_ && !is_counted_ && index == next_index_) count_sent();
+        const auto answer = outstanding_.answered(index);
         if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
         if (answer.kind != Outstanding::Kind::first) return Done::yes;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_));
+        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(index - first_index_));
         intervals_.record(last_ns_);
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return Done::yes;
@@ -272,8 +273,8 @@ private:
     Plan plan_;
     std::uint64_t planned_ = 0;      ///< messages of this phase
     std::uint64_t sent_ = 0;         ///< those of them that were sent
-    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
-    std::uint64_t next_place_ = 0;   ///< behind those that were sent; the pending message has it
+    std::uint64_t first_index_ = 0;  ///< of this phase, among all messages
+    std::uint64_t next_index_ = 0;   ///< behind those that were sent; the pending message has it
     Newest newest_;
     std::optional<Loan> pending_;  ///< of a transport that is full
     Nanoseconds pending_since_ns_ = 0;

@@ -125,7 +125,7 @@ private:
 
     /// The publisher takes answers whatever else it waits for, so that room for one comes.
     Result<void> answer_if_probe(std::uint64_t number) {
-        if (side_.options.probe_every == 0 || !probes_.includes(place_of(number, instances_of(side_)))) return {};
+        if (side_.options.probe_every == 0 || !probes_.includes(index_of(number, instances_of(side_)))) return {};
         auto loan = answers_->loan(payload_bytes_);
         if (!loan) return loan.error();
         write_message(loan->bytes(), number, side_.options.handling);

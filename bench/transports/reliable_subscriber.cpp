@@ -70,7 +70,7 @@ Result<std::span<const std::byte>> ReliableSubscriber::receive(Patience patience
         if (publisher_gone(quiet, over)) return Error{"take from " + endpoint_ + ": the publisher is gone"};
         if (over) return std::span<const std::byte>{};
     }
-    return std::span<const std::byte>{place(released_, 0), slot(released_).total_bytes};
+    return std::span<const std::byte>{memory_of(released_, 0), slot(released_).total_bytes};
 }
 
 bool ReliableSubscriber::ready() {
@@ -101,7 +101,7 @@ void ReliableSubscriber::release() noexcept {
 /// Where to receive the next packet. Never over one that is here already: nothing after it is.
 std::span<std::byte> ReliableSubscriber::expected() {
     if (piece_bytes_ == 0 || expected_message_ - released_ >= slots_.size()) return scratch_;
-    return {place(expected_message_, expected_fragment_), piece_bytes_};
+    return {memory_of(expected_message_, expected_fragment_), piece_bytes_};
 }
 
 ssize_t ReliableSubscriber::receive_whole(PacketHeader& header, std::span<std::byte> payload, Address& from) const {
@@ -240,7 +240,7 @@ void ReliableSubscriber::add(const PacketHeader& header, std::span<const std::by
     Slot& target = slot(header.message);
     if (target.total_bytes == 0) target = {header.total_bytes, pieces_of(header.total_bytes, piece_bytes_)};
     if (target.total_bytes != header.total_bytes || target.missing == 0) return;
-    std::byte* destination = place(header.message, header.fragment);
+    std::byte* destination = memory_of(header.message, header.fragment);
     if (destination != payload.data()) std::memcpy(destination, payload.data(), payload.size());
     --target.missing;
     present_.set(header.packet, true);

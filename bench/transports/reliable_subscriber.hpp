@@ -51,7 +51,7 @@ private:
     void release() noexcept override;
 
     Slot& slot(std::uint64_t message) { return slots_[message % slots_.size()]; }
-    std::byte* place(std::uint64_t message, std::size_t fragment) {
+    std::byte* memory_of(std::uint64_t message, std::size_t fragment) {
         return memory_.data() + message % slots_.size() * slot_bytes_ + fragment * piece_bytes_;
     }
     bool whole() { return !slots_.empty() && slot(released_).total_bytes > 0 && slot(released_).missing == 0; }

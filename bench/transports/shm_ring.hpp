@@ -34,7 +34,7 @@ public:
         if (!mapping) return mapping.error();
         if (*mapping == nullptr) return Done::not_yet;
         const Ring ring{behind_head(**mapping), shape, taker_.waiting()};
-        attach(ring, std::move(*mapping), taker_.place());
+        attach(ring, std::move(*mapping), taker_.reader_index());
         return Done::yes;
     }
 
@@ -46,10 +46,10 @@ private:
 };
 
 inline Result<std::unique_ptr<Subscriber>> subscribe_to_shm_ring(const Topic& topic, Written written) {
-    auto door = LocalDoor::open(topic.name);
-    if (!door) return door.error();
+    auto acceptor = LocalAcceptor::open(topic.name);
+    if (!acceptor) return acceptor.error();
     return std::unique_ptr<Subscriber>{
-        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*door), topic}, written)};
+        std::make_unique<ShmRingSubscriber>(MemoryTaker{std::move(*acceptor), topic}, written)};
 }
 
 inline Result<std::unique_ptr<Publisher>> advertise_shm_ring(const Topic& topic, std::span<const std::string> endpoints,

@@ -62,7 +62,7 @@ public:
         if (*mapping == nullptr) return Done::not_yet;
         memory_ = std::move(*mapping);
         pool_ = ChunkPool{behind_head(*memory_), shape, taker_.waiting()};
-        reader_ = ChunkReader{pool_, taker_.place()};
+        reader_ = ChunkReader{pool_, taker_.reader_index()};
         return Done::yes;
     }
 
@@ -74,7 +74,7 @@ private:
         auto message = reader_.read();
         if (message.data() != nullptr || patience.count() <= 0) return message;
         const auto came = [&] { return (message = reader_.read()).data() != nullptr; };
-        if (wait_until(came, taker_.waiting(), patience, pool_.header().subscriber, [this] { return gone(); }))
+        if (wait_for(came, taker_.waiting(), patience, pool_.header().subscriber, [this] { return gone(); }))
             return message;
         return last_words();
     }
@@ -107,9 +107,9 @@ bool waits_for_all(const Topic& topic) {
 
 Result<std::unique_ptr<Subscriber>> subscribe(const Topic& topic) {
     if (waits_for_all(topic)) return subscribe_to_shm_ring(topic, Written::in_place);
-    auto door = LocalDoor::open(topic.name);
-    if (!door) return door.error();
-    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*door), topic})};
+    auto acceptor = LocalAcceptor::open(topic.name);
+    if (!acceptor) return acceptor.error();
+    return std::unique_ptr<Subscriber>{std::make_unique<DroppingSubscriber>(MemoryTaker{std::move(*acceptor), topic})};
 }
 
 Result<std::unique_ptr<Publisher>> advertise_to_all(const Topic& topic, std::span<const std::string> endpoints) {

@@ -153,9 +153,9 @@ StreamSubscriber::StreamSubscriber(Fd listener, std::uint64_t token, const Topic
       begin_(front_at),
       end_(front_at) {}
 
-StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic)
-    : StreamSubscriber(Fd{}, token, topic, door->endpoint(), [](const Fd&) {}) {
-    door_ = std::move(door);
+StreamSubscriber::StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic)
+    : StreamSubscriber(Fd{}, token, topic, acceptor->endpoint(), [](const Fd&) {}) {
+    acceptor_ = std::move(acceptor);
 }
 
 Facts StreamSubscriber::facts() const {
@@ -168,7 +168,7 @@ Result<Done> StreamSubscriber::match(Patience patience) {
     const Deadline deadline{patience};
     for (bool is_first = true; !socket_; is_first = false) {
         if (!is_first && deadline.passed()) return Done::not_yet;  // however many strangers still wait
-        auto socket = next_guest(deadline);
+        auto socket = next_connection(deadline);
         if (!socket) return socket.error();
         if (!*socket) return Done::not_yet;
         if (!greeted(*socket, std::min(deadline.left(), longest_greeting))) continue;
@@ -179,8 +179,8 @@ Result<Done> StreamSubscriber::match(Patience patience) {
 }
 
 /// None if nobody has come in time.
-Result<Fd> StreamSubscriber::next_guest(const Deadline& deadline) {
-    if (door_) return door_->wait(deadline.left());
+Result<Fd> StreamSubscriber::next_connection(const Deadline& deadline) {
+    if (acceptor_) return acceptor_->wait(deadline.left());
     if (!readable(listener_, deadline)) return Fd{};
     Fd socket{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
     if (!socket) return os_error("accept on " + endpoint_);

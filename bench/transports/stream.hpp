@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/fd.hpp"
-#include "transports/local_door.hpp"
+#include "transports/local_endpoint.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 
@@ -101,8 +101,8 @@ public:
     StreamSubscriber(Fd listener, std::uint64_t token, const Topic& topic, std::string endpoint, Prepare prepare,
                      SenderJoins joins = SenderJoins::no);
 
-    /// The same behind a door, which lets nobody else in.
-    StreamSubscriber(std::unique_ptr<LocalDoor> door, std::uint64_t token, const Topic& topic);
+    /// The same with an acceptor, which accepts the true publisher alone.
+    StreamSubscriber(std::unique_ptr<LocalAcceptor> acceptor, std::uint64_t token, const Topic& topic);
 
     std::string endpoint() const override { return endpoint_; }
     Result<Done> match(Patience patience) override;
@@ -112,7 +112,7 @@ private:
     Result<std::span<const std::byte>> receive(Patience patience) override;
     void release() noexcept override;
 
-    Result<Fd> next_guest(const Deadline& deadline);
+    Result<Fd> next_connection(const Deadline& deadline);
     bool greeted(const Fd& socket, Patience patience) const;
     /// The message at the front, if all of it is there.
     Result<std::span<const std::byte>> front() const;
@@ -122,7 +122,7 @@ private:
     Result<Done> fill();
 
     Fd listener_;
-    std::unique_ptr<LocalDoor> door_;
+    std::unique_ptr<LocalAcceptor> acceptor_;
     Fd socket_;
     SocketWait wait_;
     std::uint64_t token_;

@@ -120,8 +120,8 @@ private:
             if (received > 0) std::memcpy(&header, whole.data(), sizeof header);
             return received;
         }
-        const auto place = assembly_.expected();
-        std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{place.data(), place.size()}};
+        const auto buffer = assembly_.expected();
+        std::array<iovec, 2> parts{iovec{&header, sizeof header}, iovec{buffer.data(), buffer.size()}};
         msghdr datagram{};
         datagram.msg_iov = parts.data();
         datagram.msg_iovlen = parts.size();

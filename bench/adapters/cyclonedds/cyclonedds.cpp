@@ -195,7 +195,7 @@ public:
     ~UdpSubscriber() override { ::dds_free(sample_.bytes._buffer); }
 
 private:
-    void* place() override { return &sample_; }
+    void* sample_memory() override { return &sample_; }
     std::span<const std::byte> bytes() const override {
         return std::span{reinterpret_cast<const std::byte*>(sample_.bytes._buffer), sample_.bytes._length};
     }

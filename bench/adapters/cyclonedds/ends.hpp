@@ -165,7 +165,7 @@ protected:
 
 private:
     /// Where the next message goes, and its bytes once it is there.
-    virtual void* place() = 0;
+    virtual void* sample_memory() = 0;
     virtual std::span<const std::byte> bytes() const = 0;
 
     bool has_publisher() const {
@@ -200,7 +200,7 @@ private:
     }
 
     Result<Done> take() {
-        void* sample = place();
+        void* sample = sample_memory();
         dds_sample_info_t info{};
         const dds_return_t code = ::dds_take(reader_, &sample, &info, 1, 1);
         if (code < 0) return failed("take from " + channel_, code);

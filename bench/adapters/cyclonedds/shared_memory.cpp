@@ -155,7 +155,7 @@ public:
     }
 
 private:
-    void* place() override { return block_.data(); }
+    void* sample_memory() override { return block_.data(); }
     std::span<const std::byte> bytes() const override {
         return std::as_bytes(std::span{block_}).subspan(sizeof(Head), block_.front().length);
     }

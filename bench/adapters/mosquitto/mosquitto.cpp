@@ -313,8 +313,8 @@ private:
     bool joined_ = false;
 };
 
-std::string configure(const RunPlan& plan, const BrokerPlace& place) {
-    std::string text = "listener " + std::to_string(place.port) + " " + place.host + "\nallow_anonymous true\n";
+std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
+    std::string text = "listener " + std::to_string(broker.port) + " " + broker.host + "\nallow_anonymous true\n";
     // Else it changes its user when root starts it, and the kernel then no longer kills it together with perftest.
     if (::geteuid() == 0) text += "user root\n";
     if (nodelay(plan.settings)) text += "set_tcp_nodelay true\n";

@@ -251,8 +251,8 @@ private:
     bool joined_ = false;
 };
 
-std::string configure(const RunPlan&, const BrokerPlace& place) {
-    return "listen: \"" + to_text(*parse_address(place.host, place.port)) +
+std::string configure(const RunPlan&, const BrokerAddress& broker) {
+    return "listen: \"" + to_text(*parse_address(broker.host, broker.port)) +
            "\"\nmax_payload: " + std::to_string(most_payload_bytes) + "\n";
 }
 

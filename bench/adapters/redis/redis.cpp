@@ -288,8 +288,8 @@ private:
 
 /// Without anything on disk, as PUBLISH stores nothing: a snapshot at the end of a run would be written into its
 /// folder.
-std::string configure(const RunPlan& plan, const BrokerPlace& place) {
-    std::string text = "bind " + place.host + "\nport " + std::to_string(place.port) +
+std::string configure(const RunPlan& plan, const BrokerAddress& broker) {
+    std::string text = "bind " + broker.host + "\nport " + std::to_string(broker.port) +
                        "\nprotected-mode no\nsave \"\"\ndaemonize no\n";
     if (value_of(plan.settings, "output-buffer-limit") == "none") text += "client-output-buffer-limit pubsub 0 0 0\n";
     return text;
