@@ -15,7 +15,23 @@ TESTS = ROOT / "tests"
 # The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
 ROOMS = (
     *("errors", "visible", "terminal", "installation", "evidence", "slugs", "folders", "memory"),
-    *("schema", "formats", "runs", "store", "privacy", "compare", "campaign", "view", "render", "site", "sphinx", "commands", "cli", "__main__"),
+    *(
+        "schema",
+        "formats",
+        "runs",
+        "store",
+        "privacy",
+        "compare",
+        "campaign",
+        "view",
+        "render",
+        "site",
+        "sphinx",
+        "notebook",
+        "commands",
+        "cli",
+        "__main__",
+    ),
     "__init__",  # the front door: what it calls is imported when it is called
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))

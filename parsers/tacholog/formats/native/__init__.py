@@ -92,7 +92,7 @@ _REACH_BEFORE_IT_WAS_LOGGED: Mapping[str, Reach] = {
     **dict.fromkeys(("shm", "shm-zero-copy", "uds"), "host"),
     **dict.fromkeys(("tcp", "udp", "udp-multicast", "udp-reliable", "udp-wan", "udp-xdp"), "network"),
 }
-# What perftest prints on standard error, also behind the signs of progress that it prints in the hmbdc dialect.
+# What perftest up to 0.4 printed on standard error beside a log in another tool's words, also behind the signs of progress of hmbdc.
 _MESSAGE = re.compile(r"[xC.]{0,64}perftest: (?P<note>note: )?(?P<text>.{1,1000})")
 _BIN = re.compile(r"[0-9]{1,19}+:[0-9]{1,19}+:[0-9]{1,19}+")
 _BINS = re.compile(rf"(?:{_BIN.pattern},)*{_BIN.pattern}")  # A possessive group matches wrongly before Python 3.11.4.
@@ -190,7 +190,7 @@ class _Run:
 
 
 def read_in_any_log(line: Line) -> Finding | None:
-    """Read a message that perftest prints beside a log of any dialect that it writes: why the run failed, or a note without meaning for results."""
+    """Read a message that perftest printed beside a log in another tool's words: why the run failed, or a note without meaning for results."""
     message = _MESSAGE.fullmatch(line.text)
     if message is None:
         return None
