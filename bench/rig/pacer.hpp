@@ -259,7 +259,7 @@ private:
         if (answer.kind != Outstanding::Kind::first) return Done::yes;
         ++answered_;
         if (!newest_.advance(*message.number)) ++faults_.reordered;
-        intervals_.record(static_cast<std::uint64_t>(now - schedule_.due_ns(place - first_index_)));
+        intervals_.record(static_cast<std::uint64_t>(now - schedule_.due_ns(index - first_index_)));
         from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
         return Done::yes;
     }
