@@ -68,7 +68,7 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
 
 def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
     """Return the numbers of the lines that something on the site links to."""
-    found = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
+    found = [*(line for result in results for line in (result.line, result.number_line)), *(problem.line for problem in problems)]
     return {line for line in found if line}
 
 

@@ -18,7 +18,7 @@ from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
 from tacholog.render.html import NOTHING, Html, esc, tag
 from tacholog.render.templates import rendered
-from tacholog.site import blocks, blocks_of_releases
+from tacholog.site import blocks, blocks_of_questions, blocks_of_releases
 from tacholog.site.data import SiteData
 from tacholog.site.former import FormerSite
 from tacholog.site.frame import FRAME_TITLE, PageFrame
@@ -73,6 +73,14 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "history": blocks_of_releases.history,
     "changes": blocks_of_releases.changes,
     "requirements": blocks_of_releases.requirements,
+    "answer_words": blocks_of_questions.answer_words,
+    "answer_figures": blocks_of_questions.answer_figures,
+    "answer_numbers": blocks_of_questions.answer_numbers,
+    "answer_tests": blocks_of_questions.answer_tests,
+    "answer_notes": blocks_of_questions.answer_notes,
+    "answer_link": blocks_of_questions.answer_link,
+    "question_as_toml": blocks_of_questions.question_as_toml,
+    "question_as_command": blocks_of_questions.question_as_command,
 }
 
 
