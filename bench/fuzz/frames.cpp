@@ -87,7 +87,7 @@ void use(const Frame& frame, HistogramReader& reader) {
         case FrameKind::facts:
             return static_cast<void>(parse_facts(frame.text).has_value());
         case FrameKind::histogram:
-            if (const auto whole = reader.add(frame); whole && *whole) use(reader.histogram);
+            if (const auto whole = reader.add(frame); whole.has_value() && *whole) use(reader.histogram);
             return;
         default:
             return;

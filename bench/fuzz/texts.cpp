@@ -53,7 +53,7 @@ void read_options(const std::string& text) {
     pointers.push_back(nullptr);
     const auto options = parse_options(static_cast<int>(words.size()), pointers.data());
     if (!options || options->request != Request::run) return;
-    fuzz::require(!cases(*options).empty() && !options->logs.empty());
+    fuzz::require(!cases(*options).empty() && !options->output.empty());
 }
 
 }  // namespace

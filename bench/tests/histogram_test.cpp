@@ -141,7 +141,7 @@ TEST(Histogram, TravelsInFramesAndArrivesWhole) {
     for (std::size_t at = 0; at < frames.size(); ++at) {
         EXPECT_LE(frames[at].text.size(), longest_text);
         const auto whole = reader.add(frames[at]);
-        ASSERT_TRUE(whole) << whole.error().text;
+        ASSERT_TRUE(whole.has_value()) << whole.error().text;
         EXPECT_EQ(*whole, at + 1 == frames.size());
     }
 
@@ -162,7 +162,7 @@ TEST(Histogram, AnEmptyOneTravelsToo) {
 
     ASSERT_EQ(frames.size(), 1U);
     const auto whole = reader.add(frames.front());
-    EXPECT_TRUE(whole && *whole);
+    EXPECT_TRUE(whole.has_value() && *whole);
     EXPECT_EQ(reader.histogram.count(), 0U);
     EXPECT_TRUE(reader.histogram.bins().empty());
 }
@@ -188,7 +188,7 @@ Frame one_number_changed(std::size_t place, std::uint64_t number) {
 TEST(Histogram, NumbersThatDoNotFitItsBinsAreRefused) {
     HistogramReader honest;
     const auto whole = honest.add(one_number_changed(0, 1));
-    ASSERT_TRUE(whole && *whole);
+    ASSERT_TRUE(whole.has_value() && *whole);
     EXPECT_EQ(honest.histogram.count(), 4U);
     const std::vector<std::pair<std::size_t, std::uint64_t>> changes{
         {2, 0},          {2, 3},          {2, 5},
@@ -211,7 +211,7 @@ TEST(Histogram, ASmallestAboveTheLargestHarmsNothing) {
     EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, ""}).has_value());
     EXPECT_FALSE(reader.add({FrameKind::histogram, {1, 0, 1, 0, 60'000'000'000, 0}, "5:1,"}).has_value());
     const auto next = reader.add({FrameKind::histogram, {1}, ""});
-    EXPECT_TRUE(next && *next);
+    EXPECT_TRUE(next.has_value() && *next);
 }
 
 TEST(Histogram, PartsWithoutEndAreRefused) {

@@ -102,11 +102,11 @@ public:
         return {};
     }
 
-    bool match(Patience patience) const {
+    Done match(Patience patience) const {
         constexpr Nanoseconds nap_ns = 200'000;
         for (const Deadline deadline{patience}; left(); sleep_until(now_ns() + nap_ns))
-            if (deadline.passed()) return false;
-        return true;
+            if (deadline.passed()) return Done::not_yet;
+        return Done::yes;
     }
 
     /// Whether a subscriber is not there.
