@@ -1,4 +1,4 @@
-"""What others take of a machine: how it is computed, what a campaign with limits records, and what happens above a limit."""
+"""The load of other programs on a machine: how it is computed, how a campaign with limits records it, and runs above a limit."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ def disturbed(tmp_path: Path) -> Path:
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
     folder = only(tmp_path / "out")
-    say_disturbed(folder / "to-3/01/run.toml")
+    mark_disturbed(folder / "to-3/01/run.toml")
     return folder
 
 
-def say_disturbed(file: Path) -> None:
+def mark_disturbed(file: Path) -> None:
     """Write into the manifest of a run that others took much of the machine before it."""
     lines = [line for line in file.read_text().splitlines() if not line.startswith("other_load_before")]
     place = lines.index("[environment]") + 1
@@ -165,7 +165,7 @@ def test_a_disturbed_run_of_a_pair_is_done_again_with_the_other_run_of_the_pair(
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     compared(tmp_path)
     [folder] = (tmp_path / "build/runs").glob("ab-small-*")
-    say_disturbed(folder / "old/to-3/01/run.toml")
+    mark_disturbed(folder / "old/to-3/01/run.toml")
 
     done = compared(tmp_path, "--resume")
 
