@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.campaign.test_bench import HEAD, bench, manifests, only
+from tests.campaign.test_bench import HEAD, bench, manifests, only_folder
 from tests.command import run_tacholog_text
 
 from tacholog.runs.disturbance import Disturbance, Limits, ProcessorTime, as_environment, disturbance, exceeded, processor_time
@@ -86,7 +86,7 @@ def test_a_campaign_with_limits_records_what_others_took_before_during_and_after
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "All runs held the limits (steal 100 %, load of others 100000)."
-    runs = manifests(only(tmp_path / "out"))
+    runs = manifests(only_folder(tmp_path / "out"))
     assert all({"steal_percent_before", "other_load_before"} <= run.environment.keys() for run in runs.values())
     last = max(runs.values(), key=lambda run: run.order_index or 0)
     assert [run for run in runs.values() if "steal_percent_after" in run.environment] == [last]
@@ -97,7 +97,7 @@ def disturbed(tmp_path: Path) -> Path:
     """Return the folder of a campaign whose first run was disturbed, as its manifest says."""
     (tmp_path / "small.toml").write_text(HEAD + UNREACHABLE + QUIET)
     bench("small.toml", "--output", "out", cwd=tmp_path)
-    folder = only(tmp_path / "out")
+    folder = only_folder(tmp_path / "out")
     mark_disturbed(folder / "to-3/01/run.toml")
     return folder
 
@@ -135,7 +135,7 @@ def test_a_campaign_above_its_limits_is_not_copied_for_publication(tmp_path: Pat
 
     assert done.returncode == 1
     assert "did not hold the limits (load of others 0), so this campaign is not fit to publish" in done.stdout
-    assert f"tacholog bench --resume {only(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
+    assert f"tacholog bench --resume {only_folder(tmp_path / 'out').relative_to(tmp_path)}" in done.stdout
     assert "not copied to data, because the campaign did not hold its limits" in done.stderr
     assert not (tmp_path / "data").exists()
 
