@@ -29,7 +29,7 @@ from tacholog.schema.tables import TABLES
 from tacholog.store.cache import Cache
 from tacholog.store.frames import Dataset
 from tacholog.store.load import load
-from tacholog.store.pool import Cluster, Here, PoolLost, Processes, Work
+from tacholog.store.pool import Cluster, CurrentProcess, PoolLost, Processes, Work
 
 LINE = "Length:    32  Packets: {:8d}  Packets/s(ave): 2594706  Mbps(ave):   664.2  Lost:     0 (0.00%)\n"
 
@@ -135,7 +135,7 @@ class Impatient:
 
     def submit(self, task: Any, timeout_s: float) -> Future[Any]:  # noqa: ANN401 - a task of any kind
         if all((Path(run.folder) / "sub.log").read_text() != "poison: hang\n" or 0 in run.lost for run in task.args[0]):
-            return Here().submit(task, timeout_s)
+            return CurrentProcess().submit(task, timeout_s)
         lost: Future[Any] = Future()
         lost.set_exception(TimeoutError())
         return lost
