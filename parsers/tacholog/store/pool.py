@@ -222,7 +222,7 @@ def _within(task: Callable[[], _Result], timeout_s: float) -> _Result:
             signal.alarm(0)
 
 
-_WORTH_PROCESSES = 300, 2_000_000  # Logs, bytes. A process takes a third of a second to start.
+_WORTH_PROCESSES = 300, 10_000_000  # Logs, bytes. To start processes takes about as long as to read so many.
 
 
 class LogCount(msgspec.Struct):
