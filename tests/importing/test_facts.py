@@ -29,7 +29,7 @@ def test_known_keys_are_conditions_what_differs_is_a_label_and_what_does_not_an_
 
     import_logs(folder, "--to", tmp_path / "data", *MAP)
 
-    first, second = sorted(manifests(tmp_path / "data").values(), key=lambda run: run.conditions.network_loss_percent)
+    first, second = sorted(manifests(tmp_path / "data").values(), key=lambda run: run.conditions.network_loss_percent or 0)
     assert (first.conditions.network_loss_percent, second.conditions.network_loss_percent) == (5, 20)
     assert (first.release, first.labels, second.labels["qos-depth"]) == ("1.0", {"folder": "0", "qos-depth": "10"}, "100")
     assert first.options == {"comment": "a", "rosbag": True}
