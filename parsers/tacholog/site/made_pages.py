@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from docutils.utils import new_document
+from sphinx import addnodes
 
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
@@ -220,6 +221,7 @@ class MadePages:
             of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.place])
             document += of_section
         document += nodes.paragraph("", " ".join(words))
+        document += addnodes.index(entries=[("single", phrase.replace(";", ","), place, "main", None) for phrase, place in planned.entries])
         if planned.keywords:
             document += nodes.meta("", name="keywords", content=planned.keywords)
         app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above

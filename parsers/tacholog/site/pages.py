@@ -14,6 +14,7 @@ from tacholog.render.figures.figures import FIGURES
 from tacholog.render.figures.intervals import interval_figures
 from tacholog.render.portion import DRAWN, MOST_SENTENCES, TEST_TITLES
 from tacholog.render.tables.cost import has_cost
+from tacholog.render.tables.hosts import host_anchor
 from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
 from tacholog.runs.problems import ALTERED
@@ -52,6 +53,8 @@ MENU = (
     *("methodology", "fairness", "definitions", "downloads", "about"),
 )
 _OWN_FORMAT = "native"
+_COMPARED_WORDS = "vs, versus"
+_SHARED_MEMORY = re.compile(r"shm|iceoryx|aeron-ipc", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # What people type for a way of waiting, beside the words of the page.
 _WAITING_WORDS = {"busy-poll": "polls polling spins CPU", "spin-then-block": "polls polling spins sleeps CPU", "block": "sleeps sleeping blocks"}
@@ -68,6 +71,7 @@ class SitePage(msgspec.Struct, frozen=True):
         parents: the pages above it, that of the menu first.
         place: an id that its heading has before the usual ones.
         keywords: words for the search that stand in no text of the page.
+        entries: phrases whose first result this page is, as those of an index, each with the id that it leads to.
         has_contents: whether a list of its headings stands beside it.
     """
 
@@ -78,6 +82,7 @@ class SitePage(msgspec.Struct, frozen=True):
     parents: tuple[str, ...] = ()
     place: str = ""
     keywords: str = ""
+    entries: tuple[tuple[str, str], ...] = ()
     has_contents: bool = False
 
 
@@ -91,10 +96,11 @@ def plan(view: View, settings: SiteSettings, *, has_requirements: bool = False) 
     pages += [_result_page(view, page, group) for group in groups for page in group.pages]
     for name, (title, has_contents) in _TITLES.items():
         if (name != _BESIDE or shared["has_beside"]) and (name != REQUIREMENTS or has_requirements):
-            of_search = keywords if name in ("compare", _BESIDE) else ""
+            of_search = f"{keywords}, {_COMPARED_WORDS}, {_names(groups)}" if name in ("compare", _BESIDE) else ""
             parents = ("releases",) if name == REQUIREMENTS else ()
             place = _RANKED if name == "rankings" else ""
-            pages.append(SitePage(name, f"{name}.html.jinja", title, shared, parents, place, of_search, has_contents))
+            template = f"{name}.html.jinja"
+            pages.append(SitePage(name, template, title, shared, parents, place, keywords=of_search, has_contents=has_contents))
     pages += [_hosts_page(view), _about(view), *_with_transports(_diff_pages(view), groups)]
     return pages
 
@@ -103,7 +109,24 @@ def _result_page(view: View, page: ResultPage, group: PageGroup) -> SitePage:
     whole = view.only(page.selection)
     context = _result_context(whole, page)
     parents = ("systems", *((group.document,) if page.document != group.document else ()))
-    return SitePage(page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(whole), has_contents=True)
+    entries = tuple((phrase, "") for phrase in _phrases(whole, page))
+    return SitePage(
+        page.document, "transport.html.jinja", page.title, context, parents, keywords=_keywords(whole), entries=entries, has_contents=True
+    )
+
+
+def _phrases(whole: View, page: ResultPage) -> Iterator[str]:
+    """Yield the kinds of transports that people search for and that no text of a page says."""
+    if any(_SHARED_MEMORY.search(part.transport) for part in page.parts):
+        yield "shared memory"
+    if any(conditions.data_path == "zero-copy" for conditions in conditions_among(whole.results)):
+        yield from ("zero copy", "zero-copy")
+
+
+def _names(groups: Sequence[PageGroup]) -> str:
+    """Return the names of all systems and transports."""
+    parts = [part for group in groups for page in group.pages for part in page.parts]
+    return drawn(", ".join(sorted({name for part in parts for name in (part.system, part.transport)})))
 
 
 def _result_context(whole: View, page: ResultPage) -> dict[str, Any]:
@@ -320,7 +343,8 @@ def _hosts_page(view: View) -> SitePage:
         "undescribed": sorted(used - view.hosts.keys()),
         "unstated": sum(run.host is None for run in view.runs.values()),
     }
-    return SitePage("hosts", "hosts.html.jinja", "Machines", context)
+    names = {name: host_anchor(host) for host in sorted(used & view.hosts.keys()) for name in (view.hosts[host].name, host) if name}
+    return SitePage("hosts", "hosts.html.jinja", "Machines", context, entries=tuple(names.items()))
 
 
 def _about(view: View) -> SitePage:
