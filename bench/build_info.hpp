@@ -1,7 +1,7 @@
 // What this program was built from and how. Written by CMake at every build.
 #pragma once
 
-#include "core/events.hpp"
+#include "reporters/events.hpp"
 
 namespace tacholog {
 

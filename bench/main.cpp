@@ -1,8 +1,8 @@
 #include <iostream>
 
+#include "base/text.hpp"
 #include "build_info.hpp"
-#include "core/run.hpp"
-#include "core/text.hpp"
+#include "rig/run.hpp"
 #include "transports/transport.hpp"
 
 namespace {

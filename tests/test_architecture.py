@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -14,10 +15,31 @@ TESTS = ROOT / "tests"
 # The rooms, lowest first: a module imports from its own room and from those before it. CONTRIBUTING.md says what each is for.
 ROOMS = (
     *("errors", "visible", "terminal", "installation", "evidence", "slugs", "folders", "memory"),
-    *("schema", "formats", "runs", "store", "privacy", "compare", "campaign", "view", "render", "site", "sphinx", "commands", "cli", "__main__"),
+    *(
+        "schema",
+        "formats",
+        "runs",
+        "store",
+        "privacy",
+        "compare",
+        "campaign",
+        "view",
+        "render",
+        "site",
+        "sphinx",
+        "notebook",
+        "commands",
+        "cli",
+        "__main__",
+    ),
     "__init__",  # the front door: what it calls is imported when it is called
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
+#: The rooms of perftest, lowest first: a file includes headers of its own room and of those before it.
+BENCH = ROOT / "bench"
+BENCH_ROOMS = ("base", "machine", "transports", "cli", "reporters", "control", "adapters", "rig")
+#: Folders of bench/ that hold other programs (these may include headers of every room) or no C++ at all.
+BENCH_FOLDERS_BESIDE = ("campaigns", "cmake", "fuzz", "perf", "tests")
 
 
 def module_name(path: Path) -> str:
@@ -62,6 +84,22 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     order = TopologicalSorter({module_name(path): set(imports(path)) - {module_name(path)} for path in MODULES})
 
     order.prepare()  # raises CycleError, which names the circle
+
+
+def test_every_folder_of_perftest_is_a_room_or_is_known_to_be_none() -> None:
+    assert sorted(path.name for path in BENCH.iterdir() if path.is_dir()) == sorted(BENCH_ROOMS + BENCH_FOLDERS_BESIDE)
+
+
+def test_a_file_of_perftest_includes_only_from_its_own_room_and_those_below() -> None:
+    files = [path for name in BENCH_ROOMS for path in sorted((BENCH / name).rglob("*")) if path.suffix in (".cpp", ".hpp")]
+    included = [
+        (path.relative_to(BENCH), header) for path in files for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
+    ]
+
+    upward = [f"{path}: {header}" for path, header in included if header.split("/")[0] not in BENCH_ROOMS[: BENCH_ROOMS.index(path.parts[0]) + 1]]
+
+    assert included
+    assert upward == []
 
 
 def test_relative_imports_are_not_used() -> None:

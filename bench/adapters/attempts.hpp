@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "core/result.hpp"
-#include "core/waiting.hpp"
+#include "base/result.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog {
 

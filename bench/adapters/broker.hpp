@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "adapters/sides.hpp"
-#include "core/helper_program.hpp"
+#include "machine/helper_program.hpp"
 #include "transports/ip_endpoint.hpp"
 
 namespace tacholog {

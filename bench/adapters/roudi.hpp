@@ -23,9 +23,9 @@
 #include <utility>
 
 #include "adapters/farewell.hpp"
-#include "core/fd.hpp"
-#include "core/helper_program.hpp"
-#include "core/stop.hpp"
+#include "base/fd.hpp"
+#include "base/stop.hpp"
+#include "machine/helper_program.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

@@ -1,6 +1,6 @@
 // Frames of the control channel: however the bytes come in pieces, the same frames come out, and none is above its
 // bounds.
-#include "core/control.hpp"
+#include "control/control.hpp"
 
 #include "fuzz/input.hpp"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "fuzz/input.hpp"
 
 namespace tacholog::fuzz {

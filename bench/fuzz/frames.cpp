@@ -1,17 +1,18 @@
 // What frames of the control channel say, given to those that use it: whatever a peer sends, a side has numbers that
 // fit each other, or an error.
-#include "core/frames.hpp"
+#include "control/frames.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "core/facts.hpp"
-#include "core/instances.hpp"
-#include "core/lists.hpp"
-#include "core/one_way.hpp"
-#include "core/placement.hpp"
-#include "core/text.hpp"
+#include "base/facts.hpp"
+#include "base/instances.hpp"
+#include "base/text.hpp"
+#include "cli/lists.hpp"
 #include "fuzz/input.hpp"
+#include "machine/environment.hpp"
+#include "machine/placement.hpp"
+#include "rig/one_way.hpp"
 
 namespace {
 

@@ -1,7 +1,8 @@
 // Text that users and peers give: options, lists, tables of demands, endpoints. Whatever it is, it is read or refused,
 // and what was read can be written and read again.
-#include "core/options.hpp"
+#include "cli/options.hpp"
 #include "fuzz/input.hpp"
+#include "machine/environment.hpp"
 #include "transports/injection.hpp"
 #include "transports/local_door.hpp"
 #include "transports/wan_endpoint.hpp"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/fd.hpp"
+#include "base/address.hpp"
+#include "base/fd.hpp"
 #include "perf/spin.hpp"
 
 namespace tacholog::perf {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "base/clock.hpp"
 #include "perf/bare_ring.hpp"
 #include "perf/bare_socket.hpp"
 #include "perf/spin.hpp"

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog::perf {
 

@@ -11,7 +11,7 @@
 #include <new>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "base/clock.hpp"
 #include "transports/spsc_ring.hpp"
 
 namespace tacholog::perf {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/events.hpp"
-#include "core/options.hpp"
+#include "cli/options.hpp"
+#include "reporters/events.hpp"
 
 namespace tacholog::reporters {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text.hpp"
+#include "base/text.hpp"
 
 namespace tacholog::reporters {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "core/events.hpp"
+#include "reporters/events.hpp"
 #include "reporters/native_line.hpp"
 
 namespace tacholog::reporters {

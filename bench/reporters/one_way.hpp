@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/histogram.hpp"
-#include "core/options.hpp"
+#include "base/histogram.hpp"
+#include "cli/options.hpp"
 
 namespace tacholog::reporters {
 

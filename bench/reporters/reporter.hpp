@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/events.hpp"
+#include "reporters/events.hpp"
 
 namespace tacholog {
 
@@ -61,5 +61,13 @@ struct ReporterKind {
 
 /// Every dialect of this build, by name. Written by CMake from the tacholog_reporter() calls.
 std::span<const ReporterKind* const> all_reporters();
+
+/// The dialect of that name; nullptr if this build has none.
+inline const ReporterKind* find_reporter(std::string_view name) {
+    for (const ReporterKind* kind : all_reporters()) {
+        if (kind->name == name) return kind;
+    }
+    return nullptr;
+}
 
 }  // namespace tacholog

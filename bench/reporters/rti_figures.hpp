@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/events.hpp"
-#include "core/options.hpp"
+#include "cli/options.hpp"
+#include "reporters/events.hpp"
 #include "reporters/one_way.hpp"
 
 namespace tacholog::reporters {

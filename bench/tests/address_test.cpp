@@ -1,5 +1,5 @@
 // Addresses of both families, host names, and runs over the loopback of IPv6.
-#include "core/address.hpp"
+#include "base/address.hpp"
 
 #include <net/if.h>
 

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/options.hpp"
-#include "core/side.hpp"
+#include "cli/options.hpp"
+#include "control/agreement.hpp"
+#include "rig/side.hpp"
 
 namespace tacholog {
 

@@ -1,4 +1,4 @@
-#include "core/control.hpp"
+#include "control/control.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/explained.hpp"
+#include "control/explained.hpp"
 #include "tests/patience.hpp"
 
 namespace tacholog {

@@ -1,8 +1,8 @@
 // The demand test's pace, and the table that says what it measures.
 #include <fstream>
 
-#include "core/bursts.hpp"
-#include "core/lists.hpp"
+#include "cli/lists.hpp"
+#include "rig/bursts.hpp"
 #include "tests/program.hpp"
 
 namespace tacholog {

@@ -5,9 +5,9 @@
 #include <csignal>
 #include <thread>
 
-#include "core/clock.hpp"
-#include "core/environment.hpp"
-#include "core/helper_program.hpp"
+#include "base/clock.hpp"
+#include "machine/environment.hpp"
+#include "machine/helper_program.hpp"
 #include "tests/program.hpp"
 #include "tests/reported.hpp"
 

@@ -7,12 +7,12 @@
 #include <csignal>
 #include <thread>
 
-#include "core/control.hpp"
-#include "core/frames.hpp"
-#include "core/one_way.hpp"
-#include "core/placement.hpp"
-#include "core/stop.hpp"
-#include "core/text.hpp"
+#include "base/stop.hpp"
+#include "base/text.hpp"
+#include "control/control.hpp"
+#include "control/frames.hpp"
+#include "machine/placement.hpp"
+#include "rig/one_way.hpp"
 #include "tests/agreed.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"

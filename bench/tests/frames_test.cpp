@@ -1,5 +1,5 @@
 // What the frames of the control channel say comes back as it was said, number by number.
-#include "core/frames.hpp"
+#include "control/frames.hpp"
 
 #include <gtest/gtest.h>
 

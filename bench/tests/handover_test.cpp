@@ -1,12 +1,12 @@
 // How intervals go from the thread that measures to the one that reports: nothing is lost, doubled or torn, however
 // slow the one that reports is.
-#include "core/handover.hpp"
+#include "rig/handover.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "core/count_intervals.hpp"
+#include "rig/count_intervals.hpp"
 #include "tests/program.hpp"
 
 namespace tacholog {

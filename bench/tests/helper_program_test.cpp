@@ -1,5 +1,5 @@
 // Programs that a run needs beside its two sides: how they start, become ready, and end.
-#include "core/helper_program.hpp"
+#include "machine/helper_program.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/control.hpp"
+#include "control/control.hpp"
 #include "tests/patience.hpp"
 
 namespace tacholog {

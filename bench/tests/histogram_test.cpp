@@ -1,8 +1,8 @@
-#include "core/histogram.hpp"
+#include "base/histogram.hpp"
 
 #include <gtest/gtest.h>
 
-#include "core/one_way.hpp"
+#include "rig/one_way.hpp"
 
 namespace tacholog {
 namespace {

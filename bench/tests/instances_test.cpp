@@ -1,5 +1,5 @@
 // Keyed data: messages of several instances, written in turn, each instance checked by itself.
-#include "core/instances.hpp"
+#include "base/instances.hpp"
 
 #include "tests/program.hpp"
 #include "tests/reported.hpp"

@@ -8,8 +8,8 @@
 #include <array>
 #include <thread>
 
-#include "core/address.hpp"
-#include "core/clock.hpp"
+#include "base/address.hpp"
+#include "base/clock.hpp"
 #include "tests/bad_line.hpp"
 
 namespace tacholog {

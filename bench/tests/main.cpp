@@ -13,7 +13,7 @@
 #include <iostream>
 #include <string>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "tests/depth.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
 // Where sides meet, nobody else is: neither DDS nor who asks the kernel for any port.
-#include "core/meeting_ports.hpp"
+#include "base/meeting_ports.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "core/message.hpp"
+#include "base/message.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "core/sequence.hpp"
+#include "base/sequence.hpp"
 
 namespace tacholog {
 namespace {

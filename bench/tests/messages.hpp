@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/message.hpp"
+#include "base/message.hpp"
 #include "tests/patience.hpp"
 #include "transports/transport.hpp"
 

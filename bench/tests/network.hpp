@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "tests/depth.hpp"
 
 namespace tacholog {

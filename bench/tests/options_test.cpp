@@ -1,12 +1,13 @@
-#include "core/options.hpp"
+#include "cli/options.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 
-#include "core/option_table.hpp"
-#include "core/text.hpp"
+#include "base/text.hpp"
+#include "cli/option_table.hpp"
+#include "machine/environment.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

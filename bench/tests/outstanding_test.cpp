@@ -1,5 +1,5 @@
 // What is known of messages until their answers come, in memory of a fixed size.
-#include "core/outstanding.hpp"
+#include "rig/outstanding.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // How long tests wait for what must come.
 #pragma once
 
-#include "core/clock.hpp"
+#include "base/clock.hpp"
 
 namespace tacholog {
 

@@ -1,5 +1,5 @@
 // Whether a CPU is left for reporting, and which.
-#include "core/placement.hpp"
+#include "machine/placement.hpp"
 
 #include <gtest/gtest.h>
 

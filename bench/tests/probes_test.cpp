@@ -1,5 +1,5 @@
 // Latency under load: messages of a stream that are answered, over every transport.
-#include "core/probes.hpp"
+#include "rig/probes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/control.hpp"
-#include "core/fd.hpp"
+#include "base/address.hpp"
+#include "base/fd.hpp"
+#include "control/control.hpp"
 #include "tests/depth.hpp"
 #include "tests/patience.hpp"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "core/control.hpp"
+#include "control/control.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"
 

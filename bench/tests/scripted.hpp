@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/side.hpp"
+#include "rig/side.hpp"
 
 namespace tacholog {
 

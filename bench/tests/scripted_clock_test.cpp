@@ -7,8 +7,8 @@
 #include <sstream>
 #include <thread>
 
-#include "core/frames.hpp"
-#include "core/open_loop.hpp"
+#include "control/frames.hpp"
+#include "rig/open_loop.hpp"
 #include "tests/messages.hpp"
 #include "tests/program.hpp"
 #include "tests/reported.hpp"

@@ -3,10 +3,10 @@
 #include <future>
 #include <thread>
 
-#include "core/frames.hpp"
-#include "core/intake.hpp"
-#include "core/pacer.hpp"
-#include "core/writer.hpp"
+#include "control/frames.hpp"
+#include "rig/intake.hpp"
+#include "rig/pacer.hpp"
+#include "rig/writer.hpp"
 #include "tests/patience.hpp"
 #include "tests/scripted.hpp"
 

@@ -1,5 +1,5 @@
 // Settings that transports declare: what they take, what is in effect, and what the log calls them.
-#include "core/settings.hpp"
+#include "base/settings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/steady.hpp"
+#include "rig/steady.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The search for the highest rate that keeps a goal, against a transport whose capacity is known: computed, so that no
 // clock has a say; and the mock transport, for what a clock cannot spoil.
-#include "core/sustain.hpp"
+#include "rig/sustain.hpp"
 
 #include <sched.h>
 

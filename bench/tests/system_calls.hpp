@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "base/clock.hpp"
 
 namespace tacholog {
 

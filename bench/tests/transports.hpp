@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/options.hpp"
-#include "core/text.hpp"
+#include "base/text.hpp"
+#include "cli/options.hpp"
 #include "tests/depth.hpp"
 #include "transports/transport.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/tuning.hpp"
+#include "machine/tuning.hpp"
 #include "tests/program.hpp"
 
 namespace tacholog {

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "core/options.hpp"
+#include "cli/options.hpp"
 #include "tests/patience.hpp"
 #include "tests/program.hpp"
 #include "tests/transports.hpp"

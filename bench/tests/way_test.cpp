@@ -1,5 +1,5 @@
 // The witness for the way of the data: what the kernel counted beside what was carried.
-#include "core/way.hpp"
+#include "rig/way.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "core/text.hpp"
+#include "base/text.hpp"
 
 namespace tacholog {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/clock.hpp"
-#include "core/result.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
 
 namespace tacholog {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/address.hpp"
-#include "core/text.hpp"
+#include "base/address.hpp"
+#include "base/text.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

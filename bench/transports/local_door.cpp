@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/text.hpp"
+#include "base/text.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/local_socket.hpp"
 

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <thread>
 
-#include "core/clock.hpp"
-#include "core/fd.hpp"
-#include "core/result.hpp"
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "base/result.hpp"
 
 namespace tacholog {
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.hpp"
-#include "core/fd.hpp"
-#include "core/result.hpp"
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "base/result.hpp"
 
 namespace tacholog {
 

@@ -11,7 +11,7 @@
 #include <climits>
 #include <cstdint>
 
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog {
 

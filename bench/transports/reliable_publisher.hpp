@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/fd.hpp"
+#include "base/address.hpp"
+#include "base/fd.hpp"
 #include "transports/reliable_receivers.hpp"
 #include "transports/reliable_wire.hpp"
 #include "transports/socket_wait.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/audience.hpp"
+#include "base/address.hpp"
+#include "base/audience.hpp"
 #include "transports/reliable_wire.hpp"
 
 namespace tacholog::reliable {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "core/address.hpp"
+#include "base/address.hpp"
 #include "transports/udp_socket.hpp"
 
 namespace tacholog::reliable {

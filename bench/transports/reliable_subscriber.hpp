@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/fd.hpp"
+#include "base/address.hpp"
+#include "base/fd.hpp"
 #include "transports/reliable_wire.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"

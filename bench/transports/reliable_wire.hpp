@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/clock.hpp"
+#include "base/clock.hpp"
 
 namespace tacholog::reliable {
 

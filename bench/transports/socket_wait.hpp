@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "core/fd.hpp"
-#include "core/waiting.hpp"
+#include "base/fd.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog {
 

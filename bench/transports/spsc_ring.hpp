@@ -51,8 +51,8 @@
 #include <string>
 #include <vector>
 
-#include "core/message.hpp"
-#include "core/result.hpp"
+#include "base/message.hpp"
+#include "base/result.hpp"
 #include "transports/parking.hpp"
 
 namespace tacholog {

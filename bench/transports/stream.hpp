@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "transports/local_door.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/address.hpp"
-#include "core/audience.hpp"
-#include "core/clock.hpp"
-#include "core/facts.hpp"
-#include "core/instances.hpp"
-#include "core/message.hpp"
-#include "core/result.hpp"
-#include "core/settings.hpp"
-#include "core/waiting.hpp"
+#include "base/address.hpp"
+#include "base/audience.hpp"
+#include "base/clock.hpp"
+#include "base/facts.hpp"
+#include "base/instances.hpp"
+#include "base/message.hpp"
+#include "base/result.hpp"
+#include "base/settings.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog {
 
@@ -72,7 +72,7 @@ struct RunPlan {
 };
 
 /// A program that a run needs beside its two sides, such as a broker or a daemon; it ends with this object. See
-/// core/helper_program.hpp, which starts such programs.
+/// machine/helper_program.hpp, which starts such programs.
 class Companion {
 public:
     virtual ~Companion() = default;
@@ -311,6 +311,22 @@ inline Transport adjusted(const Transport& transport, const Settings& settings) 
 
 /// Every transport of this build, by name. Written by CMake from the tacholog_transport() calls.
 std::span<const Transport* const> all_transports();
+
+/// The transport of that name; nullptr if this build has none.
+inline const Transport* find_transport(std::string_view name) {
+    for (const Transport* transport : all_transports()) {
+        if (transport->name == name) return transport;
+    }
+    return nullptr;
+}
+
+/// The setting of that name; nullptr if the transport has none.
+inline const Setting* setting_of(const Transport& transport, std::string_view name) {
+    for (const Setting& setting : transport.settings) {
+        if (setting.name == name) return &setting;
+    }
+    return nullptr;
+}
 
 /// A transport that this build does not have, and what to install for it.
 struct LeftOut {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/transport.hpp"
 #include "transports/udp_batch.hpp"

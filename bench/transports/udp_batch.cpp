@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "core/address.hpp"
+#include "base/address.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/socket_wait.hpp"
 #include "transports/udp_segments.hpp"

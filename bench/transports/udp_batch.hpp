@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "core/fd.hpp"
+#include "base/fd.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

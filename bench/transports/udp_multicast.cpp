@@ -17,7 +17,7 @@
 
 #include <random>
 
-#include "core/meeting_ports.hpp"
+#include "base/meeting_ports.hpp"
 #include "transports/reliable_publisher.hpp"
 #include "transports/reliable_subscriber.hpp"
 #include "transports/udp_endpoint.hpp"

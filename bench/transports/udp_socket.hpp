@@ -7,8 +7,8 @@
 
 #include <array>
 
-#include "core/address.hpp"
-#include "core/fd.hpp"
+#include "base/address.hpp"
+#include "base/fd.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog {

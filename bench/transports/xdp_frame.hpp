@@ -13,7 +13,7 @@
 #include <cstring>
 #include <span>
 
-#include "core/address.hpp"
+#include "base/address.hpp"
 
 namespace tacholog {
 

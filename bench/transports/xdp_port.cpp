@@ -13,8 +13,8 @@
 #include <map>
 #include <mutex>
 
-#include "core/address.hpp"
-#include "core/clock.hpp"
+#include "base/address.hpp"
+#include "base/clock.hpp"
 
 namespace tacholog {
 namespace {

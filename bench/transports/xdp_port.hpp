@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/fd.hpp"
-#include "core/result.hpp"
+#include "base/fd.hpp"
+#include "base/result.hpp"
 #include "transports/xdp_frame.hpp"
 
 namespace tacholog {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tacholog.compare.policy import Policy
     from tacholog.compare.result import Comparison
     from tacholog.formats.reading import Log
+    from tacholog.notebook import LoadedRuns
     from tacholog.store.frames import Dataset
 
 __all__ = ["LogFormat", "diff", "list_formats", "load", "read"]
@@ -62,7 +63,7 @@ def read(path: str | PathLike[str], format_name: str | None = None) -> Log:
     return read_log(Path(path), format_name)
 
 
-def load(*paths: str | PathLike[str]) -> Dataset:
+def load(*paths: str | PathLike[str]) -> LoadedRuns:
     """Read runs, raw logs or saved datasets into pandas frames.
 
     Args:
@@ -71,7 +72,7 @@ def load(*paths: str | PathLike[str]) -> Dataset:
     Returns:
         The dataset. ``results`` has one row a number, and ``runs``, ``logs``, ``problems`` and ``histograms`` stand beside it, joined by the column
         ``run``. ``value`` is in the unit that ``unit`` names: latencies in nanoseconds, rates in bit/s or messages/s. Sizes are in bytes. What is not
-        stated is ``<NA>``. ``docs/conditions.md`` explains every column.
+        stated is ``<NA>``. ``docs/conditions.md`` explains every column. ``table`` compares one field over another.
 
     Raises:
         tacholog.errors.UnreadableInput: a path cannot be read, or is given twice.
@@ -81,13 +82,16 @@ def load(*paths: str | PathLike[str]) -> Dataset:
     """
     from pathlib import Path
 
+    import msgspec
+
+    from tacholog.notebook import LoadedRuns
     from tacholog.store.load import open_paths
 
     if not paths:
         raise TypeError("load() needs at least one folder or log")
     dataset = open_paths([Path(path) for path in paths])
     _warn_of_losses(dataset)
-    return dataset
+    return LoadedRuns(*msgspec.structs.astuple(dataset))
 
 
 def diff(

@@ -39,6 +39,10 @@ OTHERS: dict[str, tuple[dict[str, object], str]] = {
     "load_mode": ({"load_mode": "open"}, "load mode: closed -> open"),
     "labels": ({"labels": '{"plugin": "calico"}'}, "label plugin: not stated -> calico"),
     "reliability": ({"reliability": "best-effort"}, "reliability: reliable -> best-effort"),  # should a ratio ask for it one day
+    "network_loss_percent": ({"network_loss_percent": 10.0}, "network loss: not stated -> 10"),
+    "network_delay_ns": ({"network_delay_ns": 5_000_000}, "network delay: not stated -> 5000000"),
+    "network_jitter_ns": ({"network_jitter_ns": 1_000_000}, "network jitter: not stated -> 1000000"),
+    "network_bandwidth_bit_per_s": ({"network_bandwidth_bit_per_s": 54e6}, "network bandwidth: not stated -> 5.4e+07"),
     "latency_of": ({"marks": ("reference_only",)}, "the latency of bytes against that of a reference"),
 }
 

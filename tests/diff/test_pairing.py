@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacholog.compare.pairing import PairRecord, PairSide, remarks, write_record
+from tacholog.compare.pairing import PairRecord, PairSide, plan_warnings, write_record
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_comparison_is_called_interrupted_only_for_what_is_compared(
 
     found = [run for place in compared for run in runs if tmp_path / place in run.parents and run.exists()]
 
-    assert tuple(one.text for one in remarks([*map(str, found), str(found[0]), None])) == said
+    assert tuple(one.text for one in plan_warnings([*map(str, found), str(found[0]), None])) == said
 
 
 def test_a_file_of_that_name_that_does_not_stand_beside_both_sides_is_somebody_elses(tmp_path: Path) -> None:
@@ -43,4 +43,4 @@ def test_a_file_of_that_name_that_does_not_stand_beside_both_sides_is_somebody_e
     run = tmp_path / "data/1.0/01"
     run.mkdir(parents=True)
 
-    assert remarks([str(run)]) == ()
+    assert plan_warnings([str(run)]) == ()

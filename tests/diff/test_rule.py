@@ -321,7 +321,7 @@ def test_the_json_keeps_to_its_schema_and_counts_every_verdict(compared: Compare
     text = to_json(compared(noise[0], noise[1] * 1.1))
 
     assert msgspec.json.decode(text, type=Comparison).counts["worse"] == 4
-    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["ComparisonRow"]["properties"]["verdict"]["enum"]}
+    assert set(msgspec.json.decode(text)["counts"]) == {*json_schema()["$defs"]["DiffRow"]["properties"]["verdict"]["enum"]}
 
 
 def test_worse_fails_only_on_request(compared: Compared, noise: Floats) -> None:

@@ -13,8 +13,8 @@ from tests.diff.bounds import at_least, at_most
 
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.design import Design as LaidOut
-from tacholog.compare.diff.estimate import Estimates
-from tacholog.compare.diff.verdict import CODE, adjusted_together, by_shift
+from tacholog.compare.diff.estimate import Estimates, adjusted_together, no_estimates
+from tacholog.compare.diff.verdict import CODE, by_shift
 from tacholog.compare.policy import Policy
 from tacholog.compare.power import RunCounts, attainable, share_of_largest
 from tacholog.compare.result import Comparison
@@ -91,7 +91,7 @@ def verdicts(differences: Floats, rows: int = ROWS, thresholds: Floats | None = 
 
 
 def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[Estimates, NDArray[np.int64], float]]:
-    """What `tacholog.compare.diff.verdict` needs of each report of so many rows, all with the same pairs."""
+    """What `tacholog.compare.diff.estimate` needs of each report of so many rows, all with the same pairs."""
     pairs, family = differences.shape[1], np.arange(rows)
     numbers = np.tile(np.arange(pairs), (rows, 1))
     every = np.ones(rows, bool)
@@ -100,9 +100,9 @@ def reports_of(differences: Floats, shift: Shift, rows: int) -> Iterator[tuple[E
         part = slice(first, first + rows)
         of_report = Shift(*(column[part] for column in shift))
         in_pairs = [PairedRows(family, differences[part], numbers)]
-        zeros = np.zeros(rows)
         groups = np.full((rows, 2), pairs)
-        yield Estimates(np.zeros(rows, np.int64), (design,), every, of_report, zeros, zeros, groups, ~every, {}, in_pairs), family, 0.05
+        untested = no_estimates(np.zeros(rows, np.int64), (design,))
+        yield untested._replace(tested=every, shift=of_report, groups=groups, in_pairs=in_pairs), family, 0.05
 
 
 def lay_out_nothing(pairs: int) -> LaidOut:

@@ -27,7 +27,7 @@ extern "C" {
 #include "adapters/aeron/settings.hpp"
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 

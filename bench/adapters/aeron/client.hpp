@@ -9,8 +9,8 @@ extern "C" {
 #include <aeronc.h>
 }
 
-#include "core/clock.hpp"
-#include "core/result.hpp"
+#include "base/clock.hpp"
+#include "base/result.hpp"
 
 namespace tacholog::aeron {
 

@@ -18,8 +18,8 @@ extern "C" {
 #include <aeronc.h>
 }
 
-#include "core/fd.hpp"
-#include "core/helper_program.hpp"
+#include "base/fd.hpp"
+#include "machine/helper_program.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::aeron {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/settings.hpp"
+#include "base/settings.hpp"
 
 namespace tacholog::aeron {
 

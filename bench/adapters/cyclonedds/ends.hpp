@@ -12,7 +12,7 @@
 
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::cyclonedds {

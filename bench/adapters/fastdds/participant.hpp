@@ -27,9 +27,9 @@
 
 #include "adapters/farewell.hpp"
 #include "adapters/sides.hpp"
-#include "core/fd.hpp"
-#include "core/peer_watch.hpp"
-#include "core/waiting.hpp"
+#include "base/fd.hpp"
+#include "base/waiting.hpp"
+#include "control/peer_watch.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 

@@ -24,7 +24,7 @@
 
 #include "adapters/roudi.hpp"
 #include "adapters/sides.hpp"
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {

@@ -18,7 +18,7 @@
 #include "adapters/iceoryx2/shim.hpp"
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {

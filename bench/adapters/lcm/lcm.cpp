@@ -21,7 +21,7 @@
 #include "adapters/attempts.hpp"
 #include "adapters/name_hash.hpp"
 #include "adapters/sides.hpp"
-#include "core/meeting_ports.hpp"
+#include "base/meeting_ports.hpp"
 #include "transports/ip_endpoint.hpp"
 #include "transports/transport.hpp"
 

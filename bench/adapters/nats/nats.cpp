@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "adapters/broker.hpp"
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 
 namespace tacholog::transports {
 namespace {

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/waiting.hpp"
+#include "base/waiting.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::nng {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <optional>
 
-#include "core/helper_program.hpp"
+#include "machine/helper_program.hpp"
 #include "transports/transport.hpp"
 
 namespace tacholog::transports {

@@ -1,6 +1,6 @@
 """Search the highest rate that keeps a goal, with any tool that has an option for a rate, and write the trials as a log.
 
-It is the procedure of ``perftest --test sustain``: MLRsearch (RFC 9971) with one goal. ``bench/core/sustain.hpp`` explains it and its error. Both
+It is the procedure of ``perftest --test sustain``: MLRsearch (RFC 9971) with one goal. ``bench/rig/sustain.hpp`` explains it and its error. Both
 searches ask for the same trials (this one in whole messages per second), and their tests hold them to the same lists.
 `tacholog.formats.native` reads the log.
 """

@@ -85,8 +85,9 @@ class Condition(NamedTuple):
 # A row is named by these. One side may leave one out altogether: its rows are then compared with those of the other side that state it.
 STATED = ("transport", "data_path", "type", "keyed", "publishers", "subscribers")
 _NAMING = ("participant", *STATED)
+NETWORK = ("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s")  # nothing was changed where none is stated
 SETTINGS = "settings"  # of the transport: a JSON object
-SETTING = "setting "  # before the name of one of them, where it differs
+SETTING_PREFIX = "setting "  # before the name of a setting that differs
 MACHINE = ("cpu_model", "cores", "memory", "nic", "mtu")
 LABELS = "labels"  # all labels of a side, as in the column of that name; each of them is a condition of its own (``label.plugin``)
 # A difference in the machine's name forbids no diff of releases: two machines may be alike in all that counts (`MACHINE`).
@@ -130,6 +131,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "keyed": Condition("keyed", _DIFF),
         "publishers": Condition("publishers", _LOAD),
         "subscribers": Condition("subscribers", _LOAD),
+        **{name: Condition(name.rsplit("_", 1)[0].removesuffix("_bit_per"), _EVERYWHERE) for name in NETWORK},
         "bytes_moved": Condition("bytes_moved", _SERIES, metrics=("goodput",)),
         # A document that prints a column for each operating system does not say that one machine ran them all.
         "operating_system": Condition("operating_system", _SERIES),
@@ -229,7 +231,7 @@ def _different_settings(old: Stated, new: Stated) -> Iterator[Difference]:
     olds, news = (settings_of(side[SETTINGS]) for side in (old, new))
     for name in sorted(olds.keys() & news.keys()):
         if olds[name] != news[name]:
-            yield Difference(f"{SETTING}{name.replace('_', '-')}", olds[name], news[name])
+            yield Difference(f"{SETTING_PREFIX}{name.replace('_', '-')}", olds[name], news[name])
 
 
 def settings_of(stated: str | None) -> Mapping[str, str]:
@@ -251,6 +253,8 @@ def _machines(old: str | None, new: str | None) -> tuple[Difference, ...]:
 
 def _differ(field: str, old: object, new: object, comparison: ComparisonKind) -> bool:
     """Whether two conditions are known to differ. What names a row or a series must be the same: a name and none are two."""
+    if field in NETWORK:
+        return (old or None) != (new or None)
     known = (old is not None and new is not None) or field in _NAMING or comparison != "diff"
     return known and old != new
 

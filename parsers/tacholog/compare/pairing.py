@@ -76,7 +76,7 @@ def write_record(folder: Path, record: PairRecord) -> None:
     part.replace(folder / RECORD_FILE)
 
 
-def remarks(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
+def plan_warnings(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
     """What a comparison of runs in these folders must report about their plan: ``ab_unfinished``, ``ab_extended``, ``ab_resumed``.
 
     Args:
@@ -93,7 +93,7 @@ def remarks(roots: Iterable[str | None]) -> tuple[ComparisonWarning, ...]:
         return ()
     runs = list(dict.fromkeys(map(Path, named)))
     of_pairs = {folder: [run for run in runs if {folder / side for side in _SIDES} & {*run.parents}] for folder in folders}
-    return tuple(found for folder, compared in of_pairs.items() if compared for found in _remarks(read_record(folder), compared))
+    return tuple(found for folder, compared in of_pairs.items() if compared for found in _warnings(read_record(folder), compared))
 
 
 def _above(parent: Path) -> list[Path]:
@@ -101,7 +101,7 @@ def _above(parent: Path) -> list[Path]:
     return [parent, *parent.parents][:_LEVELS]
 
 
-def _remarks(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:
+def _warnings(record: PairRecord, compared: Sequence[Path]) -> Iterator[ComparisonWarning]:
     planned = sum(_planned(record, side, compared) for side in {run.parent.parent for run in compared})
     if len(compared) < planned:
         yield ComparisonWarning("ab_unfinished", len(compared), planned)

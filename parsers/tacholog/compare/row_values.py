@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from tacholog.compare.diff.cells import Numbers, mark_names, numbers, row_keys
+from tacholog.compare.diff.cells import CellTable, cell_table, mark_names, row_keys
 from tacholog.compare.policy import TESTED, Policy
 from tacholog.compare.profiles import Profile, profiles_of
 from tacholog.compare.result import RowKey
@@ -45,17 +45,17 @@ def median_interval(values: Sequence[float], confidence: float) -> MedianInterva
     Returns:
         ``None`` if so few values cannot give this confidence: `values_needed` says how many can.
     """
-    place, achieved = _place(len(values), confidence)
-    if not place:
+    rank, achieved = _rank(len(values), confidence)
+    if not rank:
         return None
     ordered = sorted(values)
-    return MedianInterval(ordered[place - 1], ordered[-place], achieved)
+    return MedianInterval(ordered[rank - 1], ordered[-rank], achieved)
 
 
 def values_needed(confidence: float) -> int:
     """How many values an interval of this confidence needs: with n values, the whole range holds the median in all but 2 of 2**n cases."""
     count = 2
-    while not _place(count, confidence)[0]:
+    while not _rank(count, confidence)[0]:
         count += 1
     return count
 
@@ -66,19 +66,19 @@ def attainable_confidence(count: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _place(count: int, confidence: float) -> tuple[int, float]:
-    """The largest k for which the k-th smallest and the k-th largest value have the confidence, and what they have; 0 if there is none."""
+def _rank(count: int, confidence: float) -> tuple[int, float]:
+    """The largest k for which the interval between the k-th smallest and the k-th largest value has the confidence, and its confidence; 0: none."""
     # Exact: powers of two of a thousand runs are beyond every float, and 0.95 is no float either.
     allowed = (1 - Fraction(str(confidence))) * 2**count
-    term, outside, place, left = 1, 0, 0, Fraction(0)
-    while place < (count + 1) // 2:
+    term, outside, rank, left = 1, 0, 0, Fraction(0)
+    while rank < (count + 1) // 2:
         outside += 2 * term
         if outside > allowed:
             break
         left = Fraction(outside)
-        place += 1
-        term = term * (count - place + 1) // place
-    return place, float(1 - left / 2**count) if place else 0.0
+        rank += 1
+        term = term * (count - rank + 1) // rank
+    return rank, float(1 - left / 2**count) if rank else 0.0
 
 
 CONFIDENCE = 0.95
@@ -107,28 +107,26 @@ class RowValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DatasetRows(NamedTuple):
-    """The numbers of a set of runs as `tacholog diff` arranges them, and what is known of each run, in the order of the runs."""
+    """The numbers of a set of runs, arranged as for `tacholog diff`: the cells, the key of each cell, and the columns of each run."""
 
-    data: Numbers
+    cells: CellTable
     keys: list[RowKey]
     runs: list[dict[str, Any]]
 
     def values(self, cell: int) -> list[tuple[float, dict[str, Any]]]:
         """The value of each run of a row, with the run."""
-        cells, entries = self.data.cells, self.data.entries
-        first = int(cells.first[cell])
-        span = slice(first, first + int(cells.runs[cell]))
-        return [(float(value), self.runs[run]) for run, value in zip(entries.run[span], entries.value[span], strict=True)]
+        span = self.cells.span(cell)
+        return [(float(value), self.runs[run]) for run, value in zip(self.cells.value_run[span], self.cells.value[span], strict=True)]
 
 
-def arranged(dataset: Dataset) -> DatasetRows:
+def dataset_rows(dataset: Dataset) -> DatasetRows:
     """Arrange the summary numbers of one set of runs. Runs under other conditions or on another machine are another row."""
     nothing = msgspec.structs.replace(dataset, runs=dataset.runs.iloc[:0], results=dataset.results.iloc[:0])
-    known: dict[Profile, int] = {}
-    codes = np.array([known.setdefault(profile, len(known)) for profile in profiles_of(dataset)], np.int64)
+    number_of: dict[Profile, int] = {}
+    numbers = np.array([number_of.setdefault(profile, len(number_of)) for profile in profiles_of(dataset)], np.int64)
     runs = stated_of(dataset.runs, ("run", "session", "host", "release"))
-    data = numbers(dataset, nothing, Policy(), codes)
-    return DatasetRows(data, row_keys(data, np.arange(len(data.tested)), Policy()), runs)
+    cells = cell_table(dataset, nothing, Policy(), numbers)
+    return DatasetRows(cells, row_keys(cells, np.arange(len(cells.tested)), Policy()), runs)
 
 
 def row_values(dataset: Dataset) -> list[RowValue]:
@@ -137,20 +135,22 @@ def row_values(dataset: Dataset) -> list[RowValue]:
     Args:
         dataset: runs of one release of each system, so that no row holds two releases.
     """
-    found = arranged(without_controls(dataset))
+    rows = dataset_rows(without_controls(dataset))
     wanted = {(metric, statistic) for metric, statistics in TESTED.items() for statistic in statistics} | {LOSS}
-    made = []
-    for cell, key in enumerate(found.keys):
-        is_wanted = bool(found.data.tested[cell]) or (key.metric, key.statistic) in wanted
-        if is_wanted and (values := found.values(cell)):
-            made.append(_row_value(key, values, mark_names(int(found.data.cells.marks[cell]))))
-    return sorted(made, key=lambda row: (str(row.key.system), row.key.metric, row.key.statistic, str(row.key.transport), row.key.payload_bytes or 0))
+    results = []
+    for cell, key in enumerate(rows.keys):
+        is_wanted = bool(rows.cells.tested[cell]) or (key.metric, key.statistic) in wanted
+        if is_wanted and (values := rows.values(cell)):
+            results.append(_row_value(key, values, mark_names(int(rows.cells.marks[cell]))))
+    return sorted(
+        results, key=lambda row: (str(row.key.system), row.key.metric, row.key.statistic, str(row.key.transport), row.key.payload_bytes or 0)
+    )
 
 
 def _row_value(key: RowKey, values: Sequence[tuple[float, dict[str, Any]]], marks: tuple[str, ...]) -> RowValue:
     plain = [value for value, _ in values]
     interval = median_interval(plain, CONFIDENCE)
-    run = values[0][1]
+    first = values[0][1]
     return RowValue(
         key=key,
         unit=METRICS[key.metric].unit,
@@ -160,8 +160,8 @@ def _row_value(key: RowKey, values: Sequence[tuple[float, dict[str, Any]]], mark
         high=interval.high if interval else None,
         confidence=interval.confidence if interval else None,
         runs=len(plain),
-        sessions=len({one["session"] for _, one in values if one["session"] is not None}),
-        host=run["host"],
-        release=run["release"],
+        sessions=len({run["session"] for _, run in values if run["session"] is not None}),
+        host=first["host"],
+        release=first["release"],
         marks=marks,
     )

@@ -24,6 +24,7 @@ Reach = Literal["process", "host", "network"]
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
+Share = Annotated[float, msgspec.Meta(ge=0)]
 
 
 def _about(privacy: PrivacyClass, meaning: str, *, unit: str | None = None, title: str | None = None) -> msgspec.Meta:
@@ -109,6 +110,20 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     link_bit_per_s: Annotated[Positive | None, _about("public", "The nominal speed of the network link.", unit="bit_per_s", title="link speed")] = (
         None
     )
+
+    network_loss_percent: Annotated[
+        Share | None,
+        _about("public", "The share of packets that the network loses on purpose, as set for the test.", unit="percent", title="network loss"),
+    ] = None
+    network_delay_ns: Annotated[
+        Count | None, _about("public", "The delay that was added to the network on purpose, one way.", unit="ns", title="network delay")
+    ] = None
+    network_jitter_ns: Annotated[
+        Count | None, _about("public", "How much the added delay varies, as set for the test.", unit="ns", title="network jitter")
+    ] = None
+    network_bandwidth_bit_per_s: Annotated[
+        Positive | None, _about("public", "The bandwidth that the network was limited to on purpose.", unit="bit_per_s", title="network bandwidth")
+    ] = None
 
     def over(self, other: Conditions) -> Conditions:
         """Return these conditions, with those that are unknown taken from ``other``."""

@@ -312,16 +312,20 @@ def open_path(path: Path, without: Collection[str] = (), *, work: Work | None = 
     return _load_folder_of_logs(path, work)
 
 
-def open_paths(paths: Sequence[Path]) -> Dataset:
+def open_paths(paths: Sequence[Path], *, work: Work | None = None) -> Dataset:
     """Read several folders or logs into one dataset. Folders of runs are read together, so that their runs are compared with each other.
+
+    Args:
+        paths: folders of runs, logs, folders of logs, or folders in which `Dataset.save` wrote.
+        work: who reads the logs; ``None``: this process.
 
     Raises:
         UnreadableInput: one of them cannot be read, or is given twice.
     """
     roots = [path for path in paths if path.is_dir() and not is_saved(path) and next(run_folders(path), None) is not None]
-    parts = [open_path(path) for path in paths if path not in roots]
+    parts = [open_path(path, work=work) for path in paths if path not in roots]
     if roots:
-        runs = load(roots)
+        runs = load(roots, work=work)
         for root in roots:
             runs = with_hosts_above(runs, root)
         parts.insert(0, runs)

@@ -227,6 +227,13 @@ def view_of(data: Dataset) -> View:
     return View(by_run, runs, rows.logs(data), problems, data.hosts, rows.histograms(data))
 
 
+def summaries_of(data: Dataset) -> tuple[list[ResultRow], list[RunRow]]:
+    """Return the numbers of whole measurements of a dataset, and its runs."""
+    runs = rows.runs(data)
+    whole = msgspec.structs.replace(data, results=data.results[data.results["scope"] == "summary"])
+    return rows.results(whole, runs), list(runs.values())
+
+
 def manifest_of(run: RunRow) -> Manifest | None:
     """Return a run's manifest."""
     return _manifest_in(run.manifest) if run.manifest else None

@@ -47,12 +47,31 @@ _COLUMNS = (*SETTING, *SIZE, *NAME, *CONDITIONS, REACH)
 LATENCY_OF = (None, BYTES, A_REFERENCE)  # what a zero-copy latency is of; None: it is no zero-copy latency
 
 
-class Cells(NamedTuple):
-    """What one side says of one row under one set of conditions: ``first`` is the place of its first entry, ``runs`` how many it has.
+class CellTable(NamedTuple):
+    """Both sides' numbers, one element for each cell: the numbers of one row on one side under one set of conditions.
 
-    ``row`` and ``conditions`` are numbers that both sides share, ``run`` is one of the cell's runs. ``median`` is NaN where no run gave a value.
+    Attributes:
+        stated: for each column what the cells state, such as the transport.
+        new: whether the cell is on the new side.
+        row: the number of the row; both sides share these numbers.
+        conditions: the number of the set of conditions; both sides share these numbers too.
+        run: one of the cell's runs.
+        first: where the cell's values begin in ``value``.
+        runs: how many runs gave a value.
+        median: the median of the values; NaN: no run gave one.
+        resolution: the step in which the values were printed; NaN: they are exact.
+        bound: an index into `BOUNDS`.
+        samples: how many samples the run with the fewest has; NaN: unknown.
+        marks: the marks, as bits.
+        mixed: whether the runs differ in a field that the diff goes across.
+        tested: whether the row gets a verdict.
+        published: whether the run belongs to no session: figures of a document, or a log without a manifest.
+        value: one value for each cell and run, sorted by cell and then by run.
+        value_run: the run of each value.
+        labels: the columns of the labels that both sides must share (``label.plugin``).
     """
 
+    stated: dict[str, pd.Categorical]
     new: Flags
     row: Integers
     conditions: Integers
@@ -65,34 +84,22 @@ class Cells(NamedTuple):
     samples: Floats
     marks: Integers
     mixed: Flags
-
-
-class Entries(NamedTuple):
-    """One value a run and cell, sorted by cell and then by run."""
-
-    run: Integers
-    value: Floats
-
-
-class Numbers(NamedTuple):
-    """Both sides' numbers: what each cell states, column by column, its values, and whether its row gets a verdict.
-
-    ``published`` says of each cell that its run belongs to no session: figures out of a document, or a log that lay alone.
-    ``labels`` are the columns of the labels that both sides must share (``label.plugin``).
-    """
-
-    stated: dict[str, pd.Categorical]
-    cells: Cells
-    entries: Entries
     tested: Flags
     published: Flags
+    value: Floats
+    value_run: Integers
     labels: tuple[str, ...]
+
+    def span(self, cell: int) -> slice:
+        """Where the values of a cell are."""
+        first = int(self.first[cell])
+        return slice(first, first + int(self.runs[cell]))
 
     def groups(self, names: Iterable[str]) -> Integers:
         """Number the cells by what they state in several columns: cells have the same number where all of these are equal."""
         return groups([self.stated[name].codes for name in names], len(self.tested))
 
-    def said(self, name: str, cell: Integers) -> list[Any]:
+    def column(self, name: str, cell: Integers) -> list[Any]:
         """Return what these cells state in a column; ``None`` for what is not known."""
         words = [*self.stated[name].categories.tolist(), None]
         return list(map(words.__getitem__, self.stated[name].codes[cell].tolist()))
@@ -110,15 +117,15 @@ def upper_of_two(metric: pd.Categorical) -> Integers:
     return found
 
 
-def latency_of(cells: Cells) -> Integers:
+def latency_of(cells: CellTable) -> Integers:
     """What each cell's latency is of, as its marks say: an index into `LATENCY_OF`."""
     grows, handed = (cells.marks & MARK_BITS[name] > 0 for name in ("grows_with_size", "reference_only"))
     found: Integers = np.where(grows, 1, np.where(handed, 2, 0))
     return found
 
 
-def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> Numbers:
-    """Arrange the summary numbers of both sides.
+def cell_table(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> CellTable:
+    """Arrange the summary numbers of both sides in cells.
 
     Args:
         old: the first side.
@@ -139,46 +146,51 @@ def numbers(old: Dataset, new: Dataset, policy: Policy, profiles: Integers) -> N
     cell = groups([is_new, profiles[run], *(stated[name].codes for name in (*setting, *NAME, *conditions))], len(run))
     order = np.argsort(cell * (int(run.max(initial=0)) + 1) + run, kind="stable")
     starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    at = order[starts]  # of each cell, the number that says what it is about
+    source = order[starts]  # for each cell, the number that states its columns
     mixed = np.zeros(len(run), bool)
     for name in policy.across:
         if name in stated:
-            mixed |= stated[name].codes != stated[name].codes[at][cell]
+            mixed |= stated[name].codes != stated[name].codes[source][cell]
     for name, column in stated.items():  # one after the other, so that they are never all there twice
-        stated[name] = column[at]
+        stated[name] = column[source]
     upper = upper_of_two(stated["metric"])
-    entries, first, count = _one_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
-    cells = Cells(
-        new=is_new[at],
-        row=groups([stated[name].codes for name in (*setting, *NAME)], len(at)),
-        conditions=groups([profiles[run[at]], *(stated[name].codes for name in conditions)], len(at)),
-        run=run[at],
+    value, value_run, first, count = _one_value_a_run(cell[order], run[order], _floats(frames, "value")[order], upper)
+    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])
+    cells = CellTable(
+        stated=stated,
+        new=is_new[source],
+        row=groups([stated[name].codes for name in (*setting, *NAME)], len(source)),
+        conditions=groups([profiles[run[source]], *(stated[name].codes for name in conditions)], len(source)),
+        run=run[source],
         first=first,
         runs=count,
-        median=_medians(entries.value, first, count, upper),
+        median=_medians(value, first, count, upper),
         resolution=_reduced(np.fmax, _floats(frames, "resolution")[order], starts),
-        bound=by_word(_column([frame["bound"] for frame in frames])[at], BOUNDS.index, 0),
+        bound=by_word(_column([frame["bound"] for frame in frames])[source], BOUNDS.index, 0),
         samples=_reduced(np.fmin, _floats(frames, "samples")[order], starts),
         marks=_reduced(np.bitwise_or, np.concatenate([_mark_bits(frame["marks"]) for frame in frames])[order], starts),
         mixed=_reduced(np.logical_or, mixed[order], starts),
+        tested=np.zeros(len(source), bool),
+        published=published[run[source]],
+        value=value,
+        value_run=value_run,
+        labels=labels,
     )
-    published = np.concatenate([side.runs["session"].isna().to_numpy(bool) for side in sides])[cells.run]
-    arranged = Numbers(stated, cells, entries, np.zeros(len(at), bool), published, labels)
-    return arranged._replace(tested=_tested(arranged, arranged.groups((*setting, *labels)), policy))
+    return cells._replace(tested=_tested(cells, cells.groups((*setting, *labels)), policy))
 
 
-def reduced_values(data: Numbers, function: np.ufunc) -> Floats:
+def reduced_values(cells: CellTable, function: np.ufunc) -> Floats:
     """Return the smallest or the largest value of each cell, by ``np.minimum`` or ``np.maximum``; NaN where no run gave a value."""
-    found = np.full(len(data.cells.runs), np.nan)
-    filled = np.flatnonzero(data.cells.runs)
-    found[filled] = _reduced(function, data.entries.value, data.cells.first[filled])
+    found = np.full(len(cells.runs), np.nan)
+    filled = np.flatnonzero(cells.runs)
+    found[filled] = _reduced(function, cells.value, cells.first[filled])
     return found
 
 
-def run_sets(cells: Cells, entries: Entries, codes: Integers) -> Integers:
+def run_sets(cells: CellTable, codes: Integers) -> Integers:
     """A number for the runs of each cell: cells share it whose runs have the same codes (one for each run of both sides)."""
     names = np.random.default_rng(1).integers(0, 2**62, int(codes.max(initial=0)) + 1, dtype=np.uint64)
-    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][entries.run])])
+    totals = np.concatenate([[np.uint64(0)], np.cumsum(names[codes][cells.value_run])])
     first, count = cells.first, cells.runs
     sums: Integers = totals[first + count] - totals[first]  # of a random number for each run
     return sums
@@ -249,9 +261,9 @@ def _mark_bits(marks: pd.Series) -> Integers:
     return np.array(bits, np.int64)[which]
 
 
-def _tested(data: Numbers, setting: Integers, policy: Policy) -> Flags:
+def _tested(cells: CellTable, setting: Integers, policy: Policy) -> Flags:
     """Which cells get a verdict: near-copies of one another (all percentiles of one distribution) would only be counted several times."""
-    metric, statistic, is_new = data.stated["metric"], data.stated["statistic"], data.cells.new
+    metric, statistic, is_new = cells.stated["metric"], cells.stated["statistic"], cells.new
     wanted = np.zeros(len(setting), bool)
     for name, statistics in policy.tests().items():
         if name != LOSS:  # its rows are apart: most shares are zero, and have no ratio
@@ -269,7 +281,7 @@ def _tested(data: Numbers, setting: Integers, policy: Policy) -> Flags:
     instead = latency & (no_percentiles[0] | no_percentiles[1]) & statistic.isin(IF_NO_PERCENTILE)
     wanted |= instead & (mean | ~any_of(latency & mean))
     goodput = wanted & (metric == "goodput")
-    unmoved = any_of(goodput & (data.cells.marks & MARK_BITS["no_bytes_moved"] > 0))
+    unmoved = any_of(goodput & (cells.marks & MARK_BITS["no_bytes_moved"] > 0))
     useful = any_of(goodput) & ~unmoved
     return wanted & ~(goodput & unmoved) & ~((metric == "message_rate") & useful)
 
@@ -282,14 +294,18 @@ def _reduced(function: np.ufunc, values: NDArray[Any], starts: Integers) -> NDAr
     return function.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def _one_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Entries, Integers, Integers]:
-    """One value for each cell and run: the median, where a run measured it more than once. And where the values of each cell begin, and how many."""
+def _one_value_a_run(cell: Integers, run: Integers, value: Floats, upper: Integers) -> tuple[Floats, Integers, Integers, Integers]:
+    """One value for each cell and run, which is the median if a run measured it more than once.
+
+    Returns:
+        The values and their runs; for each cell where its values begin, and how many they are.
+    """
     there = ~np.isnan(value)
     cell, run, value = cell[there], run[there], value[there]
     starts = np.flatnonzero((np.diff(cell, prepend=-1) != 0) | (np.diff(run, prepend=-1) != 0))
     value = _medians(value, starts, np.diff(starts, append=len(value)), upper[cell[starts]])
     count = np.bincount(cell[starts], minlength=len(upper)).astype(np.int64)
-    return Entries(run[starts], value), np.cumsum(count) - count, count
+    return value, run[starts], np.cumsum(count) - count, count
 
 
 def _medians(values: Floats, first: Integers, count: Integers, upper: Integers) -> Floats:
@@ -313,41 +329,41 @@ _SAY_LITTLE = ("definition", "basis", "load_mode")
 KEY_FIELDS = ("system", *SETTING, *SIZE, "metric", "statistic")
 
 
-def keys_of(data: Numbers, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
+def keys_of(cells: CellTable, cell: Integers, policy: Policy, without: Sequence[str] = ()) -> list[RowKey]:
     """The keys of these cells' rows, without the fields that the diff goes across."""
-    columns = {name: data.said(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
+    columns = {name: cells.column(name, cell) for name in KEY_FIELDS if name not in policy.across and name not in without}
     names = tuple(columns)
     return [RowKey(**dict(zip(names, values, strict=True))) for values in zip(*columns.values(), strict=True)]
 
 
-def row_keys(data: Numbers, cell: Integers, policy: Policy) -> list[RowKey]:
+def row_keys(cells: CellTable, cell: Integers, policy: Policy) -> list[RowKey]:
     """The keys of the rows of one table, each with the conditions that distinguish it from rows of the same key.
 
     Args:
-        data: both sides' numbers.
+        cells: both sides' numbers.
         cell: the cell that names each row.
         policy: what the diff goes across.
     """
-    apart = _apart(data, cell, policy)
-    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(data, cell, policy))]
+    apart = _apart(cells, cell, policy)
+    return [replace(key, apart=apart[place]) if place in apart else key for place, key in enumerate(keys_of(cells, cell, policy))]
 
 
-def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
+def _apart(cells: CellTable, cell: Integers, policy: Policy) -> dict[int, tuple[tuple[str, str | None], ...]]:
     """The conditions that distinguish rows of one key, by their places; most rows have a key of their own, and are not in it.
 
     A label that differs within a side is named in every row: a reader must not have to guess which rows it concerns.
     """
-    labels = _labels_that_differ(data)
+    labels = _labels_that_differ(cells)
     found: dict[int, tuple[tuple[str, str | None], ...]] = {}
     if labels:
-        columns = [data.said(name, cell) for name in labels]
+        columns = [cells.column(name, cell) for name in labels]
         found = {place: tuple(zip(labels, values, strict=True)) for place, values in enumerate(zip(*columns, strict=True))}
     siblings: dict[int, list[int]] = {}
-    for place, row in enumerate(data.cells.row[cell].tolist()):
+    for place, row in enumerate(cells.row[cell].tolist()):
         siblings.setdefault(row, []).append(place)
     groups = [places for places in siblings.values() if len(places) > 1]
-    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(data, name, cell)] if groups else []
-    said = {name: data.said(name, cell) for name in (*labels, *conditions)}
+    conditions = [name for name in (*CONDITIONS, *OF_RUN) if name not in policy.across and _differs(cells, name, cell)] if groups else []
+    said = {name: cells.column(name, cell) for name in (*labels, *conditions)}
     for places in groups:
         stated = {name: [values[place] for place in places] for name, values in said.items()}
         stated = {name: values for name, values in stated.items() if name in labels or len({*values}) > 1}
@@ -362,16 +378,16 @@ def _apart(data: Numbers, cell: Integers, policy: Policy) -> dict[int, tuple[tup
     return found
 
 
-def _differs(data: Numbers, name: str, cell: Integers | Flags) -> bool:
+def _differs(cells: CellTable, name: str, cell: Integers | Flags) -> bool:
     """Whether these cells state different things in a column."""
-    return len(np.unique(data.stated[name].codes[cell])) > 1
+    return len(np.unique(cells.stated[name].codes[cell])) > 1
 
 
-def _labels_that_differ(data: Numbers) -> list[str]:
+def _labels_that_differ(cells: CellTable) -> list[str]:
     """The labels that are not the same in all rows of a side."""
-    new = data.cells.new
-    labels = [name for name in data.labels if name != CONTROL]  # controls stand apart
-    return [name for name in labels if any(_differs(data, name, side) for side in (new, ~new))]
+    new = cells.new
+    labels = [name for name in cells.labels if name != CONTROL]  # controls stand apart
+    return [name for name in labels if any(_differs(cells, name, side) for side in (new, ~new))]
 
 
 def _needed(named: Sequence[str], stated: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -393,10 +409,19 @@ NONE = -1
 
 
 class CellPairs(NamedTuple):
-    """Cells that are compared with each other, by their positions in `Cells`; `NONE` where a side has no such cell."""
+    """Cells that are compared with each other, by their indices in a `CellTable`; `NONE` where a side has no such cell."""
 
     old: Integers
     new: Integers
+
+    @property
+    def either(self) -> Integers:
+        """The cell that names each pair: the old side's, or the new one's where there is none."""
+        return np.where(self.old != NONE, self.old, self.new)
+
+    def part(self, which: Flags | Integers) -> CellPairs:
+        """These of the pairs."""
+        return CellPairs(self.old[which], self.new[which])
 
     @property
     def both(self) -> Flags:
@@ -405,7 +430,7 @@ class CellPairs(NamedTuple):
         return result
 
 
-def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
+def match(cells: CellTable, across: Collection[str] = ()) -> CellPairs:
     """Pair the cells of both sides.
 
     Cells of one row under equal conditions are pairs. What is left over is paired where it is the only one left on each side: first under an equal
@@ -413,14 +438,13 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
     other says of each row. These pairs are then judged, and the report names what differs; everything else was removed or added.
 
     Args:
-        data: both sides' numbers.
+        cells: both sides' numbers.
         across: what rows may differ in.
     """
-    cells = data.cells
-    workload = data.groups([*(name for name in CONDITIONS if name not in across), *data.labels])
+    workload = cells.groups([*(name for name in CONDITIONS if name not in across), *cells.labels])
     olds, news = ~cells.new, cells.new.copy()  # those without a partner so far
     found: list[tuple[Integers, Integers]] = []
-    for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(data, across).values())):
+    for columns in ((cells.row, cells.conditions), (cells.row, workload), (cells.row,), *((codes,) for codes in _looser(cells, across).values())):
         pair = _only_ones(columns, olds, news)
         olds[pair[0]] = news[pair[1]] = False
         found.append(pair)
@@ -431,29 +455,29 @@ def match(data: Numbers, across: Collection[str] = ()) -> CellPairs:
     )
 
 
-def _looser(data: Numbers, across: Collection[str]) -> dict[str, Integers]:
+def _looser(cells: CellTable, across: Collection[str]) -> dict[str, Integers]:
     """Codes of the rows without the parts that may name the same row differently: the participant, and what only one side states."""
     names = [name for name in ("system", *SETTING, *SIZE, *NAME) if name not in across]
-    found = {"anonymous": data.groups([name for name in names if name != "participant"])}
-    silent = [name for name in names if name in STATED and _of_one_side(data, name)]
+    found = {"anonymous": cells.groups([name for name in names if name != "participant"])}
+    silent = [name for name in names if name in STATED and _of_one_side(cells, name)]
     if silent:
         rest = [name for name in names if name not in silent]
-        found["unsaid"] = _plain(data, silent, data.groups(rest))
-        found["unsaid_anonymous"] = _plain(data, silent, data.groups([name for name in rest if name != "participant"]))
+        found["unsaid"] = _plain(cells, silent, cells.groups(rest))
+        found["unsaid_anonymous"] = _plain(cells, silent, cells.groups([name for name in rest if name != "participant"]))
     return found
 
 
-def _of_one_side(data: Numbers, name: str) -> bool:
+def _of_one_side(cells: CellTable, name: str) -> bool:
     """Whether only one side states this field."""
-    stated = data.stated[name].notna()
-    return bool(stated[data.cells.new].any() != stated[~data.cells.new].any())
+    stated = cells.stated[name].notna()
+    return bool(stated[cells.new].any() != stated[~cells.new].any())
 
 
-def _plain(data: Numbers, silent: Collection[str], codes: Integers) -> Integers:
+def _plain(cells: CellTable, silent: Collection[str], codes: Integers) -> Integers:
     """The codes, all different for rows of special data paths: a log that does not mention the data path means a copy."""
     if "data_path" not in silent:
         return codes
-    special = by_word(data.stated["data_path"], lambda word: word != "copy", unknown=False)
+    special = by_word(cells.stated["data_path"], lambda word: word != "copy", unknown=False)
     return np.where(special, -1 - np.arange(len(codes)), codes)
 
 
@@ -479,7 +503,7 @@ class SharedRuns(NamedTuple):
     warnings: tuple[ComparisonWarning, ...] = ()
 
 
-def shared(old: Dataset, new: Dataset) -> SharedRuns:
+def shared_runs(old: Dataset, new: Dataset) -> SharedRuns:
     """Recognise the runs of both sides by their logs' bytes and by when they were made."""
     sides = [_identities(side) for side in (old, new)]
     known: dict[Hashable, int] = {}
@@ -491,10 +515,9 @@ def shared(old: Dataset, new: Dataset) -> SharedRuns:
     return SharedRuns(codes, whole, (ComparisonWarning("same_runs") if whole else ComparisonWarning("shared_runs", len(common)),))
 
 
-def same_runs(data: Numbers, pairs: CellPairs, codes: Integers) -> Flags:
+def same_runs(cells: CellTable, pairs: CellPairs, codes: Integers) -> Flags:
     """Which pairs of cells hold the same runs on both sides."""
-    cells = data.cells
-    sets = run_sets(cells, data.entries, codes)
+    sets = run_sets(cells, codes)
     same: Flags = pairs.both & (cells.runs[pairs.old] > 0) & (cells.runs[pairs.old] == cells.runs[pairs.new])
     same &= sets[pairs.old] == sets[pairs.new]
     return same

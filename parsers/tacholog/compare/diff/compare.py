@@ -1,4 +1,4 @@
-"""Compare two datasets: match rows, check their conditions, estimate, decide, and write one report."""
+"""Compare two datasets: match rows, check their conditions, estimate, decide, and write one `Comparison`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from tacholog.compare.bands import SameBuildBands
-from tacholog.compare.comparable import CODES, MACHINE, SETTINGS, Judgement, judge
-from tacholog.compare.comparable import SETTING as ONE_SETTING
+from tacholog.compare.comparable import CODES, MACHINE, SETTING_PREFIX, SETTINGS, Judgement, judge
 from tacholog.compare.diff.cells import (
     CONDITIONS,
     LATENCY_OF,
@@ -21,21 +20,22 @@ from tacholog.compare.diff.cells import (
     REACH,
     SETTING,
     CellPairs,
+    CellTable,
     Integers,
-    Numbers,
+    cell_table,
     latency_of,
     match,
-    numbers,
     reduced_values,
     same_runs,
-    shared,
+    shared_runs,
 )
-from tacholog.compare.diff.controls import are_controls, chosen, controls_of, host_change, is_control, losses_within_host, within_host
-from tacholog.compare.diff.estimate import Estimates, estimate
-from tacholog.compare.diff.loss import loss_asked, losses, lossy
-from tacholog.compare.diff.rows import RowArrays, curves, either, rows, untested
-from tacholog.compare.diff.verdict import CODE, REASONS, JudgedConditions, Verdicts, decide, lower_is_better, thresholds
-from tacholog.compare.pairing import remarks
+from tacholog.compare.diff.controls import are_controls, controls_of, host_change, losses_within_host, within_host
+from tacholog.compare.diff.estimate import estimate
+from tacholog.compare.diff.loss import loss_asked, lossy
+from tacholog.compare.diff.loss import losses as loss_rows
+from tacholog.compare.diff.rows import comparison_rows, curves, untested_rows
+from tacholog.compare.diff.verdict import CODE, REASONS, RowArrays, decide, thresholds
+from tacholog.compare.pairing import plan_warnings
 from tacholog.compare.policy import BANDS, MIN_RUNS, Policy
 from tacholog.compare.profiles import Profile, is_same_build, is_same_control, machine_names, profiles_of, soft_differences
 from tacholog.compare.result import (
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 _OF_ONE_RUN = {"single_run", "bound", "same_measurement"}
 _OF_LINES, _LINES_NAMED = ("broken", "unknown"), 100
-# What somebody chooses at each run, and may want to compare. Another definition, basis or side is another quantity.
+# Conditions that a user chooses for each run, and may want to compare. Another definition, basis or side is another quantity.
 _CONFIGURATION = ("load_mode", "reliability", "batch_bytes", "payload_touched", "offered_rate_per_s", "instances", "settings", "waiting", "tuning")
 ACROSS = ("system", "host", "options", *SETTING, *CONDITIONS)
 
@@ -83,7 +83,7 @@ def check_across(fields: Iterable[str]) -> None:
 
 
 def _across_libraries(policy: Policy, old: Dataset, new: Dataset) -> Policy:
-    """Return the policy: whoever compares the transports of two middlewares compares two systems, since each names its library as its system."""
+    """The policy; a comparison of the transports of two middlewares compares two systems too, since each names its library as its system."""
     is_wanted = "transport" in policy.across and "system" not in policy.across
     if not is_wanted or set(old.runs["system"]) == set(new.runs["system"]):
         return policy
@@ -105,155 +105,157 @@ def compare(
         new: the runs that are judged.
         policy: what counts as a change.
         names: what to call the two sides.
-        everything: whether the numbers that are never tested go into the report too.
+        everything: whether the comparison also holds the numbers that are never tested.
         measured: the band of one build on this machine, if somebody measured it.
     """
     policy = _across_libraries(policy, old, new)
     machines = machine_names(old, new)
-    profiles = [_placed(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
-    order = _run_orders(old, "old") + _run_orders(new, "new")
-    known: dict[Profile, int] = {}
-    codes = np.array([known.setdefault(_compared(profile, policy), len(known)) for profile in profiles], np.int64)
-    data = numbers(old, new, policy, codes)
-    every = match(data, policy.across)
-    apart = is_control(data, every)
-    pairs, control_pairs = chosen(every, ~apart), chosen(every, apart)
-    wanted = np.where(pairs.old != NONE, data.tested[pairs.old], True) & np.where(pairs.new != NONE, data.tested[pairs.new], True)
-    shown = CellPairs(pairs.old[wanted], pairs.new[wanted])
-    judged, which = _judge(data, shown, profiles, policy)
-    common = shared(old, new)
-    findings = _find(data, shown, (judged, which), (order, common.codes), policy, measured)
-    controls = (
-        _controls(data, control_pairs, findings, (profiles, order, common.codes), policy) if is_same_control(old, new) else Controls(other=True)
-    )
-    findings = findings._replace(host_change=np.log1p(controls.change) if controls and controls.moved and controls.change is not None else None)
+    profiles = [_without_machine(profile, policy) for side in (old, new) for profile in profiles_of(side, machines)]
+    number_of: dict[Profile, int] = {}
+    numbers = np.array([number_of.setdefault(_compared_part(profile, policy), len(number_of)) for profile in profiles], np.int64)
+    cells = cell_table(old, new, policy, numbers)
+    all_pairs = match(cells, policy.across)
+    is_control = are_controls(cells, all_pairs.either)
+    pairs = all_pairs.part(~is_control)
+    is_tested = np.where(pairs.old != NONE, cells.tested[pairs.old], True) & np.where(pairs.new != NONE, cells.tested[pairs.new], True)
+    common = shared_runs(old, new)
+    runs = RunLists(profiles, _run_orders(old, "old") + _run_orders(new, "new"), common.codes)
+    arrays = _row_arrays(cells, pairs.part(is_tested), runs, policy, measured)
+    controls = _controls(cells, all_pairs.part(is_control), arrays, runs, policy) if is_same_control(old, new) else Controls(other=True)
+    host_changed = controls is not None and bool(controls.moved)
+    if controls and host_changed and controls.change is not None:
+        arrays = arrays._replace(host_change=np.log1p(controls.change))
     sides = _input(old, names[0], machines), _input(new, names[1], machines)
-    report = _report(sides, policy, findings, order, same_build=not common.are_all and is_same_build(old, new))
-    rest = CellPairs(pairs.old[~wanted], pairs.new[~wanted])
-    plan = (*remarks([root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]), *_hint(report))
-    without = (*_without_figures(report), *_without_direction(old, new), *_sizes_unstated(old, new, names))
-    settings = msgspec.structs.replace(report.settings, same_build_sessions=measured.sessions if measured else ())
-    lost, lossless, counted = lossy(data, pairs, policy)
-    found = losses(data, lost, _judge(data, lost, profiles, policy), (order, common.codes), policy)
-    if controls and controls.moved:
-        found = losses_within_host(found)
+    comparison = _comparison(sides, policy, arrays, runs, same_build=not common.are_all and is_same_build(old, new))
+    roots = [root for side in (old, new) if "root" in side.runs for root in side.runs["root"].dropna()]
+    warnings = (
+        *(() if common.are_all else comparison.warnings),
+        *_sides_without_figures(comparison),
+        *_sides_without_direction(old, new),
+        *_sizes_unstated(old, new, names),
+        *common.warnings,
+        *plan_warnings(roots),
+        *_hints(comparison),
+    )
+    lossy_pairs, lossless, lossy_counts = lossy(cells, pairs, policy)
+    losses = loss_rows(cells, lossy_pairs, _judge(cells, lossy_pairs, profiles, policy), (runs.order, runs.codes), policy)
+    if host_changed:
+        losses = losses_within_host(losses)
     return msgspec.structs.replace(
-        report,
-        settings=settings,
-        losses=found,
-        loss_counts=dict.fromkeys(VERDICTS, 0) | Counter(loss.verdict for loss in found),
+        comparison,
+        settings=msgspec.structs.replace(comparison.settings, same_build_sessions=measured.sessions if measured else ()),
+        losses=losses,
+        loss_counts=dict.fromkeys(VERDICTS, 0) | Counter(loss.verdict for loss in losses),
         lossless=lossless,
         loss_asked=loss_asked(policy),
-        lossy_counts=counted,
+        lossy_counts=lossy_counts,
         controls=controls,
-        warnings=(*(() if common.are_all else report.warnings), *without, *common.warnings, *plan),
-        changed=tuple(one for one in soft_differences(old, new) if one.field not in policy.across),
-        untested=untested(data, rest, policy) if everything else (),
+        warnings=warnings,
+        changed=tuple(difference for difference in soft_differences(old, new) if difference.field not in policy.across),
+        untested=untested_rows(cells, pairs.part(~is_tested), policy) if everything else (),
         problems=_problems(old, "old") + _problems(new, "new"),
     )
 
 
-def _without_figures(report: Comparison) -> tuple[ComparisonWarning, ...]:
-    """The sides without any number: a report of nothing must not look like a report of no change."""
-    return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", report.old), ("new", report.new)) if not side.numbers)
+class RunLists(NamedTuple):
+    """What is known of each run of both sides, the old side's runs first.
+
+    ``codes`` are numbers of the runs: a run that is on both sides has the same number twice.
+    """
+
+    profiles: list[Profile]
+    order: list[RunOrder]
+    codes: Integers
 
 
-def _without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
-    """The sides with numbers of which none can be better or worse, such as what a publisher offered, and their metrics."""
+def _sides_without_figures(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
+    """A warning for each side without any number: a comparison of nothing must not look like one without a change."""
+    return tuple(ComparisonWarning("no_figures", side=name) for name, side in (("old", comparison.old), ("new", comparison.new)) if not side.numbers)
+
+
+def _sides_without_direction(old: Dataset, new: Dataset) -> tuple[ComparisonWarning, ...]:
+    """A warning on the sides whose numbers cannot be better or worse, such as the rate that a publisher offered, with their metrics."""
     metrics = {name: {str(metric): None for metric in side.results["metric"].unique()} for name, side in (("old", old), ("new", new))}
-    found = [name for name, there in metrics.items() if there and all(METRICS[metric].better is None for metric in there)]
-    which = "" if not found else "both" if len(found) > 1 else found[0]
-    names = tuple({metric: None for name in found for metric in metrics[name]})
+    undirected = [name for name, side_metrics in metrics.items() if side_metrics and all(METRICS[metric].better is None for metric in side_metrics)]
+    which = "" if not undirected else "both" if len(undirected) > 1 else undirected[0]
+    names = tuple({metric: None for name in undirected for metric in metrics[name]})
     return (ComparisonWarning("no_direction", side=which, names=names),) if which else ()
 
 
 def _sizes_unstated(old: Dataset, new: Dataset, names: tuple[str, str]) -> tuple[ComparisonWarning, ...]:
-    """The sides with logs without run.toml whose message size is not stated: of several, each may have been measured with another size."""
-    found = []
+    """A warning on logs without run.toml that state no message size: if there are several, each may have been measured with another size."""
+    counts = []
     for name, side in zip(names, (old, new), strict=True):
         if "log" not in side.results:  # A saved dataset that was read without the names of its logs.
             continue
         # A log without run.toml is a run of its own, named by its path.
-        logs_there = {*side.results["log"].unique()}
-        if not any(run.rpartition("/")[2] in logs_there for run in side.results["run"].unique()):
-            continue  # as nearly always: to look at each number takes longer
+        log_names = {*side.results["log"].unique()}
+        if not any(run.rpartition("/")[2] in log_names for run in side.results["run"].unique()):
+            continue  # Nearly always. To look at each number takes longer.
         results = side.results.loc[side.results["scope"] == "summary", ["run", "log", "payload_bytes"]]
-        stated = {*results["run"][results["payload_bytes"].notna()]}
+        runs_with_size = {*results["run"][results["payload_bytes"].notna()]}
         logs = results[["run", "log"]].drop_duplicates().itertuples(index=False)
-        count = sum(run.rpartition("/")[2] == log and run not in stated for run, log in logs)
-        found += [(count, name)] if count else []
-    return tuple(ComparisonWarning("sizes_unstated", count, side=name) for count, name in found) if sum(count for count, _ in found) > 1 else ()
+        count = sum(run.rpartition("/")[2] == log and run not in runs_with_size for run, log in logs)
+        counts += [(count, name)] if count else []
+    return tuple(ComparisonWarning("sizes_unstated", count, side=name) for count, name in counts) if sum(count for count, _ in counts) > 1 else ()
 
 
-def _hint(report: Comparison) -> tuple[ComparisonWarning, ...]:
-    """If no row has a partner: a field to go across, so that some rows have one. If every row differs in how it was run: the fields of that."""
-    if both := [row for row in report.rows if row.old and row.new]:
-        return _of_configuration(both) if all(row.verdict == "not_comparable" for row in both) else ()
-    alone = [[row.key for row in report.rows if row.verdict == verdict] for verdict in ("removed", "added")]
+def _hints(comparison: Comparison) -> tuple[ComparisonWarning, ...]:
+    """If no row is on both sides: a field to go across, so that some rows are. If every row differs in its configuration: the fields of that."""
+    if both := [row for row in comparison.rows if row.old and row.new]:
+        return _configuration_hint(both) if all(row.verdict == "not_comparable" for row in both) else ()
+    keys_of_side = [[row.key for row in comparison.rows if row.verdict == verdict] for verdict in ("removed", "added")]
     # Across data paths or types the tested metric changes too: a reference's rate is in messages, a copy's in bytes.
-    for rest in ({}, {"metric": "", "statistic": ""}):
+    for ignored in ({}, {"metric": "", "statistic": ""}):
         for field in (*SETTING, "system"):
-            found = [{msgspec.structs.replace(key, apart=(), **rest, **{field: None}) for key in keys} for keys in alone]
-            if found[0] & found[1]:
+            olds, news = ({msgspec.structs.replace(key, apart=(), **ignored, **{field: None}) for key in keys} for keys in keys_of_side)
+            if olds & news:
                 return (ComparisonWarning("try_across", names=(field,)),)
     return ()
 
 
-def _of_configuration(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
-    """If nothing but the configuration stands in the way of a comparison: its fields, to go across."""
-    reasons = {CODES[SETTINGS] if reason.startswith(ONE_SETTING) else reason for row in rows for reason in row.reasons}
+def _configuration_hint(rows: Sequence[ComparisonRow]) -> tuple[ComparisonWarning, ...]:
+    """The fields of the configuration to go across, if nothing else prevents a comparison."""
+    reasons = {CODES[SETTINGS] if reason.startswith(SETTING_PREFIX) else reason for row in rows for reason in row.reasons}
     fields = [name for name in _CONFIGURATION if CODES[name] in reasons]
     return (ComparisonWarning("configurations", names=tuple(fields)),) if reasons == {CODES[name] for name in fields} else ()
 
 
-def _find(
-    data: Numbers,
-    pairs: CellPairs,
-    asked: tuple[list[Judgement], Integers],
-    runs: tuple[list[RunOrder], Integers],
-    policy: Policy,
-    measured: SameBuildBands | None,
-) -> RowArrays:
-    (judged, which), (order, codes) = asked, runs
-    limits = thresholds(data, pairs, policy, measured)
-    different = np.array([bool(judgement.different) for judgement in judged] or [False])[which]
-    unverified = np.array([bool(judgement.unverified) for judgement in judged] or [False])[which]
-    cells = data.cells
-    least = reduced_values(data, np.minimum)
+def _row_arrays(cells: CellTable, pairs: CellPairs, runs: RunLists, policy: Policy, measured: SameBuildBands | None) -> RowArrays:
+    """All results for pairs of cells: the judgements of their conditions, the estimates, the verdicts."""
+    judgements, which = _judge(cells, pairs, runs.profiles, policy)
+    limits = thresholds(cells, pairs, policy, measured)
+    different = np.array([bool(judgement.different) for judgement in judgements])[which]
+    least = reduced_values(cells, np.minimum)
     positive = pairs.both & (np.fmin(least[pairs.old], least[pairs.new]) > 0)
     enough = np.minimum(cells.runs[pairs.old], cells.runs[pairs.new]) >= MIN_RUNS
-    found = estimate(data, pairs, positive & enough & ~different, order, limits.least)
-    same = same_runs(data, pairs, codes)
-    verdicts = decide(data, pairs, JudgedConditions(different, unverified, same), found, limits, policy)
-    return RowArrays(data, pairs, judged, which, found, limits, verdicts, same)
+    estimates = estimate(cells, pairs, positive & enough & ~different, runs.order, limits.least)
+    return decide(cells, pairs, (judgements, which), same_runs(cells, pairs, runs.codes), estimates, limits, policy)
 
 
-def _controls(
-    data: Numbers, pairs: CellPairs, findings: RowArrays, runs: tuple[list[Profile], list[RunOrder], Integers], policy: Policy
-) -> Controls | None:
-    """Judge the controls, and take the verdict from rows that changed no more than what the host explains. ``None`` if there are no controls."""
-    profiles, order, codes = runs
-    pairs = chosen(pairs, data.tested[either(pairs)])
+def _controls(cells: CellTable, pairs: CellPairs, arrays: RowArrays, runs: RunLists, policy: Policy) -> Controls | None:
+    """Judge the controls, and withdraw the verdict of rows that changed no more than the host explains. ``None`` if there are no controls."""
+    pairs = pairs.part(cells.tested[pairs.either])
     if not len(pairs.old):
         return None
-    found = _find(data, pairs, _judge(data, pairs, profiles, policy), (order, codes), policy, None)
-    change = host_change(data, pairs, found.found, int(findings.found.tested.sum()), order)
+    control_arrays = _row_arrays(cells, pairs, runs, policy, None)
+    change = host_change(control_arrays, int(arrays.estimates.tested.sum()), runs.order)
     if change is not None and change.moved:
-        within_host(findings.verdicts, findings.found, lower_is_better(data, findings.pairs), change)
-    return controls_of(change, rows(found, policy), findings)
+        within_host(arrays, change)
+    return controls_of(change, comparison_rows(control_arrays, policy), arrays)
 
 
-def _placed(profile: Profile, policy: Policy) -> Profile:
+def _without_machine(profile: Profile, policy: Policy) -> Profile:
     """The profile without its machine, if the diff goes across machines."""
     return profile._replace(host=None, machine=None) if "host" in policy.across else profile
 
 
-def _compared(profile: Profile, policy: Policy) -> Profile:
+def _compared_part(profile: Profile, policy: Policy) -> Profile:
     """The profile without the fields that the diff goes across."""
     machine = MACHINE if "host" in policy.across else ()
     options = ("options", "run_settings") if "options" in policy.across else ()
     labels = labels_text({label: value for label, value in labels_of(profile.labels).items() if label not in policy.across})
-    return _placed(profile, policy)._replace(**dict.fromkeys((*machine, *options)))._replace(labels=labels)
+    return _without_machine(profile, policy)._replace(**dict.fromkeys((*machine, *options)))._replace(labels=labels)
 
 
 def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
@@ -262,57 +264,62 @@ def _run_orders(dataset: Dataset, side: str) -> list[RunOrder]:
 
 
 def _problems(dataset: Dataset, side: Literal["old", "new"]) -> tuple[InputProblem, ...]:
-    found = [
+    problems = [
         InputProblem(side=side, **{name: row[name] for name in ("run", "log", "line", "kind", "reason")})
         for row in dataset.problems.to_dict("records")
     ]
-    lines = [one for one in found if one.kind in _OF_LINES]
-    return (*(one for one in found if one.kind not in _OF_LINES), *lines[:_LINES_NAMED])
+    of_lines = [problem for problem in problems if problem.kind in _OF_LINES]
+    return (*(problem for problem in problems if problem.kind not in _OF_LINES), *of_lines[:_LINES_NAMED])
 
 
-def _judge(data: Numbers, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
+def _judge(cells: CellTable, pairs: CellPairs, profiles: list[Profile], policy: Policy) -> tuple[list[Judgement], Integers]:
     """Judge the conditions of each pair, once for all rows with the same conditions on both sides.
 
-    A row that only one side has is judged against the same row of the other side under other conditions, so that the report can name these.
+    A row that only one side has is judged against the same row of the other side under other conditions, so that the comparison can name these.
+
+    Returns:
+        The judgements, and for each pair the index of its judgement.
     """
-    where = (*SETTING, "metric", REACH)
-    cells, pairs = data.cells, _with_others(data, pairs)
+    columns = (*SETTING, "metric", REACH)
+    pairs = _with_other_conditions(cells, pairs)
     both = np.flatnonzero(pairs.both)
     which = np.zeros(len(pairs.old), np.int64)
-    judged = [Judgement((), ())]
+    judgements = [Judgement((), ())]
     if not len(both):
-        return judged, which
-    old, new = pairs.old[both], pairs.new[both]
-    code, of = data.groups(where), latency_of(cells)
-    asked = np.stack([cells.conditions[old], cells.conditions[new], code[old], code[new], of[old], of[new]], axis=1)
-    _, first, inverse = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+        return judgements, which
+    old, new = pairs.part(both)
+    row_code, latency_code = cells.groups(columns), latency_of(cells)
+    codes = np.stack([code[side] for code in (cells.conditions, row_code, latency_code) for side in (old, new)], axis=1)
+    _, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     which[both] = inverse.reshape(-1) + 1
-    sides = [_stated(data, side[first], where, profiles) for side in (old, new)]
-    judged += [judge(before, after, policy.across) for before, after in zip(*sides, strict=True)]
-    return judged, which
+    sides = [_conditions(cells, side[first], columns, profiles) for side in (old, new)]
+    judgements += [judge(before, after, policy.across) for before, after in zip(*sides, strict=True)]
+    return judgements, which
 
 
-def _with_others(data: Numbers, pairs: CellPairs) -> CellPairs:
+def _with_other_conditions(cells: CellTable, pairs: CellPairs) -> CellPairs:
     """The pairs; a cell without a partner gets the other side's first cell of the same row, if there is one. A control is no such partner."""
-    cells, (old, new) = data.cells, pairs
-    control = are_controls(data, np.arange(len(cells.row))).astype(int)
+    old, new = pairs
+    control = are_controls(cells, np.arange(len(cells.row))).astype(int)
     first = np.full((2, 2, int(cells.row.max(initial=0)) + 1), NONE)
     for side in (False, True):
-        there = np.flatnonzero(cells.new == side)[::-1]
-        first[int(side), control[there], cells.row[there]] = there
-    of_old, of_new = first[0, control[new], cells.row[new]], first[1, control[old], cells.row[old]]
-    return CellPairs(np.where(old == NONE, of_old, old), np.where(new == NONE, of_new, new))
+        members = np.flatnonzero(cells.new == side)[::-1]
+        first[int(side), control[members], cells.row[members]] = members
+    other_old, other_new = first[0, control[new], cells.row[new]], first[1, control[old], cells.row[old]]
+    return CellPairs(np.where(old == NONE, other_old, old), np.where(new == NONE, other_new, new))
 
 
-def _stated(data: Numbers, cell: Integers, where: tuple[str, ...], profiles: list[Profile]) -> list[dict[str, Any]]:
-    names, runs = (*where, *CONDITIONS), data.cells.run[cell].tolist()
-    rows = zip(runs, latency_of(data.cells)[cell].tolist(), *(data.said(name, cell) for name in names), strict=True)
-    return [dict(zip(names, values, strict=True)) | profiles[run]._asdict() | {"latency_of": LATENCY_OF[of]} for run, of, *values in rows]
+def _conditions(cells: CellTable, cell: Integers, columns: tuple[str, ...], profiles: list[Profile]) -> list[dict[str, Any]]:
+    names, runs = (*columns, *CONDITIONS), cells.run[cell].tolist()
+    rows = zip(runs, latency_of(cells)[cell].tolist(), *(cells.column(name, cell) for name in names), strict=True)
+    return [
+        dict(zip(names, values, strict=True)) | profiles[run]._asdict() | {"latency_of": LATENCY_OF[latency_code]}
+        for run, latency_code, *values in rows
+    ]
 
 
-def _report(sides: tuple[Input, Input], policy: Policy, findings: RowArrays, order: list[RunOrder], *, same_build: bool) -> Comparison:
-    verdicts, found = findings.verdicts, findings.found
-    counted = Counter(verdicts.verdict.tolist())
+def _comparison(sides: tuple[Input, Input], policy: Policy, arrays: RowArrays, runs: RunLists, *, same_build: bool) -> Comparison:
+    counted = Counter(arrays.verdict.tolist())
     return Comparison(
         generated_by=f"tacholog {version('tacholog')}",
         old=sides[0],
@@ -320,60 +327,66 @@ def _report(sides: tuple[Input, Input], policy: Policy, findings: RowArrays, ord
         same_build=same_build,
         settings=_settings(policy),
         counts={verdict: counted.get(CODE[verdict], 0) for verdict in VERDICTS},
-        designs=_designs(found, verdicts),
-        warnings=(*_warnings(findings, same_build), *_gate_warning(verdicts), *_of_references(findings), *_of_labels(findings)),
+        designs=_design_counts(arrays),
+        warnings=(
+            *_design_warnings(arrays, same_build),
+            *_gate_warning(arrays),
+            *_reference_warning(arrays),
+            *_label_warning(arrays),
+        ),
         changed=(),
-        rows=rows(findings, policy),
-        curves=curves(findings, policy),
-        runs=tuple(order),
+        rows=comparison_rows(arrays, policy),
+        curves=curves(arrays, policy),
+        runs=tuple(runs.order),
     )
 
 
-def _designs(found: Estimates, verdicts: Verdicts) -> dict[str, int]:
+def _design_counts(arrays: RowArrays) -> dict[str, int]:
     """How many rows each design decided; ``single`` are those with one value on each side."""
-    decided = Counter(found.designs[index].kind for index in found.design.tolist() if index >= 0)
-    single = int(verdicts.by_value.sum()) - decided.get("confounded", 0)
+    estimates = arrays.estimates
+    decided = Counter(estimates.designs[index].kind for index in estimates.design.tolist() if index >= 0)
+    single = int(arrays.by_value.sum()) - decided.get("confounded", 0)
     return {**decided, **({"single": single} if single > 0 else {})}
 
 
-def _warnings(findings: RowArrays, same_build: bool) -> tuple[ComparisonWarning, ...]:
-    found, verdicts = findings.found, findings.verdicts
-    used = {index for index in found.design.tolist() if index >= 0}
-    reasons = {found.designs[index].reason for index in used} - {None}
-    decided = {REASONS[index] for index in set(verdicts.reason[verdicts.by_value].tolist())}
+def _design_warnings(arrays: RowArrays, same_build: bool) -> tuple[ComparisonWarning, ...]:
+    estimates = arrays.estimates
+    used = {index for index in estimates.design.tolist() if index >= 0}
+    reasons = {estimates.designs[index].reason for index in used} - {None}
+    by_value = {REASONS[index] for index in set(arrays.reason[arrays.by_value].tolist())}
     return (
         *([ComparisonWarning("same_build")] if same_build else []),
         *(ComparisonWarning(reason) for reason in sorted(reason for reason in reasons if reason)),
-        *([ComparisonWarning("single_values")] if decided & _OF_ONE_RUN else []),
-        *_unverified(findings),
+        *([ComparisonWarning("single_values")] if by_value & _OF_ONE_RUN else []),
+        *_unverified_warning(arrays),
     )
 
 
-def _unverified(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
+def _unverified_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
     """How many rows of repeated runs have no verdict because a condition is not stated, and which conditions."""
-    verdicts = findings.verdicts
-    rows = np.flatnonzero(verdicts.by_value & (verdicts.reason == REASONS.index("unverified")))
-    fields = dict.fromkeys(field for index in findings.which[rows].tolist() for field in findings.judged[index].unverified)
+    rows = np.flatnonzero(arrays.by_value & (arrays.reason == REASONS.index("unverified")))
+    fields = dict.fromkeys(field for index in arrays.judgement[rows].tolist() for field in arrays.judgements[index].unverified)
     return (ComparisonWarning("unverified", len(rows), names=tuple(fields)),) if len(rows) else ()
 
 
-def _gate_warning(verdicts: Verdicts) -> tuple[ComparisonWarning, ...]:
-    tested = ~np.isnan(verdicts.p_adjusted)
-    return () if all((gate & tested).any() for gate in verdicts.gates) else (ComparisonWarning("gate_empty"),)
+def _gate_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
+    tested = ~np.isnan(arrays.estimates.p_adjusted)
+    return () if all((gate & tested).any() for gate in arrays.gates) else (ComparisonWarning("gate_empty"),)
 
 
-def _of_references(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
+def _reference_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
     """How many rows have the latency of bytes on one side and that of a reference on the other: their ratio would look like a thousandfold gain."""
-    refused = np.array([any(one.field == "latency_of" for one in judgement.different) for judgement in findings.judged])
-    count = int((refused[findings.which] & findings.pairs.both).sum())
+    refused = np.array([any(difference.field == "latency_of" for difference in judgement.different) for judgement in arrays.judgements])
+    count = int((refused[arrays.judgement] & arrays.pairs.both).sum())
     return (ComparisonWarning("latency_of", count),) if count else ()
 
 
-def _of_labels(findings: RowArrays) -> tuple[ComparisonWarning, ...]:
-    """The labels without which rows could be compared: of rows that differ in nothing else."""
-    only = [{one.field for one in judgement.different} for judgement in findings.judged]
-    fields = {field for index in set(findings.which[findings.pairs.both].tolist()) for field in only[index] if all(map(is_label, only[index]))}
-    return (ComparisonWarning("labels", names=tuple(sorted(fields))),) if fields else ()
+def _label_warning(arrays: RowArrays) -> tuple[ComparisonWarning, ...]:
+    """The labels without which rows could be compared: those of rows that differ in labels alone."""
+    fields_of = [{difference.field for difference in judgement.different} for judgement in arrays.judgements]
+    used = set(arrays.judgement[arrays.pairs.both].tolist())
+    labels = {field for index in used for field in fields_of[index] if all(map(is_label, fields_of[index]))}
+    return (ComparisonWarning("labels", names=tuple(sorted(labels))),) if labels else ()
 
 
 def _settings(policy: Policy) -> Settings:
@@ -393,8 +406,8 @@ def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
     controls = control_runs(dataset)
     measured = [run for run in runs if run["run"] not in controls] or runs  # a control has a version of its own
 
-    def distinct(column: str, of: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
-        return tuple(sorted({str(run[column]) for run in of if run[column] is not None}))
+    def distinct(column: str, rows: Sequence[Mapping[str, Any]] = runs) -> tuple[str, ...]:
+        return tuple(sorted({str(row[column]) for row in rows if row[column] is not None}))
 
     times = sorted(distinct("start_time"), key=lambda time: instant(time) or 0.0)
     return Input(
@@ -417,27 +430,28 @@ def _input(dataset: Dataset, name: str, machines: Mapping[str, str]) -> Input:
 def _label_values(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     """The values of each label, by its name."""
     texts = dataset.runs.reindex(columns=["labels"])["labels"].dropna().unique()
-    found = {field: {value for text in texts if (value := labels_of(str(text)).get(field)) is not None} for field in label_fields(texts)}
-    return {label_name(field): tuple(sorted(values)) for field, values in found.items()}
+    values_of = {field: {value for text in texts if (value := labels_of(str(text)).get(field)) is not None} for field in label_fields(texts)}
+    return {label_name(field): tuple(sorted(values)) for field, values in values_of.items()}
 
 
-def exit_code(report: Comparison, fail_on: tuple[str, ...]) -> int:
-    """0, or 4 if nothing could be compared but with itself, or nothing of a gate; the highest that applies of it and what ``fail_on`` asks for.
+def exit_code(comparison: Comparison, fail_on: tuple[str, ...]) -> int:
+    """The exit code of a diff: 0, or the highest of the codes that apply.
 
-    ``worse`` and ``inconclusive`` ask for tests: without any, 4, because 0 would say that none of them found anything. ``worse``: 3 for worse rows.
-    ``inconclusive``: 3 for rows that are too noisy to tell, or had too few pairs. ``implausible``: 5 for figures that contradict each other, are
-    impossible, or stand where more than 1 % was lost.
+    4: nothing was compared but runs with themselves, or no row of a gate. ``worse`` and ``inconclusive`` ask for tests, so without any test the code
+    is 4 too: 0 would say that the tests found nothing. 3: a row is worse (``worse``), or is too noisy to tell or has too few pairs
+    (``inconclusive``). 5: figures contradict each other, are impossible, or stand where more than 1 % was lost (``implausible``).
     """
     implausible = any(
-        row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in report.rows
+        row.verdict in ("invalid", "lossy") and {"impossible", "out_of_order", "loss"} & {*row.reasons, *row.marks} for row in comparison.rows
     )
-    with_itself = sum("same_runs" in row.flags for row in report.rows)
-    lost = sum(report.loss_counts.get(verdict, 0) for verdict in COMPARED) + report.lossless if not report.rows else 0  # loss alone was asked for
-    compared = sum(report.counts[verdict] for verdict in COMPARED) + lost > with_itself and not report.warns("gate_empty")
+    with_itself = sum("same_runs" in row.flags for row in comparison.rows)
+    # Without rows, loss alone was asked for.
+    lost = 0 if comparison.rows else sum(comparison.loss_counts.get(verdict, 0) for verdict in COMPARED) + comparison.lossless
+    compared = sum(comparison.counts[verdict] for verdict in COMPARED) + lost > with_itself and not comparison.warns("gate_empty")
     if {"worse", "inconclusive"} & {*fail_on}:
-        has_tests = any(report.counts[verdict] or report.loss_counts.get(verdict, 0) for verdict in TESTED)
-        nothing_lost = not report.rows and not report.losses  # Loss alone was asked for, and there is none that could be more.
+        has_tests = any(comparison.counts[verdict] or comparison.loss_counts.get(verdict, 0) for verdict in TESTED)
+        nothing_lost = not comparison.rows and not comparison.losses  # Loss alone was asked for, and there is none that could be more.
         compared = compared and (has_tests or nothing_lost)
-    meant: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
-    asked = any(report.counts[verdict] + report.loss_counts.get(verdict, 0) for name in fail_on for verdict in meant.get(name, ()))
-    return max(0 if compared else 4, 3 if asked else 0, 5 if "implausible" in fail_on and implausible else 0)
+    verdicts_of: dict[str, Iterable[Verdict]] = {"worse": ("worse",), "inconclusive": OPEN}
+    failed = any(comparison.counts[verdict] + comparison.loss_counts.get(verdict, 0) for name in fail_on for verdict in verdicts_of.get(name, ()))
+    return max(0 if compared else 4, 3 if failed else 0, 5 if "implausible" in fail_on and implausible else 0)

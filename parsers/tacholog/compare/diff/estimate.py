@@ -1,4 +1,4 @@
-"""The shift of every row that can be tested, in as few calls as there are shapes of data."""
+"""The shift of every row that can be tested, in as few calls as there are shapes of data; and the tests of all rows together."""
 
 from __future__ import annotations
 
@@ -8,20 +8,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacholog.compare.diff.cells import CellPairs, Cells, Entries, Flags, Floats, Integers, Numbers, run_sets, upper_of_two
+from tacholog.compare.diff.cells import CellPairs, CellTable, Flags, Floats, Integers, run_sets, upper_of_two
 from tacholog.compare.diff.design import Design, lay_out
+from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import RunOrder
-from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, paired_shift, two_modes, unpaired_shift
+from tacholog.compare.statistics import PairedRows, RoundingRange, Shift, adjusted, adjusted_each, by_largest, paired_shift, two_modes, unpaired_shift
 
-_AT_ONCE = 4_000_000  # elements of the largest matrix: 32 MB
+_MOST_ELEMENTS = 4_000_000  # of one matrix: 32 MB
 
 
 class Estimates(NamedTuple):
-    """What was found, row by row of the pairs. NaN where nothing was tested. Shifts are new minus old, mostly of logarithms.
+    """The estimates and the tests, one element for each pair of cells; NaN or 0 where nothing was tested.
 
-    ``deviation`` is what scatters by chance, ``hidden`` how much of a shift rounding can hide, ``groups`` how many pairs or sessions each side has,
-    shape (rows, 2). ``values`` are those that were compared, as they were measured, one column a pair or session. ``in_pairs`` are the rows that
-    are compared pair by pair, with the differences of their pairs.
+    Shifts are new minus old, mostly of logarithms.
+
+    Attributes:
+        design: the index of the row's design in ``designs``; -1: none.
+        designs: the designs.
+        tested: whether the row was tested.
+        shift: the estimated shift, with its intervals and its own p-value.
+        deviation: the standard deviation by chance: of the differences of pairs, or between the runs of a side.
+        rounding: how much of a shift rounding can hide.
+        groups: how many pairs or sessions each side has, shape (rows, 2).
+        two_modes: whether the runs of a side fall into two groups.
+        p_adjusted: the p-value, adjusted for all rows that were tested together.
+        attainable: the smallest adjusted p-value that the row can have if only it changed.
+        needed: the number of pairs, or of sessions on each side, that makes it significant.
+        detectable: the smallest true shift of this row alone that is detected in four cases of five.
+        values: the values that were compared, as they were measured, one column for each pair or session.
+        in_pairs: the rows that are compared pair by pair, with the differences of their pairs.
     """
 
     design: Integers
@@ -29,9 +44,13 @@ class Estimates(NamedTuple):
     tested: Flags
     shift: Shift
     deviation: Floats
-    hidden: Floats
+    rounding: Floats
     groups: Integers
     two_modes: Flags
+    p_adjusted: Floats
+    attainable: Floats
+    needed: Integers
+    detectable: Floats
     values: dict[int, tuple[Floats, Floats]]
     in_pairs: list[PairedRows]
 
@@ -39,12 +58,37 @@ class Estimates(NamedTuple):
     def paired(self) -> Flags:
         """Which rows are compared pair by pair."""
         kinds = np.array([*(design.kind == "paired" for design in self.designs), False])
-        found: Flags = kinds[self.design]  # a row without a design is -1: the last one
-        return found
+        paired: Flags = kinds[self.design]  # A row without a design has the index -1, which is the last element.
+        return paired
+
+
+def no_estimates(design: Integers, designs: tuple[Design, ...]) -> Estimates:
+    """Estimates of rows with these designs, before any of them is tested."""
+    total = len(design)
+
+    def unknown() -> Floats:
+        return np.full(total, np.nan)
+
+    return Estimates(
+        design=design,
+        designs=designs,
+        tested=np.zeros(total, bool),
+        shift=Shift(*(unknown() for _ in Shift._fields)),
+        deviation=unknown(),
+        rounding=unknown(),
+        groups=np.zeros((total, 2), np.int64),
+        two_modes=np.zeros(total, bool),
+        p_adjusted=unknown(),
+        attainable=unknown(),
+        needed=np.zeros(total, np.int64),
+        detectable=unknown(),
+        values={},
+        in_pairs=[],
+    )
 
 
 class _Batch(NamedTuple):
-    """Rows of one shape: their places in the report, both sides' values, one column a pair or session, and half the step of rounding of each."""
+    """Rows of one shape: their indices, both sides' values, one column for each pair or session, and half the step of rounding of each row."""
 
     rows: Integers
     old: Floats
@@ -55,74 +99,67 @@ class _Batch(NamedTuple):
 
 
 def estimate(
-    data: Numbers, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
+    cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder], threshold: Floats, scale: Callable[[Floats], Floats] = np.log
 ) -> Estimates:
-    """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side.
+    """Estimate and test the shift of the ``wanted`` pairs, each of which has at least `MIN_RUNS` runs a side. See `adjust` for adjusted p-values.
 
-    ``scale`` is what the values are compared on; on that of logarithms all of them must be above zero.
+    ``scale`` is the scale on which values are compared; on a logarithmic one all of them must be above zero.
     """
-    cells, entries = data.cells, data.entries
-    total = len(pairs.old)
-    which, designs = _designs(cells, entries, pairs, wanted, runs)
-    found = Estimates(which, designs, np.zeros(total, bool), Shift(*(np.full(total, np.nan) for _ in Shift._fields)), *_empty(total), {}, [])
-    numbers = _pair_numbers(designs)
+    estimates = no_estimates(*_designs(cells, pairs, wanted, runs))
+    numbers = _pair_numbers(estimates.designs)
     half = np.nan_to_num(cells.resolution / 2)
-    upper = upper_of_two(data.stated["metric"])
+    upper = upper_of_two(cells.stated["metric"])
     shapes: dict[tuple[bool, int, int], list[_Batch]] = defaultdict(list)
-    for index, design in enumerate(designs):
-        rows = np.flatnonzero(which == index)
+    for index, design in enumerate(estimates.designs):
+        rows = np.flatnonzero(estimates.design == index)
         if design.kind == "confounded":
             continue
         chosen = pairs.old[rows], pairs.new[rows]
         groups = (design.old, design.groups_old), (design.new, design.groups_new)
-        sides = [_grouped(_matrix(cells, entries, side), *group, upper[side]) for side, group in zip(chosen, groups, strict=True)]
+        sides = [_grouped(_matrix(cells, side), *group, upper[side]) for side, group in zip(chosen, groups, strict=True)]
         batch = _Batch(rows, sides[0], sides[1], half[chosen[0]], half[chosen[1]], design.kind == "paired")
         shapes[batch.paired, batch.old.shape[1], batch.new.shape[1]].append(batch)
     for batches in shapes.values():
         for batch in _joined(batches):
-            _test(batch, found, threshold[batch.rows], scale)
+            _test(batch, estimates, threshold[batch.rows], scale)
             if batch.paired:
                 differences = scale(batch.new) - scale(batch.old)
-                found.in_pairs.append(PairedRows(batch.rows, differences, np.array([numbers[index] for index in which[batch.rows].tolist()])))
-    return found
+                pair_numbers = np.array([numbers[index] for index in estimates.design[batch.rows].tolist()])
+                estimates.in_pairs.append(PairedRows(batch.rows, differences, pair_numbers))
+    return estimates
 
 
 def _pair_numbers(designs: Sequence[Design]) -> list[Integers]:
     """For each design the numbers of its pairs. Designs share a number where they share the name of a pair."""
-    known: dict[tuple[str, int], int] = {}
-    return [np.array([known.setdefault(name, len(known)) for name in design.pairs], np.int64) for design in designs]
+    number_of: dict[tuple[str, int], int] = {}
+    return [np.array([number_of.setdefault(name, len(number_of)) for name in design.pairs], np.int64) for design in designs]
 
 
-def _empty(total: int) -> tuple[Floats, Floats, Integers, Flags]:
-    return np.full(total, np.nan), np.full(total, np.nan), np.zeros((total, 2), np.int64), np.zeros(total, bool)
-
-
-def _designs(cells: Cells, entries: Entries, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
-    """The design of each wanted pair: rows that come of the same runs share one."""
+def _designs(cells: CellTable, pairs: CellPairs, wanted: Flags, runs: Sequence[RunOrder]) -> tuple[Integers, tuple[Design, ...]]:
+    """The design of each wanted pair: rows of the same runs share one."""
     which = np.full(len(pairs.old), -1)
     rows = np.flatnonzero(wanted)
     if not len(rows):
         return which, ()
-    signature = run_sets(cells, entries, np.arange(len(runs)))
+    signature = run_sets(cells, np.arange(len(runs)))
     both = np.stack([signature[pairs.old[rows]], signature[pairs.new[rows]]], axis=1)
     _, first, inverse = np.unique(both, axis=0, return_index=True, return_inverse=True)
     which[rows] = inverse.reshape(-1)
-    return which, tuple(lay_out(*(_runs(cells, entries, side[rows[place]], runs) for side in (pairs.old, pairs.new))) for place in first)
+    return which, tuple(lay_out(*(_runs(cells, side[row], runs) for side in (pairs.old, pairs.new))) for row in rows[first])
 
 
-def _runs(cells: Cells, entries: Entries, cell: int, runs: Sequence[RunOrder]) -> list[RunOrder]:
-    first = cells.first[cell]
-    return [runs[run] for run in entries.run[first : first + cells.runs[cell]]]
+def _runs(cells: CellTable, cell: int, runs: Sequence[RunOrder]) -> list[RunOrder]:
+    return [runs[run] for run in cells.value_run[cells.span(cell)]]
 
 
-def _matrix(cells: Cells, entries: Entries, chosen: Integers) -> Floats:
-    """These cells' values; all of them have the same number."""
+def _matrix(cells: CellTable, chosen: Integers) -> Floats:
+    """The values of these cells, all of which have the same number of values."""
     columns = np.arange(cells.runs[chosen[0]])
-    return entries.value[cells.first[chosen][:, None] + columns]
+    return cells.value[cells.first[chosen][:, None] + columns]
 
 
 def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> Floats:
-    """One column a group: the median of its runs, which is the value of one of them."""
+    """One column for each group: the median of its runs, which is the value of one of them."""
     if (np.bincount(group[group >= 0], minlength=groups) == 1).all():
         order = np.argsort(group, kind="stable")[(group < 0).sum() :]
         return values[:, order]
@@ -130,48 +167,108 @@ def _grouped(values: Floats, group: Integers, groups: int, upper: Integers) -> F
 
 
 def _median_of_runs(values: Floats, upper: Integers) -> Floats:
-    """The median of each row by the rule of `tacholog.schema.metrics`; ``upper`` as `upper_of_two` says it."""
+    """The median of each row by the rule of `tacholog.schema.metrics`; ``upper`` as `upper_of_two` returns it."""
     middle = (values.shape[1] - 1 + upper) // 2
     medians: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return medians
 
 
 def _joined(batches: Sequence[_Batch]) -> Iterator[_Batch]:
-    """All rows of one shape, cut where the statistics would take too much memory."""
+    """All rows of one shape, split where the statistics would take too much memory."""
     rows, old, new, half_old, half_new = (np.concatenate([batch[index] for batch in batches]) for index in range(5))
     columns = old.shape[1] * max(new.shape[1], 1)
-    step = max(1, _AT_ONCE // columns)
+    step = max(1, _MOST_ELEMENTS // columns)
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
         yield _Batch(rows[part], old[part], new[part], half_old[part], half_new[part], batches[0].paired)
 
 
-def _test(batch: _Batch, found: Estimates, threshold: Floats, scale: Callable[[Floats], Floats]) -> None:
+def _test(batch: _Batch, estimates: Estimates, threshold: Floats, scale: Callable[[Floats], Floats]) -> None:
     rows, old, new = batch.rows, scale(batch.old), scale(batch.new)
-    hidden = _hidden(batch, scale)
-    shift = paired_shift(new - old, hidden) if batch.paired else unpaired_shift(old, new, hidden)
-    for column, values in zip(found.shift, shift, strict=True):
+    ranges = _rounding_ranges(batch, scale)
+    shift = paired_shift(new - old, ranges) if batch.paired else unpaired_shift(old, new, ranges)
+    for column, values in zip(estimates.shift, shift, strict=True):
         column[rows] = values
     between = np.sqrt((old.var(axis=1, ddof=1) + new.var(axis=1, ddof=1)) / 2)
-    found.tested[rows] = True
-    found.deviation[rows] = (new - old).std(axis=1, ddof=1) if batch.paired else between
-    found.hidden[rows] = 0.0 if hidden is None else _width(hidden.old_low, hidden.old_high) + _width(hidden.new_low, hidden.new_high)
-    found.groups[rows] = old.shape[1], new.shape[1]
-    found.two_modes[rows] = two_modes(old, threshold) | two_modes(new, threshold)
-    for place, row in enumerate(rows):
-        found.values[int(row)] = (batch.old[place], batch.new[place])
+    estimates.tested[rows] = True
+    estimates.deviation[rows] = (new - old).std(axis=1, ddof=1) if batch.paired else between
+    estimates.rounding[rows] = 0.0 if ranges is None else _half_width(ranges.old_low, ranges.old_high) + _half_width(ranges.new_low, ranges.new_high)
+    estimates.groups[rows] = old.shape[1], new.shape[1]
+    estimates.two_modes[rows] = two_modes(old, threshold) | two_modes(new, threshold)
+    for index, row in enumerate(rows):
+        estimates.values[int(row)] = (batch.old[index], batch.new[index])
 
 
-def _hidden(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
-    """What rounding leaves open of the values; nothing if all of them were printed exactly."""
+def _rounding_ranges(batch: _Batch, scale: Callable[[Floats], Floats]) -> RoundingRange | None:
+    """The range of each value that rounding allows; ``None`` if all values were printed exactly."""
     if not (batch.half_old.any() or batch.half_new.any()):
         return None
     sides = ((batch.old, batch.half_old[:, None]), (batch.new, batch.half_new[:, None]))
-    with np.errstate(divide="ignore"):  # what is printed as half a step or less may be nothing at all
+    with np.errstate(divide="ignore"):  # A value of at most half a step may be 0.
         return RoundingRange(*(scale(end) for values, half in sides for end in (np.maximum(values - half, 0.0), values + half)))
 
 
-def _width(low: Floats, high: Floats) -> Floats:
-    """Half of what is open, on average over the runs."""
+def _half_width(low: Floats, high: Floats) -> Floats:
+    """Half the width of the ranges, on average over the runs."""
     width: Floats = (high - low).mean(axis=1) / 2
     return width
+
+
+def adjust(estimates: Estimates, family: Integers, least: Floats, rate: float, *, each: bool = False) -> None:
+    """Fill in the adjusted p-values of rows that are tested together, and the power of these tests.
+
+    Args:
+        estimates: the estimates of all rows.
+        family: the rows that are tested together, shape (members,).
+        least: the smallest shift that counts in each row of the comparison.
+        rate: the level of both tests.
+        each: see `adjusted_together`.
+    """
+    if not len(family):
+        return
+    estimates.p_adjusted[family] = adjusted_together(estimates, family, rate, each=each)
+    share = _share_of_largest(estimates, family, rate)
+    shapes, which = np.unique(np.column_stack([estimates.paired[family], estimates.groups[family]]), axis=0, return_inverse=True)
+    for index, (paired, old, new) in enumerate(shapes.tolist()):
+        rows = family[which.reshape(-1) == index]
+        counts = RunCounts(old, new, len(family), bool(paired))
+        estimates.attainable[rows] = attainable(counts, share)
+        estimates.needed[rows] = runs_needed(len(family), rate, bool(paired))
+        estimates.detectable[rows] = detectable(estimates.deviation[rows], counts, rate, least[rows], estimates.rounding[rows], share=share)
+
+
+def adjusted_together(estimates: Estimates, family: Integers, rate: float, *, each: bool = False) -> Floats:
+    """The adjusted p-values of rows that are tested together, in their order.
+
+    Two tests share the level: the ranks of each row, and the largest of all rows. Each p-value is divided by its part of the level, and the smaller
+    one counts.
+
+    Args:
+        estimates: the estimates of all rows.
+        family: the rows that are tested together.
+        rate: the level of both tests.
+        each: whether any false row counts (Holm), and not the share of false rows (Benjamini and Hochberg).
+    """
+    if not len(family):
+        return np.zeros(0)
+    share = _share_of_largest(estimates, family, rate)
+    result = np.ones(len(family))
+    if share < 1:
+        result = (adjusted_each if each else adjusted)(estimates.shift.p[family]) / (1 - share)
+    if share:
+        members = np.zeros(len(estimates.tested), bool)
+        members[family] = True
+        largest = by_largest([_part(batch, members) for batch in estimates.in_pairs if members[batch.rows].any()], len(members))[family]
+        result = np.fmin(result, largest / share)
+    return np.minimum(result, 1.0)
+
+
+def _part(batch: PairedRows, members: Flags) -> PairedRows:
+    chosen = members[batch.rows]
+    return PairedRows(batch.rows[chosen], batch.differences[chosen], batch.pairs[chosen])
+
+
+def _share_of_largest(estimates: Estimates, family: Integers, rate: float) -> float:
+    """The part of the level that the test by the largest row gets."""
+    paired = estimates.paired[family]
+    return share_of_largest(np.unique(estimates.groups[family][paired, 0]).tolist(), rate, sessions=not paired.all())

@@ -1,7 +1,4 @@
-"""One verdict for each row: the table of `docs/significance.md`, over all rows at once.
-
-Rows that are tested together are adjusted together: their p-values by both tests, and what these could have found.
-"""
+"""One verdict for each row: the table of `docs/significance.md`, over all rows at once."""
 
 from __future__ import annotations
 
@@ -10,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacholog.compare.bands import SameBuildBands
-from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, Cells, Flags, Floats, Integers, Numbers, by_word, keys_of, reduced_values
-from tacholog.compare.diff.estimate import Estimates
+from tacholog.compare.comparable import Judgement
+from tacholog.compare.diff.cells import NONE, SETTING, CellPairs, CellTable, Flags, Floats, Integers, by_word, keys_of, reduced_values
+from tacholog.compare.diff.estimate import Estimates, adjust
 from tacholog.compare.policy import MIN_RUNS, TESTABLE_BEYOND, Bands, Policy, RowFilter, band_of, percentile
-from tacholog.compare.power import RunCounts, attainable, detectable, runs_needed, share_of_largest
 from tacholog.compare.result import VERDICTS, Verdict
-from tacholog.compare.statistics import PairedRows, Shift, adjusted, adjusted_each, by_largest
+from tacholog.compare.statistics import Shift
 from tacholog.schema.marks import MARK_BITS
 from tacholog.schema.metrics import METRICS
 from tacholog.schema.records import BOUNDS
@@ -34,13 +31,14 @@ REASONS = (
     *("pairs_unnamed", "few_pairs", "sessions_confounded", "same_first", "host_changed"),
 )
 REASON = {name: index for index, name in enumerate(REASONS)}
-SERIES = 3  # identical values in a row of as many sizes are the same measurement, printed again
+SERIES = 3  # Identical values at so many sizes in a row are the same measurement, printed again.
 
 
 class Thresholds(NamedTuple):
     """The smallest shift that counts, as a logarithm, and where it comes from: an index into `SOURCES`.
 
-    ``close`` is the same without what rounding adds: two values a step of rounding apart are no change that could be shown, and not shown to be none.
+    ``close`` is the same without the part of rounding: two values that are a step of rounding apart are no change that could be shown, and are not
+    shown to be equal either.
     """
 
     least: Floats
@@ -60,26 +58,41 @@ class Bounds(NamedTuple):
     high: Floats
 
 
-class JudgedConditions(NamedTuple):
-    """Which pairs differ in a condition, which leave one unstated, and which are the same runs on both sides."""
+class RowArrays(NamedTuple):
+    """All results for the pairs that get a verdict, one element for each pair.
 
-    different: Flags
-    unverified: Flags
-    same_runs: Flags
-
-
-class Verdicts(NamedTuple):
-    """Verdict and reason of each pair, as indices into `VERDICTS` and `REASONS`; whether single values decided; the adjusted p-values.
-
-    ``gates`` holds for each gate which rows are in it; they were adjusted separately from all others. ``power`` says what a test can find.
+    Attributes:
+        cells: the numbers of both sides.
+        pairs: the cells that are compared.
+        judgements: the judgements of the conditions.
+        judgement: the index of each pair's judgement.
+        same_runs: whether both sides are the same runs.
+        estimates: the estimates and tests.
+        limits: the thresholds.
+        verdict: the verdict, as an index into `VERDICTS`; -1: none yet.
+        reason: the reason, as an index into `REASONS`.
+        by_value: whether single values decided.
+        gates: for each gate the rows in it, which are tested apart from all others.
+        host_change: how much the controls moved, as a logarithm, if they did.
     """
 
+    cells: CellTable
+    pairs: CellPairs
+    judgements: list[Judgement]
+    judgement: Integers
+    same_runs: Flags
+    estimates: Estimates
+    limits: Thresholds
     verdict: Integers
     reason: Integers
     by_value: Flags
-    p_adjusted: Floats
     gates: tuple[Flags, ...]
-    power: Power
+    host_change: float | None = None
+
+    @property
+    def different(self) -> Flags:
+        """The rows of which a condition differs."""
+        return np.array([bool(judgement.different) for judgement in self.judgements] or [False])[self.judgement]
 
     @property
     def gated(self) -> Flags:
@@ -89,56 +102,74 @@ class Verdicts(NamedTuple):
             any_gate |= gate
         return any_gate
 
+    @property
+    def lower_is_better(self) -> Flags:
+        """The direction of each row."""
+        return lower_is_better(self.cells, self.pairs)
 
-def thresholds(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
-    """The threshold of each pair: the largest of policy, rounding and the band of one build, as the policy states it or as it was measured."""
-    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
-    chosen, assumed = (_band(data, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
+    def give(self, where: Flags, verdict: Verdict, reason: str = "") -> None:
+        """Give the verdict to those of these rows that have none yet."""
+        free = where & (self.verdict < 0)
+        self.verdict[free] = CODE[verdict]
+        self.reason[free] = REASON[reason]
+
+
+def lower_is_better(cells: CellTable, pairs: CellPairs) -> Flags:
+    """The direction of each pair of cells."""
+    return by_word(cells.stated["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
+
+
+def thresholds(cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None = None) -> Thresholds:
+    """The threshold of each pair: the largest of policy, rounding and the band of one build, which the policy states or which was measured."""
+    cell = pairs.either
+    chosen, assumed = (_band(cells, cell, percent) for percent in (policy.thresholds_percent, policy.single_value_percent))
     source = np.zeros(len(cell), np.int64)
     for override in policy.row:
-        fits = _selected(data, cell, override)
+        fits = matching_rows(cells, cell, override)
         chosen[fits], source[fits] = np.log1p(override.threshold_percent / 100), SOURCES.index("override")
-    rounding = np.fmax(*(_rounding(data.cells, side) for side in pairs))
-    build, single, single_source = _same_build(data, pairs, policy, measured, assumed)
+    rounding = np.fmax(*(_rounding(cells, side) for side in pairs))
+    build, single, single_source = _same_build(cells, pairs, policy, measured, assumed)
     least = np.maximum(np.maximum(chosen, rounding), build)
     source = np.where(least > chosen, np.where(least == build, SOURCES.index("same_build"), SOURCES.index("rounding")), source)
     return Thresholds(least, np.maximum(chosen, build), source, single, single_source)
 
 
-def _band(data: Numbers, cell: Integers, percent: Bands) -> Floats:
+def _band(cells: CellTable, cell: Integers, percent: Bands) -> Floats:
     """How much the statistic of each of these cells may differ, as a logarithm."""
-    return np.log1p(by_word(data.stated["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
+    return np.log1p(by_word(cells.stated["statistic"], lambda word: getattr(percent, band_of(word)), percent.centre)[cell] / 100)
 
 
-def _selected(data: Numbers, cell: Integers, selection: RowFilter) -> Flags:
-    """Which of these cells' rows a selection means."""
+def matching_rows(cells: CellTable, cell: Integers, selection: RowFilter) -> Flags:
+    """Which of these cells are in rows that a filter selects."""
     fits = np.ones(len(cell), bool)
     for name, value in selection.wanted().items():
-        fits &= (data.stated[name] == value)[cell]
+        fits &= (cells.stated[name] == value)[cell]
     return fits
 
 
-def _same_build(data: Numbers, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats) -> tuple[Floats, Floats, Integers]:
+def _same_build(
+    cells: CellTable, pairs: CellPairs, policy: Policy, measured: SameBuildBands | None, assumed: Floats
+) -> tuple[Floats, Floats, Integers]:
     """The band of one build: for pairs, for single values, and the source of the latter.
 
-    As long as too few sessions were measured to know how much they differ, the measured band of single values can only widen the assumed one.
+    While too few sessions were measured to know how much sessions differ, the measured band of single values can only widen the assumed one.
     """
-    stated = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
-    single = stated.copy() if policy.same_build_percent else assumed.copy()
+    for_pairs = np.full(len(assumed), np.log1p((policy.same_build_percent or 0.0) / 100))
+    single = for_pairs.copy() if policy.same_build_percent else assumed.copy()
     source = np.full(len(assumed), SOURCES.index("same_build" if policy.same_build_percent else "assumed"))
     if measured is None or policy.same_build_percent:
-        return stated, single, source
+        return for_pairs, single, source
     both = np.flatnonzero(pairs.both)
-    for place, key in zip(both.tolist(), keys_of(data, pairs.old[both], policy), strict=True):
+    for row, key in zip(both.tolist(), keys_of(cells, pairs.old[both], policy), strict=True):
         band = measured.bands.get(key)
         if band is not None:
-            stated[place] = band.paired
-            if band.across_sessions or band.single > single[place]:
-                single[place], source[place] = band.single, SOURCES.index("same_build")
-    return stated, single, source
+            for_pairs[row] = band.paired
+            if band.across_sessions or band.single > single[row]:
+                single[row], source[row] = band.single, SOURCES.index("same_build")
+    return for_pairs, single, source
 
 
-def _rounding(cells: Cells, side: Integers) -> Floats:
+def _rounding(cells: CellTable, side: Integers) -> Floats:
     """How much two true values that are printed the same may differ, as a logarithm."""
     half = np.nan_to_num(cells.resolution[side] / 2)
     value = cells.median[side]
@@ -148,14 +179,14 @@ def _rounding(cells: Cells, side: Integers) -> Floats:
     return width
 
 
-def bounds(cells: Cells, pairs: CellPairs) -> Bounds:
+def bounds(cells: CellTable, pairs: CellPairs) -> Bounds:
     """The interval of new over old that rounding and bounds allow."""
     (old_low, old_high), (new_low, new_high) = (_ends(cells, side) for side in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Bounds(np.log(new_low) - np.log(old_high), np.log(new_high) - np.log(old_low))
 
 
-def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
+def _ends(cells: CellTable, side: Integers) -> tuple[Floats, Floats]:
     value, bound = cells.median[side], cells.bound[side]
     half = np.nan_to_num(cells.resolution[side] / 2) * np.where(bound == BOUNDS.index("~"), 2, 1)
     low = np.where(bound == BOUNDS.index("<"), 0.0, np.maximum(value - half, 0.0))
@@ -163,7 +194,7 @@ def _ends(cells: Cells, side: Integers) -> tuple[Floats, Floats]:
     return np.where(bound == BOUNDS.index(">"), value, low), np.where(bound == BOUNDS.index("<"), value, high)
 
 
-def testable(cells: Cells, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
+def testable(cells: CellTable, pairs: CellPairs, statistic: pd.Categorical) -> tuple[Flags, Flags]:
     """Which pairs have enough samples beyond their percentile to be tested, and which have too few to be shown without a mark."""
     old, new = pairs
     share = by_word(statistic, lambda word: (100 - (percentile(word) or 0.0)) / 100, np.nan)[old]
@@ -175,211 +206,144 @@ def testable(cells: Cells, pairs: CellPairs, statistic: pd.Categorical) -> tuple
     return enough, poor
 
 
-def decide(data: Numbers, pairs: CellPairs, judged: JudgedConditions, found: Estimates, limits: Thresholds, policy: Policy) -> Verdicts:
+def decide(
+    cells: CellTable,
+    pairs: CellPairs,
+    judged: tuple[list[Judgement], Integers],
+    same_runs: Flags,
+    estimates: Estimates,
+    limits: Thresholds,
+    policy: Policy,
+) -> RowArrays:
     """Give each pair its verdict.
 
     Args:
-        data: both sides' numbers.
+        cells: both sides' numbers.
         pairs: the pairs of cells.
-        judged: the conditions of each pair, before its values are looked at.
-        found: the estimates.
+        judged: the judgements of the conditions, and the index of each pair's judgement.
+        same_runs: which pairs have the same runs on both sides.
+        estimates: the estimates, whose adjusted p-values are filled in here.
         limits: the thresholds.
         policy: the false discovery rate, and the rows that are tested apart.
     """
-    cells, both = data.cells, pairs.both
-    cell = np.where(pairs.old != NONE, pairs.old, pairs.new)
-    gates = tuple(_selected(data, cell, selection) for selection in policy.gate)
-    total = len(both)
-    result = Verdicts(np.full(total, -1), np.zeros(total, np.int64), np.zeros(total, bool), np.full(total, np.nan), gates, no_power(total))
-    _set(result, pairs.new == NONE, "removed")
-    _set(result, pairs.old == NONE, "added")
+    both, total = pairs.both, len(pairs.old)
+    rows = RowArrays(
+        cells=cells,
+        pairs=pairs,
+        judgements=judged[0],
+        judgement=judged[1],
+        same_runs=same_runs,
+        estimates=estimates,
+        limits=limits,
+        verdict=np.full(total, -1),
+        reason=np.zeros(total, np.int64),
+        by_value=np.zeros(total, bool),
+        gates=tuple(matching_rows(cells, pairs.either, selection) for selection in policy.gate),
+    )
+    rows.give(pairs.new == NONE, "removed")
+    rows.give(pairs.old == NONE, "added")
     old, new = pairs
     marks = np.where(both, cells.marks[old] | cells.marks[new], 0)
-    least = reduced_values(data, np.minimum)
+    least = reduced_values(cells, np.minimum)
     low, missing = np.fmin(least[old], least[new]), np.isnan(cells.median[old]) | np.isnan(cells.median[new])
-    _set(result, both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
-    _set(result, both & judged.different, "not_comparable", "differs")
-    _set(result, both & (marks & FAILED_BITS > 0), "invalid", "marked")
-    _set(result, both & missing, "invalid", "no_value")
-    _set(result, both & (marks & MARK_BITS["loss"] > 0), "lossy", "marked")
-    _set(result, both & (low <= 0), "invalid", "not_positive")
-    _set(result, judged.same_runs, "unreplicated_same", "same_measurement")
+    rows.give(both & (cells.mixed[old] | cells.mixed[new]), "not_comparable", "mixed")
+    rows.give(both & rows.different, "not_comparable", "differs")
+    rows.give(both & (marks & FAILED_BITS > 0), "invalid", "marked")
+    rows.give(both & missing, "invalid", "no_value")
+    rows.give(both & (marks & MARK_BITS["loss"] > 0), "lossy", "marked")
+    rows.give(both & (low <= 0), "invalid", "not_positive")
+    rows.give(same_runs, "unreplicated_same", "same_measurement")
     runs = np.minimum(cells.runs[old], cells.runs[new])
-    enough, poor = testable(cells, pairs, data.stated["statistic"])
-    _set(result, poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
-    _set(result, (runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
-    _by_value(result, data, pairs, judged.unverified, found, limits)
-    _by_test(result, data, pairs, found, limits, policy.false_discovery_rate)
-    return result
+    enough, poor = testable(cells, pairs, cells.stated["statistic"])
+    rows.give(poor | (~enough & (runs >= MIN_RUNS)), "insufficient", "undersampled")
+    rows.give((runs > 1) & (runs < MIN_RUNS), "insufficient", "few_runs")
+    _decide_by_value(rows)
+    _decide_by_test(rows, policy.false_discovery_rate)
+    return rows
 
 
-def _set(result: Verdicts, where: Flags, verdict: Verdict, reason: str = "") -> None:
-    """Give the verdict to those of these pairs that have none yet."""
-    free = where & (result.verdict < 0)
-    result.verdict[free] = CODE[verdict]
-    result.reason[free] = REASON[reason]
-
-
-def _by_value(result: Verdicts, data: Numbers, pairs: CellPairs, unverified: Flags, found: Estimates, limits: Thresholds) -> None:
-    """Verdicts from one value a side: a single run, or runs that cannot carry more."""
-    cells, (old, new) = data.cells, pairs
+def _decide_by_value(rows: RowArrays) -> None:
+    """Verdicts from one value on each side: of a single run, or of runs that allow no test."""
+    cells, (old, new) = rows.cells, rows.pairs
     reason = np.zeros(len(old), np.int64)
-    confounded = [index for index, design in enumerate(found.designs) if design.kind == "confounded"]
-    for index in confounded:
-        reason[found.design == index] = REASON[found.designs[index].reason or "order_unknown"]
+    for index, design in enumerate(rows.estimates.designs):
+        if design.kind == "confounded":
+            reason[rows.estimates.design == index] = REASON[design.reason or "order_unknown"]
+    unverified = np.array([bool(judgement.unverified) for judgement in rows.judgements] or [False])[rows.judgement]
     reason[unverified] = REASON["unverified"]
     reason[(cells.bound[old] != 0) | (cells.bound[new] != 0)] = REASON["bound"]
     reason[np.minimum(cells.runs[old], cells.runs[new]) == 1] = REASON["single_run"]
-    low, high = bounds(cells, pairs)
-    apart = (low > limits.single) | (high < -limits.single)
-    free = (reason > 0) & (result.verdict < 0)
-    result.by_value[free] = True
-    result.verdict[free] = np.where(apart, CODE["unreplicated_diff"], CODE["unreplicated_same"])[free]
-    result.reason[free] = reason[free]
+    low, high = bounds(cells, rows.pairs)
+    differs = (low > rows.limits.single) | (high < -rows.limits.single)
+    free = (reason > 0) & (rows.verdict < 0)
+    rows.by_value[free] = True
+    rows.verdict[free] = np.where(differs, CODE["unreplicated_diff"], CODE["unreplicated_same"])[free]
+    rows.reason[free] = reason[free]
     same = free & (cells.median[old] == cells.median[new]) & (cells.bound[old] == cells.bound[new])
-    printed = data.published[old] & data.published[new]
-    _mark_reprints(result, data, pairs, free & printed & (reason == REASON["single_run"]), same)
+    printed = cells.published[old] & cells.published[new]
+    _mark_reprints(rows, free & printed & (reason == REASON["single_run"]), same)
 
 
-def _mark_reprints(result: Verdicts, data: Numbers, pairs: CellPairs, single: Flags, same: Flags) -> None:
+def _mark_reprints(rows: RowArrays, single: Flags, same: Flags) -> None:
     """Mark the published series whose values are all identical: two measurements never agree in every value."""
     series = (
-        ("system", *SETTING, *data.labels, "metric", "statistic"),
+        ("system", *SETTING, *rows.cells.labels, "metric", "statistic"),
         ("system", "test", "metric"),
     )
     for names in series:
-        code = data.groups(names)[pairs.old]
+        code = rows.cells.groups(names)[rows.pairs.old]
         count = int(code.max(initial=0)) + 1
-        rows = np.bincount(code[single], minlength=count)
-        alike = np.bincount(code[single & same], minlength=count)
-        reprinted = (rows >= SERIES) & (rows == alike)
+        members = np.bincount(code[single], minlength=count)
+        identical = np.bincount(code[single & same], minlength=count)
+        reprinted = (members >= SERIES) & (members == identical)
         where = single & reprinted[code]
-        result.verdict[where] = CODE["unreplicated_same"]
-        result.reason[where] = REASON["same_measurement"]
+        rows.verdict[where] = CODE["unreplicated_same"]
+        rows.reason[where] = REASON["same_measurement"]
 
 
-def _by_test(result: Verdicts, data: Numbers, pairs: CellPairs, found: Estimates, limits: Thresholds, rate: float) -> None:
-    """Verdicts from repeated runs: significant in this report and large enough, or shown to be small, or neither."""
-    lower = lower_is_better(data, pairs)
-    rows = np.flatnonzero(found.tested & (result.verdict < 0))
-    for family, each in ((rows[~result.gated[rows]], False), (rows[result.gated[rows]], True)):
-        result.p_adjusted[family] = adjusted_together(found, family, rate, each=each)
-        for column, values in zip(result.power, power_of(found, family, limits.least, rate), strict=True):
-            column[family] = values
-    shift = Shift(*(values[rows] for values in found.shift))
-    sides = limits.least[rows], limits.close[rows]
-    result.verdict[rows] = by_shift(shift, result.p_adjusted[rows], sides, lower[rows], rate, result.power.attainable[rows])
-    _set(result, result.verdict < 0, "insufficient", "few_runs")
-
-
-def lower_is_better(data: Numbers, pairs: CellPairs) -> Flags:
-    """The direction of each pair of cells."""
-    return by_word(data.stated["metric"], lambda word: METRICS[word].better != "higher", unknown=True)[pairs.old]
+def _decide_by_test(rows: RowArrays, rate: float) -> None:
+    """Verdicts from repeated runs. The rows of gates are tested apart from all others."""
+    estimates, limits = rows.estimates, rows.limits
+    members = np.flatnonzero(estimates.tested & (rows.verdict < 0))
+    is_gated = rows.gated[members]
+    adjust(estimates, members[~is_gated], limits.least, rate)
+    adjust(estimates, members[is_gated], limits.least, rate, each=True)
+    rows.verdict[members] = by_shift(
+        Shift(*(values[members] for values in estimates.shift)),
+        estimates.p_adjusted[members],
+        (limits.least[members], limits.close[members]),
+        rows.lower_is_better[members],
+        rate,
+        estimates.attainable[members],
+    )
+    rows.give(rows.verdict < 0, "insufficient", "few_runs")
 
 
 def by_shift(
     shift: Shift, p_adjusted: Floats, limits: tuple[Floats, Floats], lower_is_better: Flags, rate: float, attainable: Floats | float = 0.0
 ) -> Integers:
-    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the report and large enough, or shown to be small, or neither.
+    """The verdicts of tested rows, as indices into `VERDICTS`: significant in the comparison and large enough, or shown to be small, or neither.
 
     Rows that are neither had too few pairs if no value could have made them significant alone.
 
     Args:
-        shift: what was estimated, shape (rows,) each.
-        p_adjusted: the p-values, adjusted over the report.
+        shift: the estimates, shape (rows,) each.
+        p_adjusted: the adjusted p-values.
         limits: the smallest shift that counts, and the largest that counts as none, as logarithms.
         lower_is_better: the rows' direction.
         rate: the false discovery rate.
-        attainable: the least adjusted p-value that each row could have, if it were the only one that changed.
+        attainable: the smallest adjusted p-value that each row could have if it were the only one that changed.
     """
     least, close = limits
     beyond_rounding = (shift.low > 0) | (shift.high < 0)
     real = (p_adjusted < rate) & (np.abs(shift.estimate) >= least) & beyond_rounding
     small = (shift.inner_low > -close) & (shift.inner_high < close)
     rose = np.where((shift.estimate > 0) == lower_is_better, CODE["worse"], CODE["better"])
-    open_ = np.where((p_adjusted >= rate) & (np.asarray(attainable) >= rate), CODE["too_few_pairs"], CODE["inconclusive"])
-    return np.where(real, rose, np.where(small, CODE["no_change"], open_))
+    undecided = np.where((p_adjusted >= rate) & (np.asarray(attainable) >= rate), CODE["too_few_pairs"], CODE["inconclusive"])
+    return np.where(real, rose, np.where(small, CODE["no_change"], undecided))
 
 
 def flags(two_modes: bool, significant: bool, gated: bool) -> tuple[str, ...]:
-    """What a reader should know about the runs of a row, besides its verdict."""
-    known = {"two_modes": two_modes, "significant": significant, "gated": gated}
-    return tuple(name for name, there in known.items() if there)
-
-
-class Power(NamedTuple):
-    """The power of the tests in each row of a report, shape (rows,) each; NaN, or 0, for rows that were not tested.
-
-    ``attainable`` is the smallest adjusted p-value that the row can have if only it changed, ``needed`` the number of pairs, or of sessions on each
-    side, that makes it significant, ``detectable`` the smallest true shift of this row alone that is detected in four cases of five.
-    """
-
-    attainable: Floats
-    needed: Integers
-    detectable: Floats
-
-
-def no_power(total: int) -> Power:
-    """The power of rows that were not tested."""
-    return Power(np.full(total, np.nan), np.zeros(total, np.int64), np.full(total, np.nan))
-
-
-def adjusted_together(found: Estimates, family: Integers, rate: float, *, each: bool = False) -> Floats:
-    """The adjusted p-values of rows that are tested together, in their order.
-
-    Two tests share the level: the ranks of each row, and the largest of all rows. Each p-value is divided by its part of the level, and the smaller
-    one counts.
-
-    Args:
-        found: the estimates of all rows.
-        family: the rows that are tested together.
-        rate: the level of both tests.
-        each: whether any false row counts (Holm) and not the share of false rows (Benjamini and Hochberg).
-    """
-    if not len(family):
-        return np.zeros(0)
-    share = _share(found, family, rate)
-    result = np.ones(len(family))
-    if share < 1:
-        result = (adjusted_each if each else adjusted)(found.shift.p[family]) / (1 - share)
-    if share:
-        members = np.zeros(len(found.tested), bool)
-        members[family] = True
-        largest = by_largest([_part(batch, members) for batch in found.in_pairs if members[batch.rows].any()], len(members))[family]
-        result = np.fmin(result, largest / share)
-    return np.minimum(result, 1.0)
-
-
-def _part(batch: PairedRows, members: Flags) -> PairedRows:
-    chosen = members[batch.rows]
-    return PairedRows(batch.rows[chosen], batch.differences[chosen], batch.pairs[chosen])
-
-
-def _share(found: Estimates, family: Integers, rate: float) -> float:
-    """The part of the level that the test by the largest row gets."""
-    paired = found.paired[family]
-    return share_of_largest(np.unique(found.groups[family][paired, 0]).tolist(), rate, sessions=not paired.all())
-
-
-def power_of(found: Estimates, family: Integers, least: Floats, rate: float) -> Power:
-    """The power of the tests in rows that are adjusted together.
-
-    Args:
-        found: the estimates of all rows.
-        family: the rows that are adjusted together, shape (members,).
-        least: the smallest shift that counts in each row of the report.
-        rate: the level of both tests.
-    """
-    result, many = no_power(len(family)), len(family)
-    if not many:
-        return result
-    share = _share(found, family, rate)
-    shapes, which = np.unique(np.column_stack([found.paired[family], found.groups[family]]), axis=0, return_inverse=True)
-    for index, (paired, old, new) in enumerate(shapes.tolist()):
-        there = np.flatnonzero(which.reshape(-1) == index)
-        rows = family[there]
-        design = RunCounts(old, new, many, bool(paired))
-        result.attainable[there] = attainable(design, share)
-        result.needed[there] = runs_needed(many, rate, bool(paired))
-        result.detectable[there] = detectable(found.deviation[rows], design, rate, least[rows], found.hidden[rows], share=share)
-    return result
+    """The flags of a row: what a reader should know about its runs, besides the verdict."""
+    is_set = {"two_modes": two_modes, "significant": significant, "gated": gated}
+    return tuple(name for name, value in is_set.items() if value)

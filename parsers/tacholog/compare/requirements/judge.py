@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from tacholog.compare.diff.cells import Numbers, mark_names
+from tacholog.compare.diff.cells import CellTable, mark_names
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.diff.verdict import FAILED_BITS
 from tacholog.compare.policy import TESTABLE_BEYOND, Policy, RowFilter, band_of, percentile
@@ -29,7 +29,7 @@ from tacholog.compare.requirements.result import (
     RowVerdict,
 )
 from tacholog.compare.result import COMPARED, ComparisonRow, Controls, RowKey, worse_by
-from tacholog.compare.row_values import DatasetRows, MedianInterval, arranged, attainable_confidence, median_interval, values_needed
+from tacholog.compare.row_values import DatasetRows, MedianInterval, attainable_confidence, dataset_rows, median_interval, values_needed
 from tacholog.compare.sides import control_runs, of_runs
 from tacholog.errors import UnreadableInput
 from tacholog.runs.labels import CONTROL, NOT_STATED, PREFIX, label_name, labels_of
@@ -58,8 +58,8 @@ def judge_absolute(dataset: Dataset, requirement: Requirement) -> tuple[Requirem
 
     Rows are those of `tacholog diff`: runs under other conditions, or on another machine, are another row.
     """
-    found = arranged(dataset)
-    rows = [msgspec.structs.replace(_absolute_row(found, cell, requirement), key=key) for cell, key in enumerate(found.keys)]
+    dataset_cells = dataset_rows(dataset)
+    rows = [msgspec.structs.replace(_absolute_row(dataset_cells, cell, requirement), key=key) for cell, key in enumerate(dataset_cells.keys)]
     return tuple(sorted(rows, key=_order))
 
 
@@ -67,14 +67,14 @@ def _order(row: RequirementRow) -> tuple[object, ...]:
     return ("failed", "undecided", "passed").index(row.verdict), row.key.transport or "", row.key.payload_bytes or 0
 
 
-def _absolute_row(found: DatasetRows, cell: int, requirement: Requirement) -> RequirementRow:
-    data, cells = found.data, found.data.cells
-    runs = [_RunValue(value, run["session"]) for value, run in found.values(cell)]
+def _absolute_row(rows: DatasetRows, cell: int, requirement: Requirement) -> RequirementRow:
+    cells = rows.cells
+    runs = [_RunValue(value, run["session"]) for value, run in rows.values(cell)]
     samples = float(cells.samples[cell])
     row = RequirementRow(
         key=RowKey(metric=requirement.metric, statistic=requirement.statistic),  # its own is added with those of all others
         verdict="undecided",
-        host=found.runs[int(cells.run[cell])]["host"],
+        host=rows.runs[int(cells.run[cell])]["host"],
         runs=len(runs),
         sessions=len({run.session for run in runs if run.session is not None}),
         samples=None if np.isnan(samples) else int(samples),
@@ -83,7 +83,7 @@ def _absolute_row(found: DatasetRows, cell: int, requirement: Requirement) -> Re
     if reasons := _unfit(int(cells.marks[cell]), runs, row.samples, requirement):
         needed = _samples_needed(requirement.statistic) if "undersampled" in reasons else None
         return msgspec.structs.replace(row, reasons=reasons, needed=needed, value=_median([run.value for run in runs], requirement))
-    return _judged(row, runs, _widths(data, cell), requirement)
+    return _judged(row, runs, _widths(cells, cell), requirement)
 
 
 def _unfit(marks: int, runs: Sequence[_RunValue], samples: int | None, requirement: Requirement) -> tuple[str, ...]:
@@ -153,9 +153,9 @@ def _absolute_verdict(low: float, high: float, requirement: Requirement) -> RowV
     return "passed" if low >= limit - room else "failed" if high < limit - room else "undecided"
 
 
-def _widths(data: Numbers, cell: int) -> tuple[float, float]:
+def _widths(cells: CellTable, cell: int) -> tuple[float, float]:
     """How far below and above a printed value the true one may lie, by its rounding and its bound."""
-    resolution, bound = float(data.cells.resolution[cell]), BOUNDS[int(data.cells.bound[cell])]
+    resolution, bound = float(cells.resolution[cell]), BOUNDS[int(cells.bound[cell])]
     half = 0.0 if np.isnan(resolution) else resolution / 2
     if bound == "<":
         return np.inf, half

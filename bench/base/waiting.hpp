@@ -1,0 +1,95 @@
+// How a side waits for the other side, or for a moment: it polls without rest, it sleeps until the kernel wakes it, or
+// it polls for a while and then sleeps. Where sides share a core, polling spins for a bounded time, then gives the CPU
+// away at every turn, so that both sides still make progress.
+#pragma once
+
+#include <sched.h>
+
+#include "base/clock.hpp"
+
+namespace tacholog {
+
+enum class Waiting { busy_poll, block, spin_then_block };
+
+/// Whether a side may be asleep when something comes for it, and has to be woken.
+inline bool sleeps(Waiting waiting) {
+    return waiting != Waiting::busy_poll;
+}
+
+/// Tells the CPU that this is a spin loop.
+inline void spin_pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Whether polling gives the CPU away once it has been in vain for long. A transport does: it does not know which other
+/// threads need the CPU. The rig does not, where each measuring thread has a CPU of its own.
+enum class Yield { yes, no };
+
+class BusyPoll {
+public:
+    /// Longer than any answer of a peer that has a core, shorter than a time slice.
+    static constexpr Nanoseconds spin_ns = 50'000;
+
+    explicit BusyPoll(Patience patience, Waiting waiting = Waiting::busy_poll, Yield yield = Yield::yes)
+        : patience_(patience), spins_(waiting != Waiting::block), sleeps_(sleeps(waiting)), yield_(yield) {}
+
+    /// Waits one turn. False once the patience is used up (at the first turn if there was none), or if it is time to
+    /// sleep.
+    bool wait() {
+        if (patience_.count() <= 0) return false;
+        if (spins_) {
+            spin_pause();
+            if (++turns_ % turns_a_look != 0) return true;
+            return look();
+        }
+        return wait_longer();
+    }
+
+private:
+    // The clock is asked now and then: a turn of the processor's takes 4 to 50 ns, one with a system call a
+    // microsecond.
+    static constexpr int turns_a_look = 32;
+
+    bool look() {
+        const Nanoseconds now = now_ns();
+        if (start_ns_ == 0) start_ns_ = now;
+        spins_ = now - start_ns_ < spin_ns;
+        return true;
+    }
+
+    bool wait_longer() {
+        if (sleeps_) return false;
+        if (deadline_ns_ == 0) deadline_ns_ = now_ns() + to_nanoseconds(patience_);
+        if (yield_ == Yield::yes) {
+            ::sched_yield();
+        } else {
+            spin_pause();
+        }
+        return now_ns() < deadline_ns_;
+    }
+
+    Patience patience_;
+    bool spins_;
+    bool sleeps_;
+    Yield yield_;
+    int turns_ = 0;
+    Nanoseconds start_ns_ = 0;  ///< of polling, about; 0: it has just begun
+    Nanoseconds deadline_ns_ = 0;
+};
+
+/// A thread that sleeps wakes some microseconds late. A thread that is to poll afterwards is woken this much early.
+inline constexpr Nanoseconds polled_before_time_ns = 60'000;
+
+/// Waits for a moment.
+inline void wait_until(Nanoseconds time_ns, Waiting waiting, Yield yield = Yield::yes) {
+    if (waiting == Waiting::block) return sleep_until(time_ns);
+    if (sleeps(waiting)) sleep_until(time_ns - polled_before_time_ns);
+    BusyPoll poll{Patience{1}, Waiting::busy_poll, yield};
+    while (now_ns() < time_ns) poll.wait();
+}
+
+}  // namespace tacholog

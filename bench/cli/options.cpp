@@ -1,0 +1,129 @@
+#include "cli/options.hpp"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/text.hpp"
+#include "cli/option_rules.hpp"
+#include "cli/option_table.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+namespace {
+
+using namespace std::string_view_literals;
+
+std::vector<option> getopt_table(std::span<const OptionRow> rows) {
+    std::vector<option> table;
+    for (const OptionRow& row : rows)
+        table.push_back({row.name, row.argument, nullptr, static_cast<int>(table.size()) + 1});
+    table.push_back({});
+    return table;
+}
+
+/// What was not given but follows from the rest.
+void complete(Options& options) {
+    if (const Transport* transport = find_transport(options.transport))
+        options.settings = in_effect(transport->settings, options.settings);
+    if (options.logs.empty()) options.logs.emplace_back();
+    for (auto& log : options.logs) {
+        if (log.reporter.empty()) log.reporter = std::string{"native"};
+        if (log.output.empty()) log.output = std::string{"-"};
+    }
+    options.sustain.full_s = options.duration_s;
+    if (options.test != Test::demand) return;
+    if (options.demand_table.empty()) {
+        for (const auto size : options.sizes) options.demand_table.push_back({size, options.demands});
+        return;
+    }
+    options.sizes.clear();
+    for (const auto& row : options.demand_table) options.sizes.push_back(row.payload_bytes);
+}
+
+std::string joined(int argc, char* argv[]) {
+    std::string command;
+    for (int at = 0; at < argc; ++at) {
+        if (at > 0) command += ' ';
+        command += argv[at];
+    }
+    return command;
+}
+
+/// getopt_long takes `--size` for --sizes as long as nothing else begins so: what that means would change with each new
+/// option.
+Result<void> whole(std::string_view word, std::string_view name) {
+    if (word.substr(0, word.find('=')).size() == name.size() + 2) return {};
+    return Error{std::string{word.substr(0, word.find('='))} + ": no such option; there is --" + std::string{name}};
+}
+
+/// Whether some transport of this build has a setting of that name.
+bool is_setting(std::string_view name) {
+    return std::ranges::any_of(all_transports(),
+                               [&](const Transport* transport) { return setting_of(*transport, name) != nullptr; });
+}
+
+/// What getopt_long has just refused, in words.
+Error refusal(int answer, char* argv[]) {
+    const std::string word = argv[optind - 1];
+    if (answer == ':') return Error{word + ": its value is missing"};
+    const std::string name = word.starts_with("--") ? word.substr(2, word.find('=') - 2) : "";
+    // Up to 0.5, settings were options of their own.
+    const std::string setting = name == "mock" ? "faults" : name;
+    if (is_setting(setting))
+        return Error{"--" + name + ": no such option; it is a setting of a transport: --set " + setting + "=VALUE"};
+    return Error{word + ": no such option, or not clear which; --help shows them all"};
+}
+
+}  // namespace
+
+std::vector<Case> cases(const Options& options) {
+    std::vector<Case> found;
+    if (options.test != Test::demand) {
+        for (const auto size : options.sizes) found.push_back({size, std::nullopt});
+        return found;
+    }
+    for (const auto& row : options.demand_table) {
+        for (const auto messages : row.demands) {
+            for (const auto recovery_ns : options.recovery_ns)
+                found.push_back({row.payload_bytes, Demand{messages, recovery_ns}});
+        }
+    }
+    return found;
+}
+
+Result<Options> parse_options(int argc, char* argv[]) {
+    Options options;
+    Given given;
+    options.command = joined(argc, argv);
+    const auto rows = option_table();
+    const auto table = getopt_table(rows);
+    optind = 0;  // start afresh: tests call this more than once
+    while (true) {
+        const int at = std::max(optind, 1);  // of the word that is read now
+        const int answer = ::getopt_long(argc, argv, "+:", table.data(), nullptr);
+        if (answer == -1) break;
+        if (answer < 1 || answer > static_cast<int>(rows.size())) return refusal(answer, argv);
+        const OptionRow& row = rows[static_cast<std::size_t>(answer) - 1];
+        if (const auto fine = whole(argv[at], row.name); !fine) return fine.error();
+        if (row.request != Request::run) {
+            options.request = row.request;
+            options.verbose = std::any_of(argv, argv + argc, [](const char* word) { return word == "--verbose"sv; });
+            return options;
+        }
+        // The last would win without a word, and what the first asked for would not be measured.
+        if (given.has(row.name) && row.argument == required_argument && !row.repeats) {
+            return Error{"--" + std::string{row.name} + " is given twice"};
+        }
+        given.add(row.name);
+        const std::string_view text = optarg == nullptr ? "" : optarg;
+        if (const auto set = row.set(options, text); !set) return set.error();
+    }
+    if (optind < argc) return Error{quoted(argv[optind]) + ": options only, no arguments"};
+    if (const auto fine = check(options, given); !fine) return fine.error();
+    complete(options);
+    return options;
+}
+
+}  // namespace tacholog

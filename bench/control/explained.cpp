@@ -1,0 +1,88 @@
+#include "control/explained.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+namespace tacholog {
+namespace {
+
+constexpr Patience last_words{200};
+
+bool is_word_of(const Control& other, const Error& error) {
+    return error.text.starts_with(other.peer() + " gave up") || error.text.starts_with(other.peer() + " refused");
+}
+
+/// What there is to hear of several others before they are told anything.
+class LastWords {
+public:
+    explicit LastWords(std::span<Control> others) {
+        for (Control& other : others) silent_.push_back(&other);
+    }
+
+    /// Which of them has died is for its channel to say, whose end comes a little sooner or later than that of the
+    /// transport. Those that live see this side's transport closed meanwhile, and give up because of it: they are to
+    /// blame only if nobody has died.
+    void listen() {
+        const Deadline deadline{last_words};
+        while (!death && !stopped_ && !silent_.empty()) {
+            std::erase_if(silent_, [this](Control* other) { return !death && has_ended(*other); });
+            if (deadline.passed()) return;
+            const timespec pause{0, 1'000'000};
+            ::nanosleep(&pause, nullptr);
+        }
+    }
+
+    std::optional<Error> death;   ///< one has closed its channel without a word
+    std::optional<Error> reason;  ///< one has given up, or the user has ended the run
+
+private:
+    bool has_ended(Control& other) {
+        auto frame = other.poll();
+        for (int count = 0; count < frames_a_look && frame && *frame; ++count) frame = other.poll();
+        if (frame) return false;
+        stopped_ = other.stop().requested();
+        auto& kept = stopped_ || is_word_of(other, frame.error()) ? reason : death;
+        if (!kept) kept = frame.error();
+        return true;
+    }
+
+    std::vector<Control*> silent_;
+    bool stopped_ = false;
+};
+
+Error told_by_several(const Error& seen, std::span<Control> others) {
+    LastWords words{others};
+    words.listen();
+    if (words.death) return Error{words.death->text + " (" + seen.text + ")"};
+    return words.reason.value_or(seen);
+}
+
+/// The one that is to be asked why: nullptr if it may be any of several.
+Control* whom_to_ask(const Error& seen, std::span<Control> others) {
+    const auto found =
+        std::find_if(others.begin(), others.end(), [&](const Control& other) { return other.concerns(seen); });
+    if (found != others.end()) return &*found;
+    return others.size() == 1 ? &others.front() : nullptr;
+}
+
+}  // namespace
+
+Result<void> explained(Result<void> done, std::span<Control> others) {
+    if (done) return done;
+    const Error& seen = done.error();
+    const auto has_told = [&](const Control& other) { return is_word_of(other, seen); };
+    const bool is_told = std::any_of(others.begin(), others.end(), has_told);
+    Control* const asked = whom_to_ask(seen, others);
+    const Error why = is_told || asked != nullptr ? seen : told_by_several(seen, others);
+    // They may be gone; then there is nobody to tell. The side that gave up first is not told: it would only repeat its
+    // own words.
+    for (Control& other : others) {
+        if (!has_told(other)) static_cast<void>(other.send({FrameKind::abort, {}, why.text}).has_value());
+    }
+    if (is_told || asked == nullptr) return why;
+    return asked->reason(last_words).value_or(why);
+}
+
+}  // namespace tacholog

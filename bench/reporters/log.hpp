@@ -1,0 +1,102 @@
+// Where a run writes: its reporters and their streams, with the counts for the end line.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "reporters/reporter.hpp"
+
+namespace tacholog {
+
+class Log {
+public:
+    struct Writer {
+        std::string name;  ///< for messages
+        std::unique_ptr<Reporter> reporter;
+        std::ostream* stream;
+    };
+
+    explicit Log(std::vector<Writer> writers) : writers_(std::move(writers)) {}
+
+    template <typename Event>
+    void write(const Event& event) {
+        for (const auto& writer : writers_) writer.reporter->write(event);
+    }
+    void write(const LatencyResult& result) {
+        carried_bytes_ += result.histogram->count() * result.payload_bytes;
+        count(counts_.latency, result);
+    }
+    void write(const ThroughputResult& result) {
+        carried_bytes_ += result.received * result.payload_bytes;
+        count(counts_.throughput, result);
+    }
+    void write(const DemandResult& result) {
+        carried_bytes_ += result.received * result.payload_bytes;
+        count(counts_.demand, result);
+    }
+    void write(const Trial& trial) {
+        carried_bytes_ += trial.latency->count() * trial.payload_bytes;
+        for (const auto& writer : writers_) writer.reporter->write(trial);
+    }
+    void write(const SustainResult& result) { count(counts_.sustain, result); }
+    void write(const Failure& failure) { count(counts_.errors, failure); }
+
+    void end() {
+        counts_.ok = counts_.errors == 0;
+        counts_.time = utc_time();
+        for (const auto& writer : writers_) writer.reporter->write(counts_);
+    }
+
+    bool failed() const { return counts_.errors > 0; }
+
+    /// What has been written so far, in figures: what a process that writes into the same files has to tell its parent.
+    struct Counts {
+        std::uint64_t latency = 0;
+        std::uint64_t throughput = 0;
+        std::uint64_t demand = 0;
+        std::uint64_t sustain = 0;
+        std::uint64_t errors = 0;
+        std::uint64_t carried_bytes = 0;  ///< payloads of results
+    };
+    Counts counts() const {
+        return {counts_.latency, counts_.throughput, counts_.demand, counts_.sustain, counts_.errors, carried_bytes_};
+    }
+    void set(const Counts& counts) {
+        counts_.latency = counts.latency;
+        counts_.throughput = counts.throughput;
+        counts_.demand = counts.demand;
+        counts_.sustain = counts.sustain;
+        counts_.errors = counts.errors;
+        carried_bytes_ = counts.carried_bytes;
+    }
+
+    /// Nothing is left in a buffer, where a forked process would write it again.
+    void flush() {
+        for (const auto& writer : writers_) writer.stream->flush();
+    }
+
+    /// An error if a log could not be written: a disk may fill up during a run.
+    Result<void> written() const {
+        for (const auto& writer : writers_) {
+            if (!writer.stream->good()) return Error{"write the log: " + writer.name + " takes no more"};
+        }
+        return {};
+    }
+
+private:
+    template <typename Event>
+    void count(std::uint64_t& counter, const Event& event) {
+        ++counter;
+        for (const auto& writer : writers_) writer.reporter->write(event);
+    }
+
+    std::vector<Writer> writers_;
+    End counts_;
+    std::uint64_t carried_bytes_ = 0;
+};
+
+}  // namespace tacholog

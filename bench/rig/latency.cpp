@@ -1,0 +1,366 @@
+// The latency test without a rate: a closed loop with one message outstanding. The publisher's clock alone times it,
+// read once a round trip: the end of one is the beginning of the next.
+#include <algorithm>
+#include <atomic>
+
+#include "base/instances.hpp"
+#include "rig/given_up.hpp"
+#include "rig/latency_intervals.hpp"
+#include "rig/side.hpp"
+#include "rig/steady.hpp"
+
+namespace tacholog {
+namespace {
+
+/// How long the publisher waits for one answer over a transport that may lose it, unless it was told: long beside any
+/// answer that comes, at 25 MB/s even that to a message of 32 MiB, which takes its time both ways.
+Patience answer_limit(const Options& options, std::size_t payload_bytes) {
+    if (options.answer_limit_s) return Patience{*options.answer_limit_s * 1000};
+    return std::min(limit_of(options), Patience{200 + 2 * static_cast<Patience::rep>(payload_bytes / 25'000)});
+}
+
+class Pinger {
+public:
+    Pinger(const Side& side, Channels channels, std::size_t payload_bytes)
+        : side_(side),
+          channels_(std::move(channels)),
+          payload_bytes_(payload_bytes),
+          lossy_(side.transport.reliability == Reliability::best_effort),
+          answer_limit_(answer_limit(side.options, payload_bytes)),
+          late_from_ns_(to_nanoseconds(answer_limit_)),
+          has_short_limit_(lossy_ && answer_limit_ < slice),
+          intervals_(side.intervals(most_histograms_kept)),
+          numbers_(instances_of(side)),
+          newest_(instances_of(side)) {}
+
+    Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
+        if (auto done = warm_up(); !done) return done;
+        if (auto done = measure(); !done) return done;
+        return finish();
+    }
+
+private:
+    enum class Outcome { came, lost, unreadable };
+
+    /// Runs round trips for so long, or until it is enough. What is left in the current record is then of the last
+    /// interval.
+    Result<Nanoseconds> loop(Nanoseconds longest_ns, Nanoseconds interval_ns) {
+        const Nanoseconds start_ns = now_ns();
+        const Nanoseconds end_ns = start_ns + longest_ns;
+        Nanoseconds next_pulse_ns = start_ns;
+        sent_ns_ = start_ns;
+        intervals_.begin(start_ns);
+        while (sent_ns_ < end_ns && !intervals_.enough()) {
+            const auto answer = round_trip();
+            if (!answer) return answer.error();
+            const Nanoseconds now = now_ns();
+            const Nanoseconds round_trip_ns = now - sent_ns_;
+            count(*answer, round_trip_ns);
+            sent_ns_ = now;
+            if (now < next_pulse_ns && now < end_ns) [[likely]]
+                continue;
+
+            // Here, as no round trip above the limit ends before the next look: to ask at each cost 20 ns of 340.
+            if (*answer == Outcome::came && round_trip_ns > late_from_ns_) ++late_;
+            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
+            if (now >= intervals_.start_ns() + interval_ns && now < end_ns)
+                intervals_.hand_over(now, last_round_trip_ns_);
+            next_pulse_ns = now + std::min(pulse_ns, late_from_ns_);
+            if (intervals_.start_ns() + interval_ns > now)
+                next_pulse_ns = std::min(next_pulse_ns, intervals_.start_ns() + interval_ns);
+            sent_ns_ = now_ns();  // what was done since is no part of a round trip
+        }
+        const Nanoseconds last_ns = sent_ns_;
+        if (auto drained = take_late(); !drained) return drained.error();
+        intervals_.close(last_ns, last_round_trip_ns_);
+        return last_ns - start_ns;
+    }
+
+    void count(Outcome answer, Nanoseconds round_trip_ns) {
+        if (answer == Outcome::came) {
+            last_round_trip_ns_ = static_cast<std::uint64_t>(round_trip_ns);
+            intervals_.record(last_round_trip_ns_);
+        }
+    }
+
+    /// Takes answers that were given up, until nothing has come for long: those were late, and not lost.
+    Result<void> take_late() {
+        if (!measured_) return {};
+        Silence silence{late_silence};  // a publisher that stood still itself finds the answers when it looks
+        while (!given_up_.empty() && !silence.passed()) {
+            const auto answer = take_answer();
+            if (!answer) return answer.error();
+            if (*answer) {
+                // Its number cannot be read, but one of the missing answers has come.
+                if (const auto number = (*answer)->number; !number)
+                    given_up_.answered_unreadably();
+                else
+                    count_late(*number);
+                silence.begin(late_silence);
+            }
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
+        }
+        return {};
+    }
+
+    /// One phase; `found` gets each of its intervals, and says whether it is enough.
+    template <typename Found>
+    Result<Nanoseconds> phase(Nanoseconds longest_ns, Nanoseconds interval_ns, bool live, Found&& found) {
+        newest_.restart(numbers_.count());
+        first_place_ = numbers_.count();
+        given_up_.clear();
+        faults_ = {};
+        late_ = corrupted_ = 0;
+        return intervals_.phase(*side_.monitor, live, [&] { return loop(longest_ns, interval_ns); }, found);
+    }
+
+    Result<void> warm_up() {
+        SteadyRule rule{side_.options.warmup_s};
+        std::uint64_t messages = 0;
+        const auto duration = phase(rule.longest_ns(), nanoseconds_per_second, true, [&](const LatencyRecord& record) {
+            messages += record.histogram.count();
+            return rule.second_passed(median_of(record.histogram), messages, record.elapsed_ns);
+        });
+        if (!duration) return duration.error();
+        side_.tell(Warmup{payload_bytes_, messages, *duration, rule.outcome(), std::nullopt});
+        return {};
+    }
+
+    Result<void> measure() {
+        std::uint64_t index = 0;
+        measured_ = true;
+        const auto duration = phase(to_nanoseconds(side_.options.duration_s), intervals_.length_ns(),
+                                    side_.placement.live, [&](const LatencyRecord& record) {
+                                        side_.tell(LatencyInterval{payload_bytes_, index++, record.duration_ns,
+                                                                   &record.histogram, record.last_ns});
+                                        total_.merge(record.histogram);
+                                        return false;
+                                    });
+        if (!duration) return duration.error();
+        duration_ns_ = *duration;
+        return {};
+    }
+
+    Result<void> finish() {
+        if (const auto ended = end_of_size(side_); !ended) return ended;
+        faults_.lost = given_up_.lost();
+        faults_.duplicated += given_up_.duplicated();
+        faults_.corrupted = known_corrupted(side_.options.handling, corrupted_);
+        LatencyResult result{payload_bytes_, faults_, duration_ns_, &total_, heard(side_, newest_.heard())};
+        if (lossy_) result.answer_limit = AnswerLimit{to_nanoseconds(answer_limit_), late_};
+        side_.tell(result);
+        tell_omission();
+        if (total_.count() == 0) {
+            side_.tell(Failure{payload_bytes_, "latency over " + std::string{side_.transport.name} + ": none of " +
+                                                   std::to_string(faults_.lost) + " messages was answered"});
+        }
+        return {};
+    }
+
+    /// A closed loop sends nothing while it waits: a stall is one slow round trip, however many messages a schedule
+    /// would have sent into it.
+    void tell_omission() const {
+        const auto percent = static_cast<int>(100 * total_.share_of_largest());
+        if (percent < 1) return;
+        side_.tell(Note{"coordinated omission: " + std::to_string(payload_bytes_) + " bytes: " +
+                        std::to_string(percent) + " % of the time went into the slowest 0.1 % of the round trips, " +
+                        "where a schedule would have sent more messages: --rate measures those"});
+    }
+
+    Result<Outcome> round_trip() {
+        const std::uint64_t number = numbers_.next();
+        {
+            auto loan = channels_.publisher->loan(payload_bytes_);
+            if (!loan) return loan.error();
+            write_message(loan->bytes(), number, side_.options.handling);
+            if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
+        }
+        if (has_short_limit_) [[unlikely]]
+            return wait_shortly(number);
+        // Nearly always the answer comes at once and is intact. That path uses nothing of the answer but the
+        // comparison, so that the processor need not wait for the check of the header.
+        std::optional<ReadMessage> other;
+        {
+            const auto sample = channels_.subscriber->take(slice);
+            if (!sample) return sample.error();
+            if (*sample) {
+                const auto answer = read_message((*sample)->bytes(), side_.options.handling);
+                if (answer.intact && answer.number == number) [[likely]]
+                    return came(number);
+                other = answer;
+            }
+        }
+        return wait_longer(number, other ? noted(*other) : std::nullopt);
+    }
+
+    /// The answer has not come at once, or something else has. What was waited for it already is part of the limit.
+    [[gnu::noinline]] Result<Outcome> wait_longer(std::uint64_t number, Result<std::optional<Answer>> answer) {
+        const Patience waited = answer && *answer ? Patience{0} : slice;
+        return wait_out(number, std::move(answer), waited);
+    }
+
+    [[gnu::noinline]] Result<Outcome> wait_shortly(std::uint64_t number) {
+        return wait_out(number, std::optional<Answer>{}, Patience{0});
+    }
+
+    Result<Outcome> wait_out(std::uint64_t number, Result<std::optional<Answer>> answer, Patience waited) {
+        const Deadline deadline{lossy_ ? answer_limit_ - waited : side_.limit()};
+        bool is_last_look = false;  // at what has come, without waiting
+        while (true) {
+            if (!answer) return answer.error();
+            if (*answer && (*answer)->number == number) return came(number);
+            // An answer whose number cannot be read is taken for the awaited one, and is no sample.
+            if (*answer && !(*answer)->number) return Outcome::unreadable;
+            if (*answer) {
+                count_late(*(*answer)->number);
+            } else if (auto fine = side_.monitor->fine(); !fine) {
+                return fine.error();
+            }
+            if (deadline.passed()) {
+                if (!lossy_) return Error{"take: no answer within the time limit"};
+                // If it was this process that did not run for so long, the answer may have come, and is not lost.
+                if (is_last_look) return lost(number);
+                is_last_look = true;
+            }
+            answer = take_answer(is_last_look ? Patience{0} : std::min(slice, deadline.left()));
+        }
+    }
+
+    /// The answer that comes next, if one comes.
+    Result<std::optional<Answer>> take_answer(Patience patience = slice) {
+        const auto sample = channels_.subscriber->take(patience);
+        if (!sample) return sample.error();
+        if (!*sample) return std::optional<Answer>{};
+        return noted(read_message((*sample)->bytes(), side_.options.handling));
+    }
+
+    /// The answer that a message is, counted if it was corrupted.
+    std::optional<Answer> noted(const ReadMessage& message) {
+        const Answer answer = as_answer(message);
+        if (answer.corrupted) ++corrupted_;
+        return answer;
+    }
+
+    Outcome came(std::uint64_t number) {
+        newest_.advance(number);
+        return Outcome::came;
+    }
+
+    Outcome lost(std::uint64_t number) {
+        given_up_.add(place_of(number, instances_of(side_)), sent_ns_);
+        return Outcome::lost;
+    }
+
+    // An answer to an earlier message: it was given up, and comes late, or it has been here before. Out of order is
+    // what another of its instance has overtaken.
+    void count_late(std::uint64_t number) {
+        const std::uint64_t place = place_of(number, instances_of(side_));
+        if (place < first_place_) return;  // of the warm-up
+        const auto sent_ns = given_up_.answered(place);
+        if (!sent_ns) {
+            ++faults_.duplicated;
+            return;
+        }
+        if (!newest_.advance(number)) ++faults_.reordered;
+        ++late_;
+        count(Outcome::came, now_ns() - *sent_ns);
+    }
+
+    /// After the last message, nothing more is expected once it was silent for so long.
+    static constexpr Patience late_silence{1000};
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    bool lossy_;
+    Patience answer_limit_;     ///< of a transport that may lose messages
+    Nanoseconds late_from_ns_;  ///< the same
+    bool has_short_limit_;      ///< shorter than one look at the transport
+    LatencyIntervals intervals_;
+    bool measured_ = false;  ///< else it is the warm-up
+    InTurn numbers_;
+    Newest newest_;                  ///< of those that were answered
+    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
+    Nanoseconds sent_ns_ = 0;        ///< when the round trip began that is under way
+    std::uint64_t corrupted_ = 0;
+    std::uint64_t late_ = 0;
+    std::uint64_t last_round_trip_ns_ = 0;
+    GivenUp given_up_;
+    Faults faults_;
+    Histogram total_;
+    Nanoseconds duration_ns_ = 0;
+};
+
+/// Sends every message back, with a payload of its own. One that a later one has overtaken is late, and not lost; one
+/// that comes a second time is a duplicate: the answers say so.
+class Ponger {
+public:
+    Ponger(const Side& side, Channels channels) : side_(side), channels_(std::move(channels)) {}
+
+    Result<void> run() {
+        const MonitorGuard guard{*side_.monitor};
+        const auto hear = [this](const Frame& frame, std::size_t) -> Result<void> {
+            if (frame.kind == FrameKind::size_end) ended_.store(true, std::memory_order_release);
+            const bool is_due = frame.kind == FrameKind::size_end || frame.kind == FrameKind::alive;
+            return is_due ? Result<void>{} : out_of_step(side_.control);
+        };
+        side_.monitor->begin({hear, nullptr, false, false});
+        Deadline silence{side_.limit()};
+        std::uint64_t frames = 0;
+        bool came = false;
+        while (!ended_.load(std::memory_order_acquire)) {
+            const auto echoed = echo();
+            if (!echoed) return echoed.error();
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
+            came = came || *echoed;
+            if (*echoed) [[likely]]
+                continue;
+            if (const auto now = side_.monitor->frames(); std::exchange(came, false) || now != frames) {
+                frames = now;
+                silence = Deadline{side_.limit()};
+            }
+            if (silence.passed()) return Error{"take: nothing from the publisher within the time limit"};
+        }
+        side_.monitor->end();
+        return side_.control.send({FrameKind::size_end});
+    }
+
+private:
+    Result<bool> echo() {
+        auto ping = channels_.subscriber->take(slice);
+        if (!ping) return ping.error();
+        if (!*ping) return false;
+        const auto message = read_message((*ping)->bytes(), side_.options.handling);
+        const std::size_t bytes = (*ping)->bytes().size();
+        auto loan = channels_.publisher->loan(bytes);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), number_of_answer_to(message), side_.options.handling);
+        if (auto sent = publish(side_, std::move(*loan)); !sent) return sent.error();
+        return true;
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::atomic<bool> ended_{false};  ///< the publisher is done with this size
+};
+
+}  // namespace
+
+Result<void> run_latency_publisher(const Side& side, const Case& measured) {
+    if (side.options.test == Test::sustain) return run_sustain_publisher(side, measured);
+    if (side.options.basis == Basis::one_way) return run_one_way_publisher(side, measured);
+    if (side.options.rate_per_s) return run_open_loop_publisher(side, measured);
+    auto channels = open_channels_as_publisher(side, measured);
+    if (!channels) return channels.error();
+    return Pinger{side, std::move(*channels), measured.payload_bytes}.run();
+}
+
+Result<void> run_latency_subscriber(const Side& side, const Frame& open) {
+    if (side.options.basis == Basis::one_way) return run_one_way_subscriber(side, open);
+    auto channels = open_channels_as_subscriber(side, open);
+    if (!channels) return channels.error();
+    return Ponger{side, std::move(*channels)}.run();
+}
+
+}  // namespace tacholog

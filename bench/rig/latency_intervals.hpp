@@ -1,0 +1,76 @@
+// The intervals of a latency test that its publisher times: the measuring thread fills the current one, and the
+// monitor's thread reports those that were handed over.
+#pragma once
+
+#include <atomic>
+
+#include "rig/handover.hpp"
+#include "rig/monitor.hpp"
+
+namespace tacholog {
+
+class LatencyIntervals {
+public:
+    explicit LatencyIntervals(IntervalPlan plan) : length_ns_(plan.length_ns), records_(plan.records) {}
+
+    /// Of the intervals that are reported.
+    Nanoseconds length_ns() const { return length_ns_; }
+
+    // The measuring thread's.
+
+    void begin(Nanoseconds phase_start_ns) { phase_start_ns_ = start_ns_ = phase_start_ns; }
+    void record(std::uint64_t latency_ns) { current_->histogram.record(latency_ns); }
+    Nanoseconds start_ns() const { return start_ns_; }  ///< of the current interval
+    /// Whether what was reported is enough to end the phase.
+    bool enough() const { return enough_.load(std::memory_order_relaxed); }
+
+    /// The current interval ends; `last_ns` is the latest latency.
+    void close(Nanoseconds now, std::uint64_t last_ns) {
+        current_->duration_ns = now - start_ns_;
+        current_->elapsed_ns = now - phase_start_ns_;
+        current_->last_ns = last_ns;
+    }
+
+    /// Closes the current interval and begins the next one. It goes on with this one if the monitor has given none
+    /// back.
+    void hand_over(Nanoseconds now, std::uint64_t last_ns) {
+        close(now, last_ns);
+        if (!records_.hand_over()) return;
+        current_ = &records_.current();
+        start_ns_ = now;
+    }
+
+    /// One phase: `measure` runs it, and leaves its last interval closed; `found` gets each interval, and returns
+    /// whether it is enough. Intervals are reported while the phase lasts if it is `live`.
+    template <typename Measure, typename Found>
+    Result<Nanoseconds> phase(Monitor& monitor, bool live, Measure&& measure, Found&& found) {
+        const auto collect = [this, &found]() -> Result<void> {
+            while (LatencyRecord* record = records_.oldest()) {
+                if (found(*record)) enough_.store(true, std::memory_order_relaxed);
+                record->histogram.clear();
+                records_.give_back();
+            }
+            return {};
+        };
+        enough_ = false;
+        current_ = &records_.current();
+        monitor.begin({nullptr, collect, live, true});
+        const Result<Nanoseconds> duration = measure();
+        monitor.end();
+        static_cast<void>(collect().has_value());  // a run that failed shows what it had found until then
+        if (!duration) return duration;
+        found(*current_);
+        current_->histogram.clear();
+        return duration;
+    }
+
+private:
+    Nanoseconds length_ns_;
+    HandOver<LatencyRecord> records_;
+    LatencyRecord* current_ = nullptr;
+    Nanoseconds phase_start_ns_ = 0;
+    Nanoseconds start_ns_ = 0;
+    std::atomic<bool> enough_{false};
+};
+
+}  // namespace tacholog

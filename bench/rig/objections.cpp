@@ -1,0 +1,190 @@
+#include "rig/objections.hpp"
+
+#include <algorithm>
+
+#include "cli/choices.hpp"
+#include "control/agreement.hpp"
+#include "control/control.hpp"
+#include "machine/environment.hpp"
+#include "reporters/reporter.hpp"
+
+namespace tacholog {
+namespace {
+
+std::string names_of_those(bool (*can)(const Transport&)) {
+    std::string names;
+    for (const Transport* transport : all_transports()) {
+        if (can(*transport)) names += (names.empty() ? "" : ", ") + std::string{transport->name};
+    }
+    return names;
+}
+
+/// What speaks against so many subscribers, or against leaving a slow one behind.
+std::optional<std::string> objection_to_audience(const Options& options, const Transport& transport) {
+    if (options.audience.subscribers > 1 && transport.advertise_to_all == nullptr) {
+        return "--subscribers " + std::to_string(options.audience.subscribers) + ": " + options.transport +
+               " reaches one alone; those that reach several are " +
+               names_of_those([](const Transport& one) { return one.advertise_to_all != nullptr; });
+    }
+    if (options.audience.slow == SlowSubscriber::drop && !transport.drops_for_slow) {
+        return "--slow-subscriber drop: " + options.transport + " cannot; those that can are " +
+               names_of_those([](const Transport& one) { return one.drops_for_slow; });
+    }
+    for (const auto& log : options.logs) {
+        const Several several = find_reporter(log.reporter)->several;
+        if (several == Several::in_one_log) continue;
+        if (options.publishers > 1)
+            return "--reporter " + log.reporter + " with --publishers: its dialect has one a log";
+        if (options.audience.subscribers == 1) continue;
+        if (several == Several::in_a_log_each && options.role == Role::sub) continue;
+        return "--reporter " + log.reporter + " with --subscribers: its dialect has one subscriber a log" +
+               (several == Several::nowhere ? "" : "; give it to each --role sub");
+    }
+    return std::nullopt;
+}
+
+/// What speaks against so many publishers.
+std::optional<std::string> objection_to_publishers(const Options& options, const Transport& transport) {
+    if (options.publishers == 1) return std::nullopt;
+    if (options.test == Test::latency || options.test == Test::sustain) {
+        return "--publishers is for --test throughput and demand: a round trip has one publisher and one subscriber";
+    }
+    if (options.audience.subscribers > 1) {
+        return "--publishers with --subscribers: several of the one have one of the other";
+    }
+    if (options.waiting != Waiting::busy_poll) {
+        return "--publishers needs --wait busy-poll: asleep, a subscriber would hear one of them alone";
+    }
+    if (transport.parties == Parties::hosts) {
+        return "--publishers: over " + options.transport + " there is one publisher a network interface";
+    }
+    return std::nullopt;
+}
+
+bool in_some_role(const ReporterKind& kind, Test test) {
+    return std::any_of(roles.begin(), roles.end(), [&](const auto& role) { return kind.expresses(test, role.second); });
+}
+
+/// What speaks against writing this in these dialects.
+std::optional<std::string> objection_to_dialects(const Options& options) {
+    for (const auto& log : options.logs) {
+        const ReporterKind* kind = find_reporter(log.reporter);
+        if (kind == nullptr) {
+            return "--reporter " + log.reporter + ": no such reporter; --list-reporters shows what there is";
+        }
+        if (options.basis == Basis::one_way && !kind->one_way) {
+            return "--reporter " + log.reporter + ": its dialect has no words for one-way latency";
+        }
+        const bool round_trips = options.test == Test::latency && options.basis == Basis::round_trip;
+        if (options.rate_per_s && round_trips && !kind->open_loop) {
+            return "--reporter " + log.reporter + ": its dialect has no words for latency at a rate";
+        }
+        if (!kind->expresses(options.test, options.role)) {
+            return "--reporter " + log.reporter + ": its dialect has no words for --test " +
+                   std::string{to_text(options.test)} +
+                   (in_some_role(*kind, options.test) ? " --role " + std::string{to_text(options.role)} : "");
+        }
+    }
+    return std::nullopt;
+}
+
+/// What speaks against sending so over this transport.
+std::optional<std::string> objection_to_sending(const Options& options, const Transport& transport) {
+    if (options.batch_bytes > 0 && transport.most_batch_bytes == 0) {
+        return "--batch-bytes: " + options.transport + " has no batches; those that have are " +
+               names_of_those([](const Transport& one) { return one.most_batch_bytes > 0; });
+    }
+    if (options.batch_bytes > transport.most_batch_bytes) {
+        return "--batch-bytes: " + options.transport + " takes up to " +
+               std::to_string(transport.most_batch_bytes / 1024) + "KiB";
+    }
+    return std::nullopt;
+}
+
+/// What speaks against probes.
+std::optional<std::string> objection_to_probes(const Options& options) {
+    if (options.probe_every == 0) return std::nullopt;
+    if (options.test != Test::throughput) return "--probe-every is for --test throughput: latency under its load";
+    if (options.publishers > 1 || options.audience.subscribers > 1 || options.batch_bytes > 0) {
+        return "--probe-every goes without --publishers, --subscribers and --batch-bytes: a probe has one answer, one "
+               "number, and nothing to wait for";
+    }
+    return std::nullopt;
+}
+
+/// What speaks against a process for each size. Dialects other than the native one remember what they wrote last.
+std::optional<std::string> objection_to_fresh_processes(const Options& options, const Transport& transport) {
+    if (!transport.fresh_process_for_each_size) return std::nullopt;
+    if (options.publishers > 1)
+        return "--publishers: " + options.transport + " can be started once in a process, by one publisher";
+    for (const auto& log : options.logs) {
+        if (log.reporter != "native")
+            return "--reporter " + log.reporter + ": " + options.transport +
+                   " needs a process for each size, which only the native log can follow";
+    }
+    return std::nullopt;
+}
+
+/// What speaks against messages so large.
+std::optional<std::string> objection_to_sizes(const Options& options, const Transport& transport) {
+    const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
+    if (transport.most_bytes == 0 || largest <= transport.most_bytes) return std::nullopt;
+    return "--sizes " + std::to_string(largest) + ": " + options.transport + " carries messages of up to " +
+           std::to_string(transport.most_bytes) + " bytes with these settings";
+}
+
+/// What speaks against messages so large on this machine: a run that takes more than there is would be killed.
+std::optional<std::string> objection_to_memory(const Options& options, const Transport& transport) {
+    const std::uint64_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
+    constexpr std::uint64_t always_there = std::uint64_t{16} << 20;
+    if (largest < always_there) return std::nullopt;
+    const bool answers = has_round_trips(options) || options.probe_every > 0;
+    const std::uint64_t channels = options.publishers + (answers ? 1 : 0);
+    const std::uint64_t sides = options.role == Role::both ? 2 : 1;
+    const std::uint64_t needed = largest * transport.messages_in_memory * channels * sides / 2;
+    const auto available = available_memory_bytes();
+    if (!available || needed <= *available) return std::nullopt;
+    const auto in_mib = [](std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+    return "--sizes " + std::to_string(largest) + ": " + options.transport + " needs at least " + in_mib(needed) +
+           " of memory for it, and there are " + in_mib(*available);
+}
+
+/// Why this build has no such transport. The library zeromq, if it was left out, stands for its transports, such as
+/// zeromq-tcp.
+std::string why_missing(const std::string& name) {
+    for (const LeftOut& left_out : transports_left_out()) {
+        if (name == left_out.name || name.starts_with(std::string{left_out.name} + "-"))
+            return "left out of this build: " + std::string{left_out.remedy};
+    }
+    return "no such transport; --list-transports shows what there is";
+}
+
+}  // namespace
+
+std::optional<std::string> objection(const Options& options, const Transport* transport) {
+    if (transport == nullptr) {
+        return "--transport " + options.transport + ": " + why_missing(options.transport);
+    }
+    if (transport->parties == Parties::threads && options.role != Role::both) {
+        return "--transport " + options.transport + " joins threads of one process: it needs --role both";
+    }
+    if (transport->parties == Parties::hosts && options.role == Role::both) {
+        return "--transport " + options.transport +
+               ": each side needs a network interface of its own: start them with --role pub and --role sub";
+    }
+    if (const std::size_t bytes = agreement(options).size(); bytes > longest_text) {
+        return "--sizes and --demands: what both sides must agree on is " + std::to_string(bytes) +
+               " bytes long, and the control channel takes " + std::to_string(longest_text) +
+               ": measure them in several runs";
+    }
+    if (auto wrong = objection_to_sizes(options, *transport)) return wrong;
+    if (auto wrong = objection_to_memory(options, *transport)) return wrong;
+    if (auto wrong = objection_to_fresh_processes(options, *transport)) return wrong;
+    if (auto wrong = objection_to_sending(options, *transport)) return wrong;
+    if (auto wrong = objection_to_probes(options)) return wrong;
+    if (auto wrong = objection_to_dialects(options)) return wrong;
+    if (auto wrong = objection_to_publishers(options, *transport)) return wrong;
+    return objection_to_audience(options, *transport);
+}
+
+}  // namespace tacholog

@@ -1,0 +1,90 @@
+// The messages on their way: what is known of each until its answer comes. In memory of a fixed size, whatever is lost.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace tacholog {
+
+/// Numbered messages that were sent, in order, until they are answered. Only the newest are remembered: one that so
+/// many others have followed is lost for good, and its answer, should it still come, counts as another one.
+class Outstanding {
+public:
+    enum class Kind { first, again, foreign };  ///< foreign: never sent
+
+    struct Answer {
+        Kind kind = Kind::foreign;
+        Nanoseconds sent_ns = 0;  ///< of a first answer
+    };
+
+    static constexpr std::uint64_t most_remembered = std::uint64_t{1} << 20;  // 8 MiB: ten seconds of 100,000 a second
+
+    /// Remembers at least so many, within reason.
+    explicit Outstanding(double remembered = most_remembered)
+        : times_(std::bit_ceil(static_cast<std::uint64_t>(
+              std::clamp(remembered, double{least_used}, static_cast<double>(most_remembered))))) {}
+
+    /// How many it remembers.
+    std::uint64_t remembered() const { return times_.size(); }
+
+    /// The next message was sent at this time.
+    void sent(Nanoseconds time_ns) {
+        if (next_ - first_ == used_) [[unlikely]]
+            make_room();
+        times_[place(next_++)] = time_ns;
+    }
+
+    Answer answered(std::uint64_t number) {
+        if (number < first_) return {Kind::again, 0};
+        if (number >= next_) return {};
+        Nanoseconds& time = times_[place(number)];
+        if (time == none) return {Kind::again, 0};
+        const Answer answer{Kind::first, time};
+        time = none;
+        skip_answered();
+        return answer;
+    }
+
+    bool empty() const { return first_ == next_; }
+
+    /// Begins anew with this number.
+    void restart(std::uint64_t first) {
+        first_ = next_ = first;
+        used_ = least_used;
+    }
+
+private:
+    static constexpr Nanoseconds none = -1;
+
+    std::size_t place(std::uint64_t number) const { return number & (used_ - 1); }
+
+    void skip_answered() {
+        while (first_ != next_ && times_[place(first_)] == none) ++first_;
+    }
+    /// Uses twice as much of the ring, or forgets the first: a ring that is no larger than it must be stays in the
+    /// cache.
+    void make_room() {
+        if (used_ < times_.size()) {
+            for (std::uint64_t number = first_; number != next_; ++number) {
+                if ((number & used_) != 0) times_[place(number) + used_] = times_[place(number)];
+            }
+            used_ *= 2;
+        } else {
+            ++first_;
+            skip_answered();
+        }
+    }
+
+    static constexpr std::uint64_t least_used = 1024;
+
+    std::vector<Nanoseconds> times_;   ///< a ring, of a power of two
+    std::uint64_t used_ = least_used;  ///< of it
+    std::uint64_t first_ = 0;
+    std::uint64_t next_ = 0;
+};
+
+}  // namespace tacholog

@@ -1,0 +1,315 @@
+// Sends messages on a schedule and takes their answers: what the latency test at a rate and the sustain test share.
+// Each message has the moment that the schedule gives it, and its latency begins there, however late it was sent: a
+// stall delays those behind it, and all of them say so. One thread sends and takes in turn, so that neither waits for
+// the other.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/instances.hpp"
+#include "base/waiting.hpp"
+#include "rig/latency_intervals.hpp"
+#include "rig/open_loop.hpp"
+#include "rig/side.hpp"
+#include "rig/steady.hpp"
+
+namespace tacholog {
+
+class Pacer {
+public:
+    /// Remembers as many messages on their way as a rate of `most_per_s` needs.
+    Pacer(const Side& side, Channels channels, std::size_t payload_bytes, double most_per_s)
+        : side_(side),
+          channels_(std::move(channels)),
+          payload_bytes_(payload_bytes),
+          instances_(instances_of(side)),
+          plan_(0, most_per_s),
+          newest_(instances_),
+          outstanding_(most_per_s * side.options.timeout_s),
+          intervals_(side.intervals(most_histograms_kept)) {}
+
+    Nanoseconds interval_length_ns() const { return intervals_.length_ns(); }
+
+    /// One phase at this rate; `found` gets each of its intervals, and returns whether it is enough.
+    template <typename Found>
+    Result<Nanoseconds> phase(double rate_per_s, Nanoseconds longest_ns, Nanoseconds interval_ns, bool live,
+                              Found&& found) {
+        rate_per_s_ = rate_per_s;
+        return intervals_.phase(*side_.monitor, live, [&] { return send_and_take(longest_ns, interval_ns); }, found);
+    }
+
+    // Of the last phase:
+
+    std::uint64_t planned() const { return planned_; }
+    std::uint64_t sent() const { return sent_; }
+    std::uint64_t answered() const { return answered_; }
+    std::optional<double> offered_per_s() const { return rate_of(sent_, last_sent_ns_ - first_sent_ns_); }
+    const Histogram& lateness() const { return lateness_; }
+    const Histogram& from_send() const { return from_send_; }  ///< latencies from when they were sent
+    /// Messages that the transport did not take at once, of those sent.
+    std::uint64_t held_back() const { return held_back_; }
+    /// Whether it took each one at once, also the last one that it was given.
+    bool took_all_at_once() const { return held_back_ == 0 && !refused_last_; }
+    std::uint64_t instances_heard() const { return newest_.heard(); }
+
+    Faults faults() const {
+        Faults faults = faults_;
+        faults.lost = sent_ - std::min(sent_, answered_ + unreadable_);
+        faults.corrupted = known_corrupted(side_.options.handling, corrupted_);
+        return faults;
+    }
+
+private:
+    /// After the last message, nothing more is expected of a lossy transport once it was silent for so long.
+    static constexpr Patience drain_silence{1000};
+
+    /// How often it is looked whether all has come, behind the planned end.
+    static constexpr Nanoseconds short_pulse_ns = 1'000'000;
+
+    /// Sends what is due for so long, or until it is enough; then takes what is on its way. What is left in the current
+    /// record is of the last interval.
+    Result<Nanoseconds> send_and_take(Nanoseconds longest_ns, Nanoseconds interval_ns) {
+        const Nanoseconds start = now_ns();
+        const Nanoseconds planned_end = start + longest_ns;
+        begin(start, planned_end);
+        Nanoseconds next_pulse = start;
+        Nanoseconds moved_ns = start;
+        Nanoseconds looked_ns = start;
+        bool enough = false;
+        while (!enough || awaited()) {
+            const auto moved = step(enough, next_pulse);
+            if (!moved) return moved.error();
+            const Nanoseconds now = now_ns();
+            if (*moved || idle()) moved_ns = now;
+            if (now < next_pulse) [[likely]]
+                continue;
+            if (auto fine = side_.monitor->fine(); !fine) return fine.error();
+            enough = enough || all_sent(planned_end, now) || intervals_.enough();
+            if (now - intervals_.start_ns() >= interval_ns) intervals_.hand_over(now, last_ns_);
+            next_pulse = now < planned_end ? std::min(now + pulse_ns, planned_end) : now + short_pulse_ns;
+            if (intervals_.start_ns() + interval_ns > now)
+                next_pulse = std::min(next_pulse, intervals_.start_ns() + interval_ns);
+            if (moved_ns >= looked_ns || !enough) silence_.begin(drain_silence);
+            looked_ns = now;
+            const auto over = silent_for_good(now - moved_ns, enough);
+            if (!over) return over.error();
+            if (*over) break;
+        }
+        refused_last_ = pending_ && !is_counted_;
+        if (refused_last_) ++next_place_;  // it may be on its way all the same: its number is spent
+        pending_.reset();
+        const Nanoseconds end = now_ns();
+        intervals_.close(end, last_ns_);
+        return end - start;
+    }
+
+    bool all_sent(Nanoseconds end_ns, Nanoseconds now) const {
+        return now >= end_ns && (sent_ == planned_ || now >= end_ns + catch_up_ns);
+    }
+
+    void begin(Nanoseconds start, Nanoseconds end) {
+        plan_ = Plan{start, rate_per_s_};
+        intervals_.begin(start);
+        idle_turns_ = 0;
+        planned_ = plan_.due_before(end);
+        first_place_ = next_place_;
+        sent_ = answered_ = unreadable_ = corrupted_ = held_back_ = 0;
+        faults_ = {};
+        from_send_.clear();
+        lateness_.clear();
+        outstanding_.restart(next_place_);
+        newest_.restart(next_place_);
+    }
+
+    /// Whether an answer is. One that cannot be told from others is one less. Over a transport that doubles nothing,
+    /// what seems to come again is the answer to a message that too many others have followed.
+    bool awaited() const {
+        const std::uint64_t forgotten = lossy() ? 0 : faults_.duplicated;
+        return answered_ + unreadable_ + forgotten < sent_;
+    }
+
+    /// Nothing is awaited.
+    bool idle() const { return !awaited() && !pending_; }
+
+    bool lossy() const { return side_.transport.reliability == Reliability::best_effort; }
+
+    /// True if what was sent and is not answered can be taken for lost. Where this side itself stood still, the answers
+    /// have come meanwhile: the clock alone, asked before they were taken, made losses of them.
+    Result<bool> silent_for_good(Nanoseconds silence_ns, bool all_sent) {
+        if (lossy()) return all_sent && silence_.passed();
+        if (silence_ns < to_nanoseconds(side_.limit())) return false;
+        return Error{"take: no answer within the time limit"};
+    }
+
+    /// Does what there is to do, or rests. True if something moved.
+    Result<bool> step(bool enough, Nanoseconds next_pulse) {
+        auto moved = enough ? take() : turn();
+        if (moved && !*moved) moved = rest(next_pulse);
+        if (moved && *moved) idle_turns_ = 0;
+        return moved;
+    }
+
+    /// Sends what is due and takes what has come. False if there was neither.
+    Result<bool> turn() {
+        const auto sent = send_if_due();
+        if (!sent) return sent.error();
+        const auto taken = take();
+        if (!taken) return taken.error();
+        return *sent || *taken;
+    }
+
+    /// Nothing is due and nothing has come. Two sides that share one core still make progress: a side that polls in
+    /// vain for long gives the core away; one that sleeps does so until something comes or is due, but not beyond
+    /// `limit_ns`. True if something came.
+    Result<bool> rest(Nanoseconds limit_ns) {
+        const Waiting waiting = side_.options.waiting;
+        if (waiting != Waiting::block && !polled_in_vain()) {
+            spin_pause();
+            return false;
+        }
+        if (sleeps(waiting)) return sleep(limit_ns);
+        if (side_.yield() == Yield::yes) {
+            ::sched_yield();
+        } else {
+            spin_pause();
+        }
+        return false;
+    }
+
+    bool polled_in_vain() {
+        constexpr std::uint64_t turns_a_look =
+            32;  // a look at the clock each turn would make turns longer, and so latencies
+        if (++idle_turns_ % turns_a_look != 0) return idle_turns_ > turns_a_look && in_vain_;
+        const Nanoseconds now = now_ns();
+        if (idle_turns_ == turns_a_look) idle_since_ns_ = now;
+        in_vain_ = now - idle_since_ns_ >= BusyPoll::spin_ns;
+        return in_vain_;
+    }
+
+    /// A side that is to poll after sleeping wakes this much before the time.
+    Nanoseconds early_ns() const { return side_.options.waiting == Waiting::block ? 0 : polled_before_time_ns; }
+
+    Result<bool> sleep(Nanoseconds limit_ns) {
+        constexpr Nanoseconds until_room_ns = 100'000;  // no answer says that a transport takes more
+        const Nanoseconds now = now_ns();
+        Nanoseconds until = limit_ns;
+        if (pending_) until = std::min(until, now + until_room_ns);
+        if (!pending_ && sent_ < planned_) until = std::min(until, plan_.due_ns(sent_) - early_ns());
+        if (until <= now) return false;
+        return take(std::chrono::nanoseconds{until - now});
+    }
+
+    Result<bool> send_if_due() {
+        if (!pending_) {
+            if (sent_ == planned_) return false;
+            const Nanoseconds due = plan_.due_ns(sent_);
+            if (now_ns() < due) return false;
+            auto loan = channels_.publisher->loan(payload_bytes_);
+            if (!loan) return loan.error();
+            write_message(loan->bytes(), number_at(next_place_, instances_), side_.options.handling);
+            pending_.emplace(std::move(*loan));
+            pending_since_ns_ = now_ns();
+            is_held_back_ = is_counted_ = false;
+            outstanding_.sent(pending_since_ns_);
+        }
+        const auto handed_over = pending_->publish(Patience{0});
+        if (!handed_over) return handed_over.error();
+        if (!*handed_over) {
+            // Full: answers have to be taken meanwhile, or neither side would get any further.
+            is_held_back_ = true;
+            return false;
+        }
+        if (!is_counted_) count_sent();
+        pending_.reset();
+        return true;
+    }
+
+    /// The pending message has been sent: the transport says so, or the answer to it.
+    void count_sent() {
+        is_counted_ = true;
+        if (is_held_back_) ++held_back_;
+        lateness_.record(static_cast<std::uint64_t>(pending_since_ns_ - plan_.due_ns(sent_)));
+        last_sent_ns_ = pending_since_ns_;
+        if (sent_ == 0) first_sent_ns_ = last_sent_ns_;
+        ++next_place_;
+        ++sent_;
+    }
+
+    Result<bool> take(Patience patience = Patience{0}) {
+        const auto sample = channels_.subscriber->take(patience);
+        if (!sample) return sample.error();
+        if (!*sample) return false;
+        const auto message = read_answer((*sample)->bytes(), side_.options.handling);
+        const Nanoseconds now = now_ns();
+        if (!message.number) {
+            ++corrupted_;
+            ++unreadable_;
+            return true;
+        }
+        const std::uint64_t place = place_of(*message.number, instances_);
+        if (place < first_place_) return true;  // late, or once more, from the phase before
+        if (message.corrupted) ++corrupted_;
+        // A transport that waits for a broker's word on each message may hear the answer to it before.
+        if (pending_ && !is_counted_ && place == next_place_) count_sent();
+        const auto answer = outstanding_.answered(place);
+        if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
+        if (answer.kind != Outstanding::Kind::first) return true;
+        ++answered_;
+        if (!newest_.advance(*message.number)) ++faults_.reordered;
+        last_ns_ = static_cast<std::uint64_t>(now - plan_.due_ns(place - first_place_));
+        intervals_.record(last_ns_);
+        from_send_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
+        return true;
+    }
+
+    const Side& side_;
+    Channels channels_;
+    std::size_t payload_bytes_;
+    std::size_t instances_;
+    double rate_per_s_ = 0;
+    Plan plan_;
+    std::uint64_t planned_ = 0;      ///< messages of this phase
+    std::uint64_t sent_ = 0;         ///< those of them that were sent
+    std::uint64_t first_place_ = 0;  ///< of this phase, among all messages
+    std::uint64_t next_place_ = 0;   ///< behind those that were sent; the pending message has it
+    Newest newest_;
+    std::optional<Loan> pending_;  ///< of a transport that is full
+    Nanoseconds pending_since_ns_ = 0;
+    bool is_held_back_ = false;  ///< the transport has not taken it at once
+    bool is_counted_ = false;    ///< it is among those that were sent
+    std::uint64_t held_back_ = 0;
+    bool refused_last_ = false;  ///< one was never taken
+    Nanoseconds first_sent_ns_ = 0;
+    Nanoseconds last_sent_ns_ = 0;
+    Outstanding outstanding_;
+    std::uint64_t answered_ = 0;    ///< of this phase
+    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+    std::uint64_t idle_turns_ = 0;
+    Nanoseconds idle_since_ns_ = 0;   ///< about
+    bool in_vain_ = false;            ///< it has polled for long
+    Silence silence_{drain_silence};  ///< behind the last message of a lossy transport
+    std::uint64_t corrupted_ = 0;
+    std::uint64_t last_ns_ = 0;
+    Faults faults_;
+    LatencyIntervals intervals_;  ///< from the intended send time
+    Histogram from_send_;
+    Histogram lateness_;
+};
+
+/// The warm-up at this rate.
+inline Result<void> warm_up(const Side& side, Pacer& pacer, std::size_t payload_bytes, double rate_per_s) {
+    SteadyRule rule{side.options.warmup_s};
+    std::uint64_t messages = 0;
+    const auto is_over = [&](const LatencyRecord& record) {
+        messages += record.histogram.count();
+        return rule.second_passed(median_of(record.histogram), messages, record.elapsed_ns);
+    };
+    const auto duration = pacer.phase(rate_per_s, rule.longest_ns(), nanoseconds_per_second, true, is_over);
+    if (!duration) return duration.error();
+    side.tell(Warmup{payload_bytes, pacer.sent(), *duration, rule.outcome(), std::nullopt});
+    return {};
+}
+
+}  // namespace tacholog

@@ -1,0 +1,152 @@
+// Latency under load: one in so many messages of a stream is a probe, which the subscriber answers. The publisher takes
+// the answers between messages, and also while it waits for room: otherwise each side could wait for the other for
+// ever.
+#pragma once
+
+#include <numeric>
+
+#include "base/histogram.hpp"
+#include "base/instances.hpp"
+#include "rig/open_loop.hpp"
+#include "rig/side.hpp"
+
+namespace tacholog {
+
+/// Which messages are probes, by their place among all: one in each `every` of them. Where `every` and the instances
+/// have a common divisor, the same place would always fall to the same few instances: then it moves on by one after
+/// each round in which that comes to light, so that every instance has its probes.
+class ProbePlan {
+public:
+    ProbePlan(std::uint64_t every, std::uint64_t instances)
+        : every_(every), shifts_(std::gcd(every, instances)), round_(std::lcm(every, instances)) {}
+
+    bool includes(std::uint64_t place) const { return place % every_ == shift_at(place); }
+
+    /// Probes are numbered from 0 on: this place's, if it is one.
+    std::uint64_t probe_at(std::uint64_t place) const { return place / every_; }
+
+    /// The first probe that is not before this place.
+    std::uint64_t first_from(std::uint64_t place) const {
+        return probe_at(place) + (place % every_ > shift_at(place) ? 1 : 0);
+    }
+
+private:
+    std::uint64_t shift_at(std::uint64_t place) const { return shifts_ == 1 ? 0 : place / round_ % shifts_; }
+
+    std::uint64_t every_;
+    std::uint64_t shifts_;
+    std::uint64_t round_;
+};
+
+class Probes {
+public:
+    /// `answers` is nullptr if there are none.
+    Probes(const Side& side, Subscriber* answers)
+        : side_(side),
+          answers_(answers),
+          instances_(instances_of(side)),
+          plan_(side.options.probe_every, instances_),
+          newest_(instances_),
+          outstanding_(active() ? Outstanding::most_remembered : 0) {}
+
+    bool active() const { return side_.options.probe_every > 0; }
+
+    /// A phase begins with the message at this place among all.
+    void begin(std::uint64_t place) {
+        if (!active()) return;
+        first_ = next_ = plan_.first_from(place);
+        newest_.restart(place);
+        outstanding_.restart(first_);
+        round_trips_.clear();
+        faults_ = {};
+        corrupted_ = unreadable_ = 0;
+    }
+
+    bool due(std::uint64_t place) const { return active() && plan_.includes(place); }
+
+    /// The probe that was due is handed over from this moment on.
+    void sent(Nanoseconds time_ns) {
+        outstanding_.sent(time_ns);
+        ++next_;
+    }
+
+    bool awaited() const { return round_trips_.count() + unreadable_ < count(); }
+
+    /// Takes an answer. False if none came.
+    Result<bool> take(Patience patience) {
+        const auto sample = answers_->take(patience);
+        if (!sample) return sample.error();
+        if (!*sample) return false;
+        const auto message = read_answer((*sample)->bytes(), side_.options.handling);
+        const Nanoseconds now = now_ns();
+        if (!message.number) {
+            ++corrupted_;
+            ++unreadable_;
+            return true;
+        }
+        const std::uint64_t place = place_of(*message.number, instances_);
+        const std::uint64_t probe = plan_.probe_at(place);
+        if (probe < first_ || !plan_.includes(place)) return true;  // late, from the phase before
+        if (message.corrupted) ++corrupted_;
+        const auto answer = outstanding_.answered(probe);
+        if (answer.kind == Outstanding::Kind::again) ++faults_.duplicated;
+        if (answer.kind != Outstanding::Kind::first) return true;
+        if (!newest_.advance(*message.number)) ++faults_.reordered;
+        round_trips_.record(static_cast<std::uint64_t>(now - answer.sent_ns));
+        return true;
+    }
+
+    /// Takes the answers that have come.
+    Result<void> take_all() {
+        while (awaited()) {
+            const auto taken = take(Patience{0});
+            if (!taken) return taken.error();
+            if (!*taken) break;
+        }
+        return {};
+    }
+
+    /// Waits for the answers that are still to come; of a lossy transport, until it was silent for long.
+    Result<void> drain() {
+        constexpr Patience drain_silence{500};
+        const bool lossy = side_.transport.reliability == Reliability::best_effort;
+        Silence silence{lossy ? drain_silence : side_.limit()};
+        while (awaited() && !silence.passed()) {
+            const auto taken = take(slice);
+            if (!taken) return taken.error();
+            if (*taken) silence.begin(lossy ? drain_silence : side_.limit());
+            if (auto fine = side_.monitor->fine(); !fine) return fine;
+        }
+        if (awaited() && !lossy) return Error{"take: no answer to a probe within the time limit"};
+        return {};
+    }
+
+    /// How many this phase has had.
+    std::uint64_t count() const { return next_ - first_; }
+    const Histogram& round_trips() const { return round_trips_; }
+    /// Of how many instances a probe was answered.
+    std::uint64_t heard() const { return newest_.heard(); }
+
+    Faults faults() const {
+        Faults all = faults_;
+        all.lost = count() - std::min(count(), round_trips_.count() + unreadable_);
+        all.corrupted = known_corrupted(side_.options.handling, corrupted_);
+        return all;
+    }
+
+private:
+    const Side& side_;
+    Subscriber* answers_;
+    std::uint64_t instances_;
+    ProbePlan plan_;
+    Newest newest_;
+    std::uint64_t first_ = 0;  ///< probe of this phase
+    std::uint64_t next_ = 0;
+    Outstanding outstanding_;
+    Histogram round_trips_;
+    Faults faults_;
+    std::uint64_t corrupted_ = 0;
+    std::uint64_t unreadable_ = 0;  ///< answers whose number could not be read
+};
+
+}  // namespace tacholog

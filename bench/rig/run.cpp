@@ -1,0 +1,400 @@
+#include "rig/run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/text.hpp"
+#include "control/agreement.hpp"
+#include "control/child.hpp"
+#include "control/explained.hpp"
+#include "control/peer_watch.hpp"
+#include "control/reception.hpp"
+#include "machine/environment.hpp"
+#include "machine/resources.hpp"
+#include "rig/objections.hpp"
+#include "rig/side.hpp"
+#include "rig/way.hpp"
+
+namespace tacholog {
+namespace {
+
+constexpr int default_port = 7420;
+
+/// If the error names a control port that the user did not give: where that port comes from.
+Error with_origin_of_port(Error error, const Options& options) {
+    const std::string port = std::to_string(default_port);
+    if (options.port >= 0 || options.role == Role::both || error.text.find(":" + port) == std::string::npos)
+        return error;
+    return Error{error.text + "; " + port + " is the default of --port"};
+}
+
+void complain(const std::string& text) {
+    // One write, so that two processes do not mix their lines.
+    std::cerr << "perftest: " + shown(text) + "\n" << std::flush;
+}
+
+/// 0 says that there is none.
+std::uint64_t new_secret() {
+    std::random_device random;
+    return (std::uint64_t{random()} << 32 | random()) | 1U;
+}
+
+/// Of sides that are started one by one: what the user has told them both, not as an option, which all users of a host
+/// can read. FNV-1a: both get the same number of it.
+std::uint64_t told_secret() {
+    const char* const told = std::getenv("TACHOLOG_SECRET");
+    if (told == nullptr) return 0;
+    std::uint64_t value = 14695981039346656037U;
+    for (const char letter : std::string_view{told})
+        value = (value ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+    return value;
+}
+
+/// Writes down why the run ends, where a call of the library does not return.
+using LastWords = std::function<void(const Error&)>;
+
+/// Sees to it that a side ends when one of `others` has died. nullptr if its library does so by itself.
+std::unique_ptr<PeerWatch> watch(const Transport& transport, std::span<const Control> others, const LastWords& say) {
+    if (!transport.may_wait_for_the_dead) return nullptr;
+    return std::make_unique<PeerWatch>(others, [&transport, &say](const std::string& peer) {
+        say(Error{peer + " is gone, and a call of the library of " + std::string{transport.name} + " does not return"});
+        ::_exit(1);
+    });
+}
+
+/// How a subscriber introduces itself.
+struct Introduction {
+    std::size_t wish = 0;        ///< which of the subscribers it would like to be; 0: any
+    std::uint64_t secret = 0;    ///< what only the subscribers of this run know
+    std::string companion = {};  ///< the address of the program that this process has started for itself, if it has
+    LastWords last_words = [](const Error&) {};
+};
+
+Result<void> subscribe_and_run(const Options& options, const Transport& transport, int port, const Stop& stop, Log* log,
+                               const Introduction& own = {}) {
+    auto control = connect_control(options.address, port, limit_of(options), stop);
+    if (!control) return with_origin_of_port(control.error(), options);
+    const auto run_it = [&]() -> Result<void> {
+        const auto place = greet_publisher(*control, agreement(options), limit_of(options), own.wish, own.secret);
+        if (!place) return place.error();
+        Side side{options, transport, *control, log, {}, name_of_subscriber(options, *place)};
+        side.companion = own.companion;
+        const auto watched = watch(transport, {&*control, 1}, own.last_words);
+        return run_subscriber(side);
+    };
+    return explained(without_exceptions(run_it), {&*control, 1});
+}
+
+/// What a publisher's process has started itself. Of its subscribers: what they know, and whether one of them can no
+/// longer come.
+struct Own {
+    const Companion* companion;  ///< nullptr: it has none
+    LastWords last_words;
+    std::uint64_t secret = 0;
+    std::function<bool()> hopeless = [] { return false; };
+};
+
+Result<void> publish_and_run(const Options& options, const Transport& transport, const Listener& listener,
+                             const Stop& stop, Log& log, const Own& own) {
+    std::vector<Control> subscribers;
+    Reception reception{options, listener, stop, own.secret, own.hopeless};
+    auto gathered = reception.gather(subscribers);
+    reception.strangers().tell(log);
+    if (!gathered) return explained(with_origin_of_port(gathered.error(), options), subscribers);
+    Side side{options, transport, subscribers.front(), &log, subscribers};
+    if (own.companion != nullptr) {
+        side.companion = own.companion->address();
+        side.companion_pid = own.companion->pid();
+    }
+    const auto watched = watch(transport, subscribers, own.last_words);
+    return explained(without_exceptions([&] { return run_publisher(side); }), subscribers);
+}
+
+/// The subscribers, each a process of its own, named as the log will name them.
+template <typename Work>
+Result<std::vector<Child>> start_all(const Options& options, Work&& work) {
+    std::vector<Child> children;
+    children.reserve(options.audience.subscribers);
+    for (std::size_t place = 1; place <= options.audience.subscribers; ++place) {
+        const std::string name = name_of_subscriber(options, place);
+        auto child =
+            Child::start("the subscriber process" + (name.empty() ? "" : " " + name), [&] { return work(place); });
+        if (!child) return child.error();
+        children.push_back(std::move(*child));
+    }
+    return children;
+}
+
+/// What a process runs: all of it stays as it is to the end.
+struct Run {
+    const Options& options;
+    const Transport& transport;
+    const Build& build;
+    const Stop& stop;
+    Log& log;
+    Companion* companion;  ///< nullptr: none was started here
+
+    std::string companion_address() const { return companion == nullptr ? "" : companion->address(); }
+};
+
+/// The end of a log whose run does not come back. The counters of the kernel are left out.
+void say_and_end(const Run& run, const Error& error) {
+    run.log.write(Failure{std::nullopt, shown(error.text)});
+    complain(error.text);
+    run.log.write(read_load(true));
+    run.log.end();
+    run.log.flush();
+    if (run.companion != nullptr) run.companion->end_now();
+}
+
+Result<void> run_processes(const Run& run, const Listener& listener, std::vector<Child>& children,
+                           std::uint64_t secret) {
+    const auto one_ended = [&] {
+        return std::any_of(children.begin(), children.end(), [](const Child& child) { return child.ended(); });
+    };
+    const auto explain = [&](const Error& error) {
+        std::string fates;
+        for (Child& child : children) {
+            const std::string fate = child.reap();
+            if (!fate.empty()) fates += (fates.empty() ? "" : ", ") + fate;
+        }
+        return fates.empty() ? error : Error{fates + " (" + error.text + ")"};
+    };
+    const auto say = [&](const Error& error) { say_and_end(run, explain(error)); };
+    auto done = publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                                {run.companion, say, secret, one_ended});
+    return done ? done : explain(done.error());
+}
+
+Result<void> run_threads(const Run& run, const Listener& listener) {
+    const std::uint64_t secret = new_secret();
+    std::atomic<bool> one_failed{false};
+    std::vector<Result<void>> ends(run.options.audience.subscribers);
+    std::vector<std::thread> subscribers;
+    const auto subscribe = [&](std::size_t at) {
+        ends[at] = without_exceptions([&] {
+            return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, {at + 1, secret});
+        });
+        if (!ends[at]) one_failed = true;
+    };
+    const auto started = without_exceptions([&]() -> Result<void> {
+        for (std::size_t at = 0; at < ends.size(); ++at) subscribers.emplace_back([&, at] { subscribe(at); });
+        return {};
+    });
+    if (!started) one_failed = true;
+    auto published = without_exceptions([&] {
+        return publish_and_run(run.options, run.transport, listener, run.stop, run.log,
+                               {run.companion, {}, secret, [&] { return one_failed.load(); }});
+    });
+    for (auto& subscriber : subscribers) subscriber.join();
+    if (!started) return started;
+    const auto failed = std::find_if(ends.begin(), ends.end(), [](const auto& end) { return !end; });
+    return published && failed != ends.end() ? *failed : published;
+}
+
+/// If slow subscribers may be left behind, even a transport that loses nothing does not deliver everything.
+std::string reliability_of(const Options& options, const Transport& transport) {
+    const bool everything =
+        transport.reliability == Reliability::reliable && options.audience.slow == SlowSubscriber::block;
+    return everything ? "reliable" : "best-effort";
+}
+
+/// Empty for a transport that never waits for a subscriber: it has no policy.
+std::string slow_subscriber_of(const Options& options, const Transport& transport) {
+    return transport.reliability == Reliability::reliable ? std::string{to_text(options.audience.slow)} : "";
+}
+
+std::string_view to_text(Reach reach) {
+    if (reach == Reach::network) return "network";
+    return reach == Reach::host ? "host" : "process";
+}
+
+/// The head of every log. Returns the kernel's counters as they stood before the run.
+PathCounters write_head(const Run& run) {
+    const auto& [options, transport, build, stop, log, companion] = run;
+    log.write(build);
+    log.write(Config{options, std::string{transport.data_path}, reliability_of(options, transport),
+                     slow_subscriber_of(options, transport), std::string{to_text(transport.reach)}});
+    if (!options.settings.empty()) log.write(SettingsInEffect{options.settings});
+    if (companion != nullptr) log.write(CompanionFacts{companion->facts()});
+    log.write(read_host());
+    log.write(measure_clock());
+    log.write(read_load(false));
+    log.write(Start{utc_time()});
+    if (!transport.remark.empty()) log.write(Note{std::string{transport.remark}});
+    return read_path_counters();
+}
+
+/// Counted by the kernel since the log was begun, for a witness that the bytes went the way that the log says.
+void write_path(const Run& run, const PathCounters& before) {
+    const Path path = path_between(before, read_path_counters());
+    if (!path.counters.empty()) run.log.write(path);
+    if (!run.transport.way) return;
+    // A message to several subscribers may have been sent once.
+    const WayTaken way =
+        way_taken(*run.transport.way, path, run.log.counts().carried_bytes / run.options.audience.subscribers);
+    run.log.write(way);
+    if (const std::string words = words_of_fallback(way); !words.empty()) run.log.write(Note{words});
+}
+
+/// The end of every log: errors if there were any, then how it went.
+int conclude(const Run& run, const Result<void>& done, const PathCounters& before) {
+    Log& log = run.log;
+    if (!done) {
+        const auto trouble = run.companion == nullptr ? std::nullopt : run.companion->trouble();
+        const std::string text = done.error().text + (trouble ? " (" + *trouble + ")" : "");
+        log.write(Failure{std::nullopt, shown(text)});
+        complain(text);
+    }
+    write_path(run, before);
+    log.write(read_load(true));
+    log.end();
+    if (const auto written = log.written(); !written) {
+        if (done) complain(written.error().text);
+        return 1;
+    }
+    if (done && log.failed()) complain("the run is not complete: see the error lines of its log");
+    return log.failed() ? 1 : 0;
+}
+
+int control_port(const Options& options) {
+    if (options.port >= 0) return options.port;
+    return options.role == Role::both ? 0 : default_port;
+}
+
+/// The subscribers as further processes of this program.
+int run_forked(const Run& run, const Listener& listener) {
+    const std::uint64_t secret = new_secret();
+    // Forked before the first byte is written: what is buffered then would be written twice.
+    auto children = start_all(run.options, [&](std::size_t place) {
+        const Introduction own{place, secret};
+        return without_exceptions([&] {
+            return subscribe_and_run(run.options, run.transport, listener.port(), run.stop, nullptr, own);
+        })
+                   ? 0
+                   : 1;
+    });
+    const PathCounters before = write_head(run);
+    if (!children) return conclude(run, children.error(), before);
+    return conclude(run, run_processes(run, listener, *children, secret), before);
+}
+
+/// The role's own way to run, with the log's head written once everything that needs no log stands.
+int run_role(const Run& run) {
+    const auto& [options, transport, build, stop, log, companion] = run;
+    const int port = control_port(options);
+    const auto say = [&](const Error& error) { say_and_end(run, error); };
+    if (options.role == Role::sub) {
+        const PathCounters before = write_head(run);
+        const Introduction own{0, told_secret(), run.companion_address(), say};
+        return conclude(run, subscribe_and_run(options, transport, port, stop, &log, own), before);
+    }
+    const auto listener = Listener::open(options.address, port);
+    const bool both = options.role == Role::both;
+    if (listener && both && transport.parties == Parties::processes) return run_forked(run, *listener);
+    const PathCounters before = write_head(run);
+    if (!listener) return conclude(run, with_origin_of_port(listener.error(), options), before);
+    if (both) return conclude(run, run_threads(run, *listener), before);
+    return conclude(run, publish_and_run(options, transport, *listener, stop, log, {companion, say, told_secret()}),
+                    before);
+}
+
+/// The files of the logs; they stay where they are as long as this lives.
+using Files = std::deque<std::ofstream>;
+
+Result<Log> open_logs(const std::vector<LogOrder>& orders, Files& files) {
+    std::vector<Log::Writer> writers;
+    for (const auto& order : orders) {
+        std::ostream* stream = &std::cout;
+        if (order.output != "-") {
+            auto& file = files.emplace_back(order.output, std::ios::trunc);
+            if (!file) return os_error("--output " + order.output);
+            stream = &file;
+        }
+        auto reporter = find_reporter(order.reporter)->make(*stream, std::cerr);
+        writers.push_back({"--output " + order.output, std::move(reporter), stream});
+    }
+    return Log{std::move(writers)};
+}
+
+RunPlan plan_of(const Options& options) {
+    RunPlan plan{options.settings,   options.sizes,     options.waiting, options.audience,
+                 options.publishers, options.instances, options.address};
+    plan.publishes = options.role != Role::sub;
+    plan.subscribes = options.role != Role::pub;
+    return plan;
+}
+
+/// The program that the transport needs beside it, if it needs one, and whether all is then ready.
+Result<std::unique_ptr<Companion>> prepare(const Options& options, const Transport& transport) {
+    const RunPlan plan = plan_of(options);
+    std::unique_ptr<Companion> companion;
+    if (transport.start_companion != nullptr) {
+        auto started = transport.start_companion(plan);
+        if (!started) return started.error();
+        companion = std::move(*started);
+    }
+    if (transport.ready != nullptr) {
+        if (const auto fine = transport.ready(plan); !fine) return fine.error();
+    }
+    return companion;
+}
+
+/// What is wrong with the command line, or with what it names.
+Result<void> refused(const Options& options, const Transport* transport) {
+    if (const auto wrong = objection(options, transport)) return Error{*wrong};
+    for (const auto& [role, cpus] : {std::pair{"pub", options.cpu_pub}, std::pair{"sub", options.cpu_sub}}) {
+        if (const auto fine = can_pin(role, cpus); !fine) return fine;
+    }
+    return can_apply(options.tuning);
+}
+
+}  // namespace
+
+int run(const Options& options, const Build& build) {
+    const Transport* found = find_transport(options.transport);
+    const Transport transport = found == nullptr ? Transport{} : adjusted(*found, options.settings);
+    if (const auto fine = refused(options, found == nullptr ? nullptr : &transport); !fine) {
+        complain(fine.error().text);
+        return 2;
+    }
+    ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, which is reported
+    // Before anything is started: whatever is, ends in order from here on.
+    const auto stop = Stop::watch();
+    if (!stop) {
+        complain(stop.error().text);
+        return 1;
+    }
+    const auto companion = prepare(options, transport);
+    if (!companion) {
+        complain(companion.error().text);
+        return stop->requested() ? 1 : 2;
+    }
+    Files files;
+    auto log = open_logs(options.logs, files);
+    if (!log) {
+        complain(log.error().text);
+        return 2;
+    }
+    const Run whole{options, transport, build, *stop, *log, companion->get()};
+    const auto code = without_exceptions([&]() -> Result<int> { return run_role(whole); });
+    if (code) return *code;
+    complain(code.error().text);
+    log->write(Failure{std::nullopt, shown(code.error().text)});
+    log->end();
+    return 1;
+}
+
+}  // namespace tacholog

@@ -1,0 +1,196 @@
+// One side of a run: what the publisher's and the subscriber's code both need.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cli/options.hpp"
+#include "control/control.hpp"
+#include "control/frames.hpp"
+#include "reporters/log.hpp"
+#include "rig/handover.hpp"
+#include "rig/monitor.hpp"
+#include "transports/transport.hpp"
+
+namespace tacholog {
+
+struct Side {
+    const Options& options;
+    const Transport& transport;
+    Control& control;
+    Log* log;                             ///< nullptr for a subscriber whose publisher writes for both
+    std::span<Control> subscribers = {};  ///< the publisher's: all of them, `control` is the first's
+    std::string name = {};                ///< a subscriber's: which it is, where there are several
+    Placement placement = {};             ///< known once the sides have told each other their CPUs
+    Monitor* monitor = nullptr;           ///< has the control channel and the log while a phase lasts
+    std::string companion = {};           ///< the address of the run's companion program, if there is one
+    pid_t companion_pid = 0;              ///< of a companion program that the publisher's process has started
+    std::uint64_t run_number = 0;         ///< the same on all sides, as the next: see Topic::channel
+    std::size_t case_number = 0;          ///< how many cases have been opened, with this one
+
+    Patience limit() const { return limit_of(options); }
+
+    /// What a subscriber is called in the log; nothing if it is the only one.
+    std::string participant(std::size_t subscriber) const {
+        return subscribers.size() > 1 ? subscribers[subscriber].peer() : "";
+    }
+
+    Result<void> tell_all(const Frame& frame) const {
+        for (Control& one : subscribers) {
+            if (auto sent = one.send(frame); !sent) return sent;
+        }
+        return {};
+    }
+
+    /// One frame of this kind from each subscriber.
+    Result<std::vector<Frame>> expect_all(FrameKind kind) const {
+        std::vector<Frame> frames;
+        for (Control& one : subscribers) {
+            auto frame = one.expect(kind, limit());
+            if (!frame) return frame.error();
+            frames.push_back(std::move(*frame));
+        }
+        return frames;
+    }
+
+    Error no_answer(std::size_t subscriber) const {
+        return Error{"control channel: no answer from " + subscribers[subscriber].peer() + " within the time limit"};
+    }
+
+    /// Whether the rig's own waiting gives the CPU away.
+    Yield yield() const { return placement.shared ? Yield::yes : Yield::no; }
+
+    /// The control channels that this side has.
+    std::span<Control> peers() const { return subscribers.empty() ? std::span{&control, 1} : subscribers; }
+
+    IntervalPlan intervals(std::size_t most_kept) const {
+        return plan_intervals(to_nanoseconds(options.interval_s), to_nanoseconds(options.duration_s), placement.live,
+                              most_kept);
+    }
+
+    /// Longer than a phase lasts if the other side is honest: each end waits for the other no longer than its limit.
+    double longest_phase_s() const {
+        constexpr double longest_warm_up_s = 30;
+        constexpr double drain_s = 5;
+        return std::max(options.duration_s, options.warmup_s.value_or(longest_warm_up_s)) + 4 * options.timeout_s +
+               drain_s;
+    }
+
+    /// More intervals than a subscriber that is honest reports in one phase. It begins to count with the first message,
+    /// and ends when the publisher has.
+    std::uint64_t most_intervals() const {
+        constexpr double shortest_s = 0.001;
+        constexpr double reserve_s = 60;
+        const double all_s = longest_phase_s() + reserve_s;
+        return 16 + static_cast<std::uint64_t>(all_s / std::max(shortest_s, std::min(options.interval_s, 1.0)));
+    }
+
+    template <typename Event>
+    void tell(const Event& event) const {
+        if (log != nullptr) log->write(event);
+    }
+};
+
+/// What one of several publishers is called in the log.
+inline std::string name_of_publisher(std::size_t at) {
+    return "pub" + std::to_string(at + 1);
+}
+
+/// The longest a side waits on its transport before it looks what its monitor has heard.
+inline constexpr Patience slice{10};
+
+/// How often a side that is busy all the time looks what its monitor has heard.
+inline constexpr Nanoseconds pulse_ns = 50'000'000;
+
+/// The two directions of one case, set up on both sides. Only a latency test has both of them on each side.
+struct Channels {
+    std::unique_ptr<Publisher> publisher;
+    std::unique_ptr<Subscriber> subscriber;
+    /// Of the second publisher and those behind it, on each side its own: nothing where there is one alone.
+    std::vector<std::unique_ptr<Publisher>> more_publishers = {};
+    std::vector<std::unique_ptr<Subscriber>> more_subscribers = {};
+};
+
+/// A look at the clock costs as much as copying a small message.
+inline std::size_t messages_between_looks(std::size_t payload_bytes) {
+    constexpr std::size_t bytes_a_look = 16384;
+    constexpr std::size_t most_messages_a_look = 64;
+    return std::clamp<std::size_t>(bytes_a_look / payload_bytes, 1, most_messages_a_look);
+}
+
+/// Opens the channels of one case from the publisher's side (pings out, answers in) and waits until the peer is ready.
+Result<Channels> open_channels_as_publisher(const Side& side, const Case& measured);
+
+/// The same, answering a publisher that has just sent `open`.
+Result<Channels> open_channels_as_subscriber(const Side& side, const Frame& open);
+
+/// Tries `attempt` until it succeeds, however long the transport is full, within the limit, which is an error that says
+/// `in_vain`. `watch` looks for trouble meanwhile.
+template <typename Attempt, typename Watch>
+Result<void> hand_over(const Options& options, Attempt&& attempt, Watch&& watch,
+                       const char* in_vain = "publish: the subscriber has taken nothing within the time limit") {
+    auto sent = attempt(slice);
+    if (sent && *sent) [[likely]]
+        return {};
+    const Deadline deadline{limit_of(options)};
+    while (sent && !*sent) {
+        if (auto fine = watch(); !fine) return fine;
+        if (deadline.passed()) return Error{in_vain};
+        sent = attempt(slice);
+    }
+    if (!sent) return sent.error();
+    return {};
+}
+
+/// Waits until a broker has all that was published, if there is one: only then does a subscriber hear that a phase is
+/// sent.
+template <typename Watch>
+Result<void> settle(const Options& options, Publisher& publisher, Watch&& watch) {
+    return hand_over(
+        options, [&](Patience patience) { return publisher.settle(patience); }, watch,
+        "publish: the broker has not taken everything within the time limit");
+}
+
+/// Hands a message over, with an eye on the monitor meanwhile.
+inline Result<void> publish(const Side& side, Loan loan) {
+    return hand_over(
+        side.options, [&](Patience patience) { return loan.publish(patience); }, [&] { return side.monitor->fine(); });
+}
+
+/// How many instances messages are numbered over: one, if there is no key.
+inline std::size_t instances_of(const Side& side) {
+    return side.options.instances.value_or(1);
+}
+
+/// What a result says of the instances of which something came.
+inline std::optional<Instances> heard(const Side& side, std::uint64_t count) {
+    if (!side.options.instances) return std::nullopt;
+    return Instances{*side.options.instances, count};
+}
+
+/// Ends a size of a latency test at the publisher.
+inline Result<void> end_of_size(const Side& side) {
+    if (auto sent = side.control.send({FrameKind::size_end}); !sent) return sent.error();
+    const auto theirs = side.control.expect(FrameKind::size_end, side.limit());
+    return theirs ? Result<void>{} : theirs.error();
+}
+
+Result<void> run_latency_publisher(const Side& side, const Case& measured);
+Result<void> run_open_loop_publisher(const Side& side, const Case& measured);
+/// The search for the highest rate that keeps a goal.
+Result<void> run_sustain_publisher(const Side& side, const Case& measured);
+Result<void> run_one_way_publisher(const Side& side, const Case& measured);
+Result<void> run_one_way_subscriber(const Side& side, const Frame& open);
+Result<void> run_latency_subscriber(const Side& side, const Frame& open);
+/// Gives the number of messages that arrived, at all subscribers and in the warm-up too.
+Result<std::uint64_t> run_throughput_publisher(const Side& side, const Case& measured);
+Result<void> run_throughput_subscriber(const Side& side, const Frame& open);
+
+/// A whole run, from the first word after the handshake to goodbye.
+Result<void> run_publisher(const Side& side);
+Result<void> run_subscriber(const Side& side);
+
+}  // namespace tacholog

@@ -1,0 +1,221 @@
+// One publisher of a throughput or demand test: it sends as fast as the transport takes it, on an absolute schedule, or
+// in bursts. Where there are several, each has a writer, a thread and numbers of its own.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/instances.hpp"
+#include "base/waiting.hpp"
+#include "rig/bursts.hpp"
+#include "rig/probes.hpp"
+#include "rig/side.hpp"
+
+namespace tacholog {
+
+/// What one publisher sent in one phase (warm-up, measurement).
+struct Sent {
+    std::uint64_t messages = 0;
+    Nanoseconds duration_ns = 0;  ///< of the phase
+    Nanoseconds first_ns = 0;     ///< when the first message had been handed over...
+    Nanoseconds last_ns = 0;      ///< ...and the last, with all that a batch held back
+
+    Nanoseconds first_to_last_ns() const { return last_ns - first_ns; }
+    std::optional<double> rate_per_s() const { return rate_of(messages, first_to_last_ns()); }
+
+    /// Whether this is less than 99.9 % of what was asked for. The rate ends with the last message: it does not show
+    /// that those behind it were never sent. One that is due as the phase ends may be missing.
+    bool falls_short_of(double wanted_per_s, double duration_s) const {
+        constexpr double enough = 0.999;
+        const double planned = wanted_per_s * duration_s;
+        return rate_per_s().value_or(wanted_per_s) < enough * wanted_per_s ||
+               static_cast<double>(messages + 1) < enough * planned;
+    }
+};
+
+class Writer {
+public:
+    /// `answers` is where those to probes come; nullptr if there are none.
+    Writer(const Side& side, std::unique_ptr<Publisher> publisher, std::unique_ptr<Subscriber> answers,
+           const Case& measured)
+        : options_(side.options),
+          yield_(side.yield()),
+          publisher_(std::move(publisher)),
+          answers_(std::move(answers)),
+          payload_bytes_(measured.payload_bytes),
+          demand_(measured.demand),
+          messages_a_look_(messages_between_looks(payload_bytes_)),
+          batch_messages_(messages_a_batch(options_, payload_bytes_)),
+          numbers_(options_.instances.value_or(1)),
+          probes_(side, answers_.get()) {
+        if (options_.rate_per_s) interval_ns_ = static_cast<double>(nanoseconds_per_second) / *options_.rate_per_s;
+    }
+
+    /// How many messages there have been, of all phases.
+    std::uint64_t written() const { return numbers_.count(); }
+
+    Probes& probes() { return probes_; }
+
+    std::string_view batched_by() const { return publisher_->batched_by(); }
+
+    std::uint64_t dropped(std::size_t subscriber) const { return publisher_->dropped(subscriber); }
+
+    /// Sends for `longest_ns`, or until `pulse(messages, elapsed ns)`, which is called every 50 ms, says that it is
+    /// enough. `watch()` is called while the transport is full, and says whether there is trouble.
+    template <typename Pulse, typename Watch>
+    Result<Sent> stream(Nanoseconds longest_ns, Pulse&& pulse, Watch&& watch) {
+        Sent sent;
+        Bursts bursts{demand_.value_or(Demand{})};
+        probes_.begin(numbers_.count());
+        const Nanoseconds start = now_ns();
+        Nanoseconds now = start;
+        Nanoseconds next_pulse = start + pulse_ns;
+        while (now - start < longest_ns || bursts.unfinished()) {
+            const Schedule schedule{start, std::min(start + longest_ns, next_pulse)};
+            const auto count = send_next(schedule, sent.messages, bursts, watch);
+            if (!count) return count.error();
+            if (auto taken = probes_.take_all(); !taken) return taken.error();
+            now = now_ns();
+            if (*count > 0) {
+                if (sent.messages == 0) sent.first_ns = now;
+                sent.messages += *count;
+                sent.last_ns = now;
+            }
+            if (now < next_pulse) [[likely]]
+                continue;
+            next_pulse = now + pulse_ns;
+            // However slow the rate, no message is held back for longer.
+            if (auto done = flush(sent, watch); !done) return done.error();
+            const Result<bool> enough = pulse(sent.messages, now - start);
+            if (!enough) return enough.error();
+            if (*enough) break;
+        }
+        if (auto done = flush(sent, watch); !done) return done.error();
+        sent.duration_ns = now_ns() - start;
+        if (auto done = settle(options_, *publisher_, watch); !done) return done.error();
+        return sent;
+    }
+
+private:
+    struct Schedule {
+        Nanoseconds start;
+        Nanoseconds limit;  ///< until when a wait may last
+    };
+
+    /// Sends what is due next; or waits, and sends nothing if the limit came first.
+    template <typename Watch>
+    Result<std::size_t> send_next(const Schedule& schedule, std::uint64_t index, Bursts& bursts, Watch& watch) {
+        // The first goes alone: a rate begins with the moment when it was handed over.
+        const std::size_t most = index == 0 ? 1 : messages_a_look_;
+        if (demand_) return send_of_burst(bursts, schedule.limit, most, watch);
+        if (interval_ns_ <= 0) return send_some(most, watch);
+        const auto is_due = wait_until_due(schedule.start, index, schedule.limit);
+        if (!is_due) return is_due.error();
+        return *is_due ? send_some(1, watch) : std::size_t{0};
+    }
+
+    /// No more than go between two looks at the clock.
+    template <typename Watch>
+    Result<std::size_t> send_some(std::size_t messages, Watch& watch) {
+        for (std::size_t count = 0; count < messages; ++count) {
+            if (auto done = send_one(watch); !done) return done.error();
+        }
+        return messages;
+    }
+
+    template <typename Watch>
+    Result<void> send_one(Watch& watch) {
+        if (probes_.due(numbers_.count())) probes_.sent(now_ns());
+        auto loan = publisher_->loan(payload_bytes_);
+        if (!loan) return loan.error();
+        write_message(loan->bytes(), numbers_.next(), options_.handling);
+        if (++held_back_ == batch_messages_) held_back_ = 0;
+        if (!probes_.active()) {
+            return hand_over(options_, [&](Patience patience) { return loan->publish(patience); }, watch);
+        }
+        return hand_over(
+            options_, [this, &loan, full = false](Patience) mutable { return send_or_take(*loan, full); }, watch);
+    }
+
+    /// One attempt to hand over a message; while the transport is full, answers are taken between two of them.
+    Result<bool> send_or_take(Loan& loan, bool& full) {
+        constexpr Patience nap{0.1};
+        if (full) {
+            if (auto taken = probes_.take_all(); !taken) return taken.error();
+        }
+        return loan.publish(std::exchange(full, true) ? nap : Patience{0});
+    }
+
+    template <typename Watch>
+    Result<std::size_t> send_of_burst(Bursts& bursts, Nanoseconds limit, std::size_t most, Watch& watch) {
+        const std::uint64_t due = bursts.due(now_ns());
+        if (due == 0) {
+            wait_until(std::min(bursts.next_ns(), limit), options_.waiting, yield_);
+            return std::size_t{0};
+        }
+        const auto sent = send_some(std::min<std::uint64_t>(due, most), watch);
+        if (!sent) return sent;
+        if (*sent == due) {  // the burst is at its end: what it holds back would wait for the next one
+            if (auto done = flush(watch); !done) return done.error();
+        }
+        bursts.sent(*sent);
+        return sent;
+    }
+
+    /// Sends what a batch holds back.
+    template <typename Watch>
+    Result<void> flush(Watch& watch) {
+        held_back_ = 0;
+        return hand_over(options_, [&](Patience patience) { return publisher_->flush(patience); }, watch);
+    }
+
+    /// The last message is then handed over later than it was written. But where nothing is held back, as in a rest
+    /// behind a burst, it was before.
+    template <typename Watch>
+    Result<void> flush(Sent& sent, Watch& watch) {
+        if (held_back_ == 0) return {};
+        auto done = flush(watch);
+        sent.last_ns = std::max(sent.last_ns, now_ns());
+        return done;
+    }
+
+    /// Waits for the moment that the schedule gives to message `index`, which never shifts, however late we are: a late
+    /// publisher catches up. False if `limit` came first.
+    Result<bool> wait_until_due(Nanoseconds start, std::uint64_t index, Nanoseconds limit) {
+        const auto due = start + static_cast<Nanoseconds>(static_cast<double>(index) * interval_ns_);
+        const Nanoseconds until = std::min(due, limit);
+        if (auto taken = take_answers(until); !taken) return taken.error();
+        if (now_ns() < until) wait_until(until, options_.waiting, yield_);
+        return due < limit;
+    }
+
+    /// Until then, or until no answer is awaited.
+    Result<void> take_answers(Nanoseconds until) {
+        BusyPoll poll{Patience{1}, Waiting::busy_poll, yield_};
+        while (probes_.awaited()) {
+            const Nanoseconds left = until - now_ns();
+            if (left <= 0) break;
+            const bool asleep = sleeps(options_.waiting);
+            const auto taken = probes_.take(asleep ? Patience{std::chrono::nanoseconds{left}} : Patience{0});
+            if (!taken) return taken.error();
+            if (!*taken && !asleep) poll.wait();
+        }
+        return {};
+    }
+
+    const Options& options_;
+    Yield yield_;
+    std::unique_ptr<Publisher> publisher_;
+    std::unique_ptr<Subscriber> answers_;
+    std::size_t payload_bytes_;
+    std::optional<Demand> demand_;
+    std::size_t messages_a_look_;
+    std::size_t batch_messages_;
+    std::size_t held_back_ = 0;  ///< messages of a batch that is not full: those that fill it take all of it along
+    double interval_ns_ = 0;     ///< 0: as fast as it goes
+    InTurn numbers_;
+    Probes probes_;
+};
+
+}  // namespace tacholog

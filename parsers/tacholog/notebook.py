@@ -1,0 +1,58 @@
+"""What `tacholog.load` returns: a dataset that also answers questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tacholog.store.frames import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class LoadedRuns(Dataset, frozen=True):
+    """A dataset with its questions. Its tables are those of `tacholog.store.frames.Dataset`."""
+
+    def table(
+        self, subject: str, over: str = "", by: str | Sequence[str] = (), metric: str = "", where: Mapping[str, object] | None = None
+    ) -> pd.DataFrame:
+        """Compare one field over another, as ``tacholog table`` does.
+
+        Args:
+            subject: what is compared: a condition, a label (``label.plugin``), ``system``, ``release``, ``host``.
+            over: the axis, a field of numbers; empty: there is none.
+            by: fields that divide the table.
+            metric: as in ``latency:p99``; empty: the one that most runs have.
+            where: one value for each of some fields.
+
+        Returns:
+            One row for each case: its fields, then ``value`` (the median over its runs, which is the value of one of them), ``low`` and ``high`` (the
+            lowest and the highest run), ``runs``, and ``shown_best`` (a test shows that its subject is the best of this case). Values are in the
+            schema's unit, in ``attrs["unit"]``; ``attrs["answer"]`` is the answer in words, ``attrs["chosen"]`` the values of fields that were
+            chosen because the question leaves them open.
+
+        Raises:
+            tacholog.errors.TachologError: there is no such field, metric or value, or nothing is left.
+        """
+        import pandas as pd
+
+        from tacholog.render.answers import sentences
+        from tacholog.view.questions import Question, answer
+        from tacholog.view.views import summaries_of
+
+        divisions = (by,) if isinstance(by, str) else tuple(by)
+        chosen = {name: str(value) for name, value in (where or {}).items()}
+        found = answer(Question(subject=subject, over=over, by=divisions, metric=metric, where=chosen), *summaries_of(self))
+        names = [*divisions, subject, *([over] if over else [])]
+        rows = [
+            (*case.panel, case.subject, *([case.point] if over else []), cell.value, cell.low, cell.high, cell.run_count, case in found.shown_best)
+            for case, cell in found.cells.items()
+        ]
+        frame = pd.DataFrame(rows, columns=[*names, "value", "low", "high", "runs", "shown_best"])
+        frame.attrs = {
+            "unit": found.unit,
+            "answer": " ".join(sentence.text for sentence in sentences(found)),
+            "chosen": {choice.field.name: choice.value for choice in found.choices},
+        }
+        return frame

@@ -1,0 +1,419 @@
+"""An answer to a question as words, as a table and as figures: for pages, the command line and notebooks alike."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.render.figures.axes import Axis, number_axis, share_axis, size_axis
+from tacholog.render.figures.figures import Figure, PlotPoint, Trace
+from tacholog.render.html import NOTHING, Html, tag
+from tacholog.render.inline import number_anchor
+from tacholog.render.table import Cell, Column, Row, Table, empty, exact, head
+from tacholog.render.tables.tables import Links
+from tacholog.schema.metrics import METRICS
+from tacholog.view.factors import Factor, Value
+from tacholog.view.names import BASIS_WORDS
+from tacholog.view.numerals import in_full, quantity, rounded
+from tacholog.view.questions import Answer, AnswerCell, Case, Question
+
+_STATISTICS = {"p50": "median", "mean": "mean", "min": "lowest", "max": "largest"}
+_MEAN_OF_A_RUN = ("mean", "total", "lower-bound")  # statistics that go without saying, but for latencies
+_CLEAR_RISE = 2.0  # a step of the axis over which one subject changes this many times is said in the answer
+_LOG_FROM = 20  # an axis whose ends are this far apart has equal distances for equal ratios
+_CLOSE = 1.05  # ratios below are not worth a word
+_SEVERAL = 2
+_SHORT_REASONS = ("not measured", "nothing arrived")
+
+
+class Sentence(NamedTuple):
+    """A sentence of an answer. ``is_sure``: tests carry it. ``None``: it is about something else."""
+
+    text: str
+    is_sure: bool | None = None
+
+
+def metric_words(metric: str, statistic: str) -> str:
+    """Return what is asked for in running text: ``median latency``, ``p99 latency``, ``payload received per second``."""
+    words = {"goodput": "payload received per second", "message_rate": "messages received per second", "loss": "share of messages lost"}
+    name = words.get(metric, METRICS[metric].words[:1].lower() + METRICS[metric].words[1:])
+    return name if statistic in _MEAN_OF_A_RUN and metric != "latency" else f"{_STATISTICS.get(statistic, statistic)} {name}"
+
+
+def question_title(question: Question, answer: Answer) -> str:
+    """Return the question in words: that of its owner, or one made of its fields."""
+    if question.title:
+        return question.title
+    over = f" over {answer.over.title}" if answer.over else ""
+    by = f", by {_listed([field.title for field in answer.by])}" if answer.by else ""
+    name = metric_words(answer.metric, answer.statistic)
+    if len(answer.subject.values) < _SEVERAL:
+        return f"{name[:1].upper()}{name[1:]}{over}{by}"
+    return f"{name[:1].upper()}{name[1:]} of each {answer.subject.title}{over}{by}"
+
+
+def sentences(answer: Answer) -> list[Sentence]:
+    """Return the answer in a few sentences: who is best and where, by how much, and how sure that is."""
+    if len(answer.subject.values) < _SEVERAL:
+        return [*_of_one_subject(answer)]
+    if answer.lower_is_better is None:
+        return [Sentence(f"Of {metric_words(answer.metric, answer.statistic)}, neither more nor less is better, so nothing is ranked.")]
+    wins = {case: ranked[0] for case in _cases(answer) if len(ranked := answer.ranked(*case)) >= _SEVERAL}
+    if not wins:
+        return [Sentence(f"No two values of {answer.subject.title} were measured in the same case, so nothing is ranked.")]
+    return [Sentence(_winners(answer, wins)), *_by_how_much(answer), _how_sure(answer, wins), *_turns(answer)]
+
+
+def _turns(answer: Answer) -> Iterator[Sentence]:
+    """Yield what else may be the reason, where the runs of two subjects were not made in turns."""
+    in_a_row = [test for test in answer.tests if test.is_shown and test.took_turns is False]
+    unknown = [test for test in answer.tests if test.is_shown and test.took_turns is None]
+    if in_a_row:
+        yield Sentence("The runs were made one side after the other. So whatever else changed meanwhile is part of the difference.", is_sure=False)
+    elif unknown:
+        yield Sentence("The runs do not state when they were made, so their order may be part of the difference.", is_sure=False)
+
+
+def _cases(answer: Answer) -> list[tuple[tuple[Value, ...], Value]]:
+    return [(panel, point) for panel in answer.panels for point in answer.points]
+
+
+def _winners(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> str:
+    best = f"the {'lowest' if answer.lower_is_better else 'highest'} {metric_words(answer.metric, answer.statistic)}"
+    counts = Counter(wins.values())
+    if len(counts) == 1:
+        return f"{answer.subject.named(next(iter(counts)))} has {best}{_everywhere(answer, len(wins))}."
+    stretches = _stretches(answer, wins)
+    if stretches is not None:
+        return f"{_joined_stretches(stretches, best)}."
+    parts = [f"{answer.subject.named(subject)} in {count}" for subject, count in counts.most_common()]
+    return f"Of {len(wins)} cases, {best} is that of {_listed(parts)}."
+
+
+def _everywhere(answer: Answer, cases: int) -> str:
+    if cases == 1:
+        return ""
+    if answer.over and not answer.by:
+        return f" at every {answer.over.title} that was measured"
+    return f" in all {cases} cases"
+
+
+def _stretches(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> list[tuple[str, str]] | None:
+    """Return who is best on which stretch of the axis, if all panels agree and there are few stretches."""
+    if answer.over is None:
+        return None
+    by_point: list[tuple[Value, Value]] = []
+    for point in answer.points:
+        best = {subject for (_, at_point), subject in wins.items() if at_point == point}
+        if len(best) > 1:
+            return None
+        if best:
+            by_point.append((point, best.pop()))
+    stretches = [(subject, [point for point, _ in run]) for subject, run in groupby(by_point, key=lambda pair: pair[1])]
+    if len(stretches) > 3:  # noqa: PLR2004 - more are no sentence
+        return None
+    last = len(stretches) - 1
+    return [
+        (_stretch(answer.over, points, is_last=number == last), answer.subject.named(subject)) for number, (subject, points) in enumerate(stretches)
+    ]
+
+
+def _stretch(axis: Factor, points: Sequence[Value], *, is_last: bool) -> str:
+    first, final = axis.short(points[0]), axis.short(points[-1])
+    title = "" if axis.name == "payload_bytes" else f" {axis.title}"
+    if first == final:
+        return f"at {first}{title}"
+    return f"from {first}{title} on" if is_last else f"from {first} to {final}{title}"
+
+
+def _joined_stretches(stretches: Sequence[tuple[str, str]], best: str) -> str:
+    (where, subject), *others = stretches
+    first = f"{where[:1].upper()}{where[1:]}, {subject} has {best}"
+    return "; ".join([first, *(f"{stretch}, {name} has it" for stretch, name in others)])
+
+
+def _by_how_much(answer: Answer) -> Iterator[Sentence]:
+    """Yield by how much the best subject leads at the last point of the axis, in the first panel that shows it."""
+    for panel in answer.panels:
+        for point in reversed(answer.points):
+            ranked = answer.ranked(panel, point)
+            if len(ranked) >= _SEVERAL:
+                first, second = (answer.cells[Case(panel, subject, point)].value for subject in ranked[:2])
+                where = _listed([*([answer.over.words(point)] if answer.over else []), *_panel_words(answer, panel)])
+                ratio = max(first, second) / min(first, second) if min(first, second) > 0 else math.inf
+                apart = f" ({rounded(ratio)} times)" if _CLOSE <= ratio < math.inf else ""
+                numbers = f"{quantity(first, answer.unit)} against {quantity(second, answer.unit)} of {answer.subject.named(ranked[1])}{apart}"
+                yield Sentence(f"With {where}, it is {numbers}." if where else f"It is {numbers}.")
+                return
+
+
+def _how_sure(answer: Answer, wins: dict[tuple[tuple[Value, ...], Value], Value]) -> Sentence:
+    runs = [cell.run_count for cell in answer.cells.values()]
+    each = f"{min(runs)} runs of each" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)} runs of each"
+    if not answer.tests:
+        return Sentence(
+            f"No test: there {'is one run' if max(runs) == 1 else f'are {each}'}, and a test takes {MIN_RUNS}. So the order may be chance.",
+            is_sure=False,
+        )
+    sure = sum(test.is_shown for test in answer.tests)
+    total = len(wins)
+    if sure == total:
+        words = "This is shown" if total == 1 else "Each of these is shown"
+        return Sentence(f"{words} by tests ({each}; at most 5 % that any of it is chance).", is_sure=True)
+    if not sure:
+        return Sentence(f"No test shows it: the runs of the best and of the next overlap ({each}).", is_sure=False)
+    return Sentence(f"Tests show {sure} of these {total} ({each}; at most 5 % that any of it is chance); the others may be chance.", is_sure=True)
+
+
+def _of_one_subject(answer: Answer) -> Iterator[Sentence]:
+    """Yield how the numbers of a single subject change over the axis."""
+    (subject,) = answer.subject.values
+    for panel in answer.panels:
+        cells = [(point, cell) for point in answer.points if (cell := answer.cells.get(Case(panel, subject, point)))]
+        where = f" ({_listed(_panel_words(answer, panel))})" if answer.by else ""
+        name = f"The {metric_words(answer.metric, answer.statistic)} of {answer.subject.named(subject)}{where}"
+        if answer.over is None or len(cells) < _SEVERAL:
+            yield Sentence(f"{name} is {quantity(cells[0][1].value, answer.unit)}.")
+            continue
+        (first, low), (last, high) = cells[0], cells[-1]
+        steps = [(after.value / before.value, start, end) for (start, before), (end, after) in pairwise(cells) if before.value > 0]
+        ratio, start, end = max(steps, key=lambda step: abs(math.log(step[0])) if step[0] > 0 else 0.0, default=(1.0, first, last))
+        change = ""
+        if ratio >= _CLEAR_RISE or ratio <= 1 / _CLEAR_RISE:
+            times = f"{rounded(max(ratio, 1 / ratio))} times"
+            change = (
+                f" The largest step is from {answer.over.short(start)} to {answer.over.short(end)}: {times} {'as much' if ratio > 1 else 'less'}."
+            )
+        ends = (
+            f"{quantity(low.value, answer.unit)} at {answer.over.words(first)}, and {quantity(high.value, answer.unit)} at {answer.over.words(last)}"
+        )
+        yield Sentence(f"{name} is {ends}.{change}")
+
+
+def _panel_words(answer: Answer, panel: tuple[Value, ...]) -> list[str]:
+    return [field.words(value) for field, value in zip(answer.by, panel, strict=True)]
+
+
+def panel_title(answer: Answer, panel: tuple[Value, ...]) -> str:
+    """Return what sets a panel apart from the others; nothing if there is only one."""
+    return ", ".join(_panel_words(answer, panel))
+
+
+def choice_sentences(answer: Answer) -> list[str]:
+    """Return once for each field what else the data hold, and what a reader can do about it."""
+    found = []
+    for choice in answer.choices:
+        others = [f"{choice.field.short(value)} ({runs})" for value, runs in choice.runs.items() if value != choice.value]
+        what = f"These runs differ in {choice.field.title}. Shown: {choice.field.short(choice.value)}"
+        ways = (
+            "put it on the axis, divide by it, or choose another value" if choice.field.kind == "number" else "divide by it, or choose another value"
+        )
+        found.append(f"{what} ({choice.runs[choice.value]} runs). Not shown: {_listed(others)}. To see them, {ways}.")
+    return found
+
+
+def following_words(answer: Answer) -> str:
+    """Return which fields differ together with the subject, so that a reader knows what else may be the cause; nothing if none does."""
+    names = [field.title for field in answer.follows]
+    return f"Together with it differ: {_listed(names)}." if names else ""
+
+
+def missing_sentences(answer: Answer) -> list[str]:
+    """Return what is missing, and why: one sentence for each reason."""
+    reasons: dict[str, list[str]] = {}
+    for missing in answer.missing:
+        case = missing.case
+        words = [answer.subject.short(case.subject), *([answer.over.words(case.point)] if answer.over else []), *_panel_words(answer, case.panel)]
+        reasons.setdefault(missing.reason, []).append(" at ".join([words[0], ", ".join(words[1:])]) if words[1:] else words[0])
+    return [f"{reason[:1].upper()}{reason[1:]}: {'; '.join(cases)}." for reason, cases in reasons.items()]
+
+
+def answer_table(answer: Answer, links: Links | None = None, *, ranges_in_text: bool = False) -> Table:
+    """Return the numbers: a row for each subject, a column for each point of the axis; without an axis, a column for each panel.
+
+    A cell is the median over the runs, with the range of the runs. Its link leads to the line of the run that is the median. Terminals, Markdown and
+    notebooks have one text in a cell (``ranges_in_text``).
+    """
+    columns_are_panels = answer.over is None and len(answer.by) == 1
+    divisions = () if columns_are_panels else answer.by
+    points = [(panel, None) for panel in answer.panels] if columns_are_panels else [(None, point) for point in answer.points]
+    headings = (
+        [answer.by[0].words(panel[0]) for panel in answer.panels]
+        if columns_are_panels
+        else [answer.over.words(point) for point in answer.points]
+        if answer.over
+        else [metric_words(answer.metric, answer.statistic)]
+    )
+    rows = []
+    for panel in [()] if columns_are_panels else answer.panels:
+        for subject in answer.subject.values:
+            cases = [Case(panel if of_panel is None else of_panel, subject, point) for of_panel, point in points]
+            if any(case in answer.cells for case in cases):
+                names = [head(field.short(value)) for field, value in zip(divisions, panel, strict=True)]
+                cells = [_with_range(cell) if ranges_in_text else cell for cell in (_table_cell(answer, case, links) for case in cases)]
+                rows.append(Row([*names, head(answer.subject.short(subject)), *cells]))
+    heads = [Column(field.title) for field in (*divisions, answer.subject)]
+    label = metric_words(answer.metric, answer.statistic)
+    numbers = [Column(heading, unit=answer.unit if answer.unit != "ratio" else "", align="right") for heading in headings]
+    return Table(label, [*heads, *numbers], [rows], "tl-table tl-answer")
+
+
+def _table_cell(answer: Answer, case: Case, links: Links | None) -> Cell:
+    cell = answer.cells.get(case)
+    if cell is None:
+        reason = next((missing.reason for missing in answer.missing if missing.case == case), "not measured")
+        return empty(reason if reason in _SHORT_REASONS else "no result", title=reason)
+    return Cell(
+        quantity(cell.value, answer.unit),
+        exact(cell.value),
+        links.to_line(cell.median) if links and number_anchor(cell.median) else None,
+        _range_words(cell, answer.unit),
+        best=case in answer.shown_best,
+        title=f"{in_full(cell.value, answer.unit)}: {_runs_words(cell, answer.unit)}",
+    )
+
+
+def _with_range(cell: Cell) -> Cell:
+    return cell._replace(text=f"{cell.plain} ({cell.range})", range="") if cell.range else cell
+
+
+def _range_words(cell: AnswerCell, unit: str) -> str:
+    low, high = quantity(cell.low, unit), quantity(cell.high, unit)
+    return f"{low}\N{EN DASH}{high}" if cell.run_count > 1 and low != high else ""
+
+
+def _runs_words(cell: AnswerCell, unit: str) -> str:
+    if cell.run_count == 1:
+        return "one run"
+    return f"median of {cell.run_count} runs, {quantity(cell.low, unit)} to {quantity(cell.high, unit)}"
+
+
+def figures(answer: Answer) -> list[Figure]:
+    """Return a figure for each panel: a line for each subject, a dot for each run. Without an axis, one figure with a place for each panel."""
+    if answer.over is None:
+        return [_places(answer)]
+    return [figure for panel in answer.panels if (figure := _over_axis(answer, panel, answer.over))]
+
+
+def _over_axis(answer: Answer, panel: tuple[Value, ...], axis: Factor) -> Figure | None:
+    traces: list[Trace] = []
+    numbers = {point: axis.number(point) for point in axis.values}
+    for slot, subject in enumerate(answer.subject.values):
+        cells = [(number, point, answer.cells.get(Case(panel, subject, point))) for point, number in numbers.items() if number is not None]
+        traces += _traces(answer, subject, slot, [(number, axis.words(point), cell) for number, point, cell in cells if cell], "line")
+    if not traces:
+        return None
+    measured = [(number, axis.short(point)) for point, number in numbers.items() if number is not None]
+    x = size_axis([number for number, _ in measured]) if axis.name == "payload_bytes" else _measured_axis(measured, axis)
+    return _figure(panel_title(answer, panel), answer, traces, x)
+
+
+def _places(answer: Answer) -> Figure:
+    """Return one figure of an answer without an axis: a place for each panel, or for each subject if there is one panel."""
+    traces: list[Trace] = []
+    is_divided = len(answer.panels) > 1
+    for slot, subject in enumerate(answer.subject.values):
+        places = [(float(number if is_divided else slot) + 1, panel) for number, panel in enumerate(answer.panels)]
+        cells = [(place, panel_title(answer, panel), answer.cells.get(Case(panel, subject, None))) for place, panel in places]
+        traces += _traces(answer, subject, slot, [(place, words, cell) for place, words, cell in cells if cell], "points")
+    labels = (
+        [panel_title(answer, panel) for panel in answer.panels] if is_divided else [answer.subject.short(value) for value in answer.subject.values]
+    )
+    ticks = tuple(float(number) for number in range(1, len(labels) + 1))
+    title = _listed([field.title for field in answer.by]) if is_divided else answer.subject.title
+    return _figure("", answer, traces, Axis(title, "linear", 0.5, len(labels) + 0.5, ticks, tuple(labels)))
+
+
+def _traces(answer: Answer, subject: Value, slot: int, cells: Sequence[tuple[float, str, AnswerCell]], shape: str) -> Iterator[Trace]:
+    name, unit = answer.subject.short(subject), answer.unit
+    least = -1.0 if unit == "ratio" else 0.0  # a logarithmic axis has no zero
+    points = tuple(
+        PlotPoint(x, cell.value, f"{words}: {quantity(cell.value, unit)}", more=(_runs_words(cell, unit),), result=cell.median)
+        for x, words, cell in cells
+        if cell.value > least
+    )
+    dots = tuple(
+        PlotPoint(x, result.value, f"{words}: {quantity(result.value, unit)}, one run", more=(f"{result.run.run}/{result.log}",), result=result)
+        for x, words, cell in cells
+        if cell.run_count > 1
+        for result in cell.results
+        if result.value is not None and result.value > least
+    )
+    if dots:
+        yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=dots, shape="runs")
+    if points:
+        yield Trace(name, slot, answer.statistic, "solid", hollow=False, points=points, shape="line" if shape == "line" else "points")
+
+
+def _figure(title: str, answer: Answer, traces: Sequence[Trace], x: Axis) -> Figure:
+    values = [point.y for trace in traces for point in trace.points]
+    name = metric_words(answer.metric, answer.statistic)
+    words = f"{name[:1].upper()}{name[1:]}"
+    bases = {cell.median.conditions.basis for cell in answer.cells.values()}
+    basis = BASIS_WORDS.get(str(next(iter(bases)))) if len(bases) == 1 else None
+    y_title = f"{words}, {basis}" if basis and answer.metric == "latency" else words
+    y = share_axis(values, y_title) if answer.unit == "ratio" else number_axis(values, y_title, answer.unit)
+    lines = [f"{trace.name}: {'; '.join(point.words for point in trace.points)}." for trace in traces if trace.shape != "runs"]
+    has_dots = any(trace.shape == "runs" for trace in traces)
+    return Figure(title or words, " ".join(lines), x, y, tuple(traces), "Each dot is a run; lines join the medians." if has_dots and x.scale else "")
+
+
+def _measured_axis(measured: Sequence[tuple[float, str]], axis: Factor) -> Axis:
+    """Return an axis with a tick at each measured value."""
+    values = [value for value, _ in measured]
+    low, high = min(values), max(values)
+    title = axis.title[:1].upper() + axis.title[1:]
+    ticks, labels = tuple(values), tuple(label for _, label in measured)
+    if low > 0 and high / low >= _LOG_FROM:
+        room = (high / low) ** 0.04
+        return Axis(title, "log", low / room, high * room, ticks, labels, axis.unit)
+    room = (high - low) * 0.04 or 1.0
+    return Axis(title, "linear", low - room, high + room, ticks, labels, axis.unit)
+
+
+def as_json(answer: Answer) -> str:
+    """Return an answer as JSON: the question, the sentences, and each number with its fields, range and log line, in the schema's units."""
+    fields = [*answer.by, answer.subject, *([answer.over] if answer.over else [])]
+
+    def values(case: Case) -> dict[str, Value]:
+        return dict(zip((field.name for field in fields), (*case.panel, case.subject, case.point), strict=False))
+
+    document = {
+        "schema": "answer/1",
+        "question": {"title": question_title(answer.question, answer), **msgspec.structs.asdict(answer.question)},
+        "unit": answer.unit,
+        "answer": [sentence.text for sentence in sentences(answer)],
+        "chosen": {choice.field.name: choice.value for choice in answer.choices},
+        "cells": [
+            {
+                **values(case),
+                "value": cell.value,
+                "low": cell.low,
+                "high": cell.high,
+                "runs": cell.run_count,
+                "shown_best": case in answer.shown_best,
+                "log": f"{cell.median.run.run}/{cell.median.log}",
+                "line": cell.median.place,
+            }
+            for case, cell in answer.cells.items()
+        ],
+        "missing": [{**values(missing.case), "reason": missing.reason} for missing in answer.missing],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def certainty(sentence: Sentence) -> Html:
+    """Return a sentence as a paragraph of a page; a class says whether tests carry it."""
+    class_ = "tl-answer-sure" if sentence.is_sure else "tl-answer-unsure" if sentence.is_sure is False else "tl-answer-words"
+    return tag("p", sentence.text, class_=class_) if sentence.text else NOTHING
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

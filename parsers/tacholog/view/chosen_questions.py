@@ -1,0 +1,171 @@
+"""The rule that chooses questions where the owner of a site states none (docs/questions.md explains it to users).
+
+1. A subject is a field of words with at least two values; an axis is a field of numbers. `SUBJECTS` says which one is preferred.
+2. Of each subject and axis, the largest group of runs that differ in nothing else is looked at. The better filled its crossing is, the better.
+3. Fields that are left divide the answer into panels, if each of their values has a crossing too; at most two do.
+4. If no field of words varies, one of numbers is the subject, over the axis with most values; a single axis is asked of the system.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacholog.runs.labels import CONTROL, is_label
+from tacholog.view.factors import Factor, Observation, observations, varying
+from tacholog.view.questions import NEVER_CHOSEN, Question, default_metric
+from tacholog.view.results import ResultRow
+
+#: Fields that may be a subject, the preferred one first. The labels of the user stand where ``label.`` stands.
+SUBJECTS = ("system", "transport", "label.", "type", "data_path", "reliability", "keyed", "waiting", "tuning", "payload_touched", "release")
+#: Fields of numbers that may be an axis, the preferred one first.
+AXES = (
+    *("network_loss_percent", "network_delay_ns", "network_jitter_ns", "network_bandwidth_bit_per_s", "link_bit_per_s"),
+    *("offered_rate_per_s", "subscribers", "publishers", "label.", "payload_bytes", "instances", "batch_bytes", "demand", "recovery_time_ns"),
+)
+_LATENCY, _RATES = ("latency",), ("goodput", "message_rate", "sustained_rate", "transfer_rate")
+_MOST_SUBJECTS = 40
+_MOST_PANELS = 8  # values of a field that divides an answer
+_MOST_DIVISIONS = 2
+_LEAST = 2
+Rows = NDArray[np.intp]
+
+
+class Crossing(NamedTuple):
+    """How well a subject and an axis cross: the cases that have numbers, of how many, and the fewest runs of a case."""
+
+    filled: int
+    cases: int
+    least_runs: int
+
+    @property
+    def score(self) -> float:
+        """Filled cases, times the share of the crossing that is filled. Repetitions count a little."""
+        return self.filled * (self.filled / self.cases) * (1.2 if self.least_runs >= _LEAST else 1.0)
+
+
+def questions_for(results: Iterable[ResultRow]) -> list[Question]:
+    """Return the questions that these numbers can answer, the best first: one on latency, one on rates.
+
+    Args:
+        results: the numbers of whole measurements.
+    """
+    numbers = [each for each in observations(results) if CONTROL not in each.fields and each.result.value is not None]
+    scored = [_question([each for each in numbers if each.result.metric in metrics]) for metrics in (_LATENCY, _RATES)]
+    latency, rate = scored
+    is_latency_first = latency is None or rate is None or latency[0] * _LEAST >= rate[0]  # of two questions that are about as good
+    return [each[1] for each in (scored if is_latency_first else reversed(scored)) if each]
+
+
+class _Rows:
+    """The different ways in which numbers were measured: the values of each field as integer codes, shape (rows,)."""
+
+    def __init__(self, numbers: Sequence[Observation], fields: Sequence[Factor]) -> None:
+        """Leave out fields that do not set results apart."""
+        self.fields = [field for field in fields if field.name not in NEVER_CHOSEN]
+        codes = [{value: code for code, value in enumerate(field.values)} for field in self.fields]
+        runs: dict[tuple[int, ...], set[str]] = defaultdict(set)
+        for each in numbers:
+            runs[tuple(code[each.fields.get(field.name)] for field, code in zip(self.fields, codes, strict=True))].add(each.result.run.run)
+        self.codes = {field.name: np.array([row[at] for row in runs]) for at, field in enumerate(self.fields)}
+        self.runs = np.array([len(of_row) for of_row in runs.values()])
+
+    def follows(self, name: str, leaders: Sequence[str]) -> bool:
+        """Whether a field has one value for each value of others: the version of a system follows the system."""
+        return self._count(*leaders, name) == self._count(*leaders)
+
+    def _count(self, *names: str) -> int:
+        return len(np.unique(np.stack([self.codes[name] for name in names]), axis=1).T)
+
+    def groups(self, names: Sequence[str]) -> Iterator[Rows]:
+        """Yield the rows that are alike in these fields, as their indices."""
+        if not names:
+            yield np.arange(len(self.runs))
+            return
+        which = np.unique(np.stack([self.codes[name] for name in names]), axis=1, return_inverse=True)[1].reshape(-1)
+        order = np.argsort(which, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+
+    def crossing(self, rows: Rows, subject: Factor, axis: Factor | None) -> Crossing | None:
+        """Return how well a subject and an axis cross in some rows; ``None`` if these have only one of either."""
+        first = self.codes[subject.name][rows]
+        second = self.codes[axis.name][rows] if axis else np.zeros_like(first)
+        is_stated = np.array([value is not None for value in subject.values])[first]
+        if axis:
+            is_stated &= np.array([value is not None for value in axis.values])[second]
+        first, second, runs = first[is_stated], second[is_stated], self.runs[rows][is_stated]
+        subjects, points = len(np.unique(first)), len(np.unique(second))
+        if subjects < _LEAST or (axis and points < _LEAST):
+            return None
+        cases = np.bincount(np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1].reshape(-1), weights=runs)
+        return Crossing(len(cases), subjects * points, int(cases.min()))
+
+
+def _question(numbers: Sequence[Observation]) -> tuple[float, Question] | None:
+    """Return the best question about some numbers, with the score of its crossing; ``None`` if there is none."""
+    rows = _Rows(numbers, varying(numbers))
+    subjects = [
+        field for field in rows.fields if _place(field, SUBJECTS) is not None and field.kind == "text" and len(field.values) <= _MOST_SUBJECTS
+    ]
+    axes = [field for field in rows.fields if _place(field, AXES) is not None and field.kind == "number"]
+    best: tuple[float, int, int] | None = None
+    chosen: tuple[Factor, Factor | None] | None = None
+    for subject in subjects:
+        others = [field.name for field in rows.fields if field is not subject and not rows.follows(field.name, (subject.name,))]
+        for axis in (*axes, None):
+            groups = rows.groups([name for name in others if axis is None or name != axis.name])
+            score = max((crossing.score for group in groups if (crossing := rows.crossing(group, subject, axis))), default=0.0)
+            rank = (-score, _place(subject, SUBJECTS) or 0, len(AXES) if axis is None else _place(axis, AXES) or 0)
+            if score and (best is None or rank < best):
+                best, chosen = rank, (subject, axis)
+    if best is None or chosen is None:
+        return _of_numbers(numbers, axes)
+    subject, axis = chosen
+    names = [subject.name, *([axis.name] if axis else [])]
+    by = tuple(_divisions(rows, subject, axis))
+    metric, statistic = default_metric(numbers, (*names, *by))
+    return -best[0], Question(subject=subject.name, over=axis.name if axis else "", by=by, metric=f"{metric}:{statistic}")
+
+
+def _of_numbers(numbers: Sequence[Observation], axes: Sequence[Factor]) -> tuple[float, Question] | None:
+    """Return a question where no field of words varies: the most preferred numbers are the subject, over the axis with most values.
+
+    One axis alone is asked of the system: how do its numbers change over it?
+    """
+    if not axes:
+        return None
+    preferred = sorted(axes, key=lambda axis: _place(axis, AXES) or 0)
+    over = max(axes, key=lambda axis: (len(axis.values), axis.name == "payload_bytes", -preferred.index(axis)))
+    subject = next((axis.name for axis in preferred if axis is not over and len(axis.values) <= _MOST_PANELS), "system")
+    metric, statistic = default_metric(numbers, (subject, over.name))
+    return len(over.values) / 2, Question(subject=subject, over=over.name, metric=f"{metric}:{statistic}")
+
+
+def _place(field: Factor, order: Sequence[str]) -> int | None:
+    """Return how preferred a field is, from 0; ``None`` if it takes no part."""
+    name = "label." if is_label(field.name) else field.name
+    return order.index(name) if name in order else None
+
+
+def _divisions(rows: _Rows, subject: Factor, axis: Factor | None) -> Iterator[str]:
+    """Yield the fields that divide the answer: conditions and labels of which at least two values have a crossing."""
+    names = [subject.name, *([axis.name] if axis else [])]
+    divisions = (field for field in rows.fields if field.name not in names and _may_divide(field) and not rows.follows(field.name, names))
+    crossed = (field for field in divisions if _crossed_parts(rows, field, subject, axis) >= _LEAST)
+    for field in islice(crossed, _MOST_DIVISIONS):
+        yield field.name
+
+
+def _may_divide(field: Factor) -> bool:
+    takes_part = _place(field, SUBJECTS) is not None or _place(field, AXES) is not None
+    return takes_part and field.name != "release" and len(field.values) <= _MOST_PANELS
+
+
+def _crossed_parts(rows: _Rows, field: Factor, subject: Factor, axis: Factor | None) -> int:
+    """Return of how many values of a field the numbers have a crossing of their own."""
+    return sum(rows.crossing(part, subject, axis) is not None for part in rows.groups([field.name]))

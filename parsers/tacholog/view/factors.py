@@ -1,0 +1,210 @@
+"""Factors: what varies in a dataset. A factor is a field with its values: a condition, a label, the system, the release, the machine, the size.
+
+A question (`tacholog.view.questions`) names factors. They may be its subject, its axis, or what its pages are divided by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tacholog.errors import TachologError
+from tacholog.runs.labels import CONTROL, PREFIX, is_label, labels_of
+from tacholog.schema.conditions import CONDITIONS
+from tacholog.view.names import condition_name, words
+from tacholog.view.numerals import NOT_STATED, by_version, natural, quantity, size
+from tacholog.view.results import ResultRow, RunRow
+
+#: A value of a field: text, a number or a truth value as the schema has it; a label as it was written; ``None``: not stated.
+Value = str | int | float | bool | None
+
+_RUN_FIELDS = ("system", "system_version", "tool", "tool_version", "release", "host", "campaign", "build", "options", "published")
+_RESULT_FIELDS = ("test", "payload_bytes", "side", "participant")
+FIELDS = (*_RUN_FIELDS, *_RESULT_FIELDS, *CONDITIONS)
+_NUMBER = re.compile(r"([-+]?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[eE][-+]?[0-9]{1,2})?)\s*([^\W\d_][^\s\d]{0,15}|%|)")
+_STEPPED = ("ns", "bit_per_s", "messages_per_s", "bytes")  # units that are written in the step that reads best
+_NAMED_BY_HEADING = ("release", "system_version", "tool_version", "campaign")
+_TITLES = {
+    "payload_bytes": "message size",
+    "subscribers": "number of subscribers",
+    "publishers": "number of publishers",
+    "instances": "number of instances",
+}
+_COUNTED = ("instances", "messages", "publishers", "subscribers")
+
+
+class Factor(msgspec.Struct, frozen=True):
+    """A field, and the values that it has in a dataset.
+
+    Attributes:
+        name: the field: ``system``, ``payload_bytes``, ``label.plugin``.
+        title: what it is called in running text.
+        kind: whether its values are numbers, which may be an axis.
+        unit: the unit of its numbers: that of the schema, or the word behind the numbers of a label.
+        values: the values in order, those that are not stated last. Numbers ascend; releases and texts are in their natural order.
+    """
+
+    name: str
+    title: str
+    kind: Literal["number", "text"]
+    unit: str
+    values: tuple[Value, ...]
+
+    def number(self, value: Value) -> float | None:
+        """Return a value as a number, in the factor's unit; ``None`` if it is not stated."""
+        return None if value is None or self.kind == "text" else _number_of(value)[0]
+
+    def words(self, value: Value) -> str:
+        """Return a value in words that can stand alone: ``network loss 10 %``."""
+        if value is None:
+            return f"{self.title} {NOT_STATED}"
+        if self.kind == "number" or is_label(self.name):
+            return f"{self.title} {self.short(value)}"
+        return words(self.name, value)
+
+    def short(self, value: Value) -> str:
+        """Return a value as it stands below a heading with the name of the factor."""
+        if value is None:
+            return NOT_STATED
+        if self.name == "payload_bytes":
+            return size(float(str(value)))
+        if self.kind == "number":
+            number = _number_of(value)[0]
+            return quantity(number, self.unit) if self.unit in _STEPPED and not is_label(self.name) else f"{number:g}{_sign(self.unit)}"
+        return str(value) if is_label(self.name) or self.name in _NAMED_BY_HEADING else words(self.name, value) or NOT_STATED
+
+    def named(self, value: Value) -> str:
+        """Return a value as the subject of a sentence: what begins with a digit has the name of its field before it."""
+        short = self.short(value)
+        return f"{self.title} {short}" if value is None or short[:1].isdigit() else short
+
+
+class Observation(NamedTuple):
+    """A number, and the values of all fields that it was measured with."""
+
+    result: ResultRow
+    fields: Mapping[str, Value]
+
+
+def fields_of_run(run: RunRow) -> Mapping[str, Value]:
+    """Return the values of the fields that are known of a run without a number: those of its manifest."""
+    conditions = _conditions_in(run.manifest).conditions if run.manifest else {}
+    return {name: getattr(run, name) for name in _RUN_FIELDS} | conditions | dict(labels_of(run.labels))
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    conditions: dict[str, Value] = msgspec.field(default_factory=dict)
+
+
+_conditions_in = msgspec.json.Decoder(_Manifest).decode
+
+
+def observations(results: Iterable[ResultRow]) -> list[Observation]:
+    """Return numbers with the values of their fields. Numbers that were measured alike share a mapping."""
+    made: dict[tuple[object, ...], Mapping[str, Value]] = {}
+    return [Observation(result, _fields_of(result, made)) for result in results]
+
+
+def _fields_of(result: ResultRow, made: dict[tuple[object, ...], Mapping[str, Value]]) -> Mapping[str, Value]:
+    key = (result.run.run, id(result.conditions), result.test, result.payload_bytes, result.side, result.participant)
+    if key not in made:
+        fields: dict[str, Value] = {name: getattr(result.run, name) for name in _RUN_FIELDS}
+        fields |= {name: getattr(result, name) for name in _RESULT_FIELDS}
+        fields |= {name: getattr(result.conditions, name) for name in CONDITIONS}
+        made[key] = fields | dict(labels_of(result.run.labels))
+    return made[key]
+
+
+def factor(name: str, numbers: Sequence[Observation]) -> Factor:
+    """Return a field with the values that it has among these numbers.
+
+    Raises:
+        TachologError: there is no such field.
+    """
+    check_field(name, numbers)
+    return _factor(name, _different(numbers))
+
+
+def _factor(name: str, different: Iterable[Mapping[str, Value]]) -> Factor:
+    values = {fields.get(name) for fields in different}
+    order = [value for value in values if value is not None]
+    unit = _unit(name, order)
+    order.sort(key=(lambda value: _by_text(name, value)) if unit is None else _by_number)
+    return Factor(
+        name=name,
+        title=_TITLES.get(name) or condition_name(name).removeprefix("label "),
+        kind="text" if unit is None else "number",
+        unit=unit or "",
+        values=(*order, *([None] if None in values else [])),
+    )
+
+
+def varying(numbers: Sequence[Observation]) -> list[Factor]:
+    """Return the fields of which at least two values occur among these numbers; "not stated" is one of them. Controls are no factor."""
+    different = _different(numbers)
+    names = [name for name in (*FIELDS, *_labels_in(different)) if len({fields.get(name) for fields in different}) > 1]
+    return [_factor(name, different) for name in names]
+
+
+def _different(numbers: Iterable[Observation]) -> list[Mapping[str, Value]]:
+    """Return each mapping of fields once. Numbers that were measured alike share theirs."""
+    return list({id(observation.fields): observation.fields for observation in numbers}.values())
+
+
+def _labels_in(different: Iterable[Mapping[str, Value]]) -> list[str]:
+    return sorted(name for name in {name for fields in different for name in fields} - {CONTROL} if is_label(name))
+
+
+def check_field(name: str, numbers: Sequence[Observation]) -> None:
+    """Check that numbers can be asked for a field.
+
+    Raises:
+        TachologError: there is no such field; the message names those that there are.
+    """
+    labels = _labels_in(_different(numbers))
+    if name in FIELDS or name in labels:
+        return
+    near = f"{PREFIX}{name}" if f"{PREFIX}{name}" in labels else next(iter(get_close_matches(name, (*FIELDS, *labels), 1)), "")
+    hint = f" (is {near} meant?)" if near else ""
+    raise TachologError(f"no field {name!r}{hint}; there are {', '.join((*FIELDS, *labels))}")
+
+
+def _unit(name: str, values: Sequence[Value]) -> str | None:
+    """Return the unit of a field whose values are all numbers; ``None`` for any other field."""
+    if not is_label(name):
+        numbers = bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        return ("bytes" if name == "payload_bytes" else CONDITIONS[name].unit or "") if numbers else None
+    units = {_number_of(value)[1] for value in values}
+    return units.pop() if len(units) == 1 else None  # numbers with different units, or text among them, are no axis
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed(text: str) -> tuple[float, str | None] | None:
+    match = _NUMBER.fullmatch(text.strip())
+    return (float(match[1]), match[2]) if match else None
+
+
+def _number_of(value: Value) -> tuple[float, str | None]:
+    """Return a number and the unit behind it; the unit of text that is no number is ``None``."""
+    if isinstance(value, int | float):
+        return float(value), ""
+    return _parsed(str(value)) or (0.0, None)
+
+
+def _by_number(value: Value) -> float:
+    return _number_of(value)[0]
+
+
+def _by_text(name: str, value: Value) -> list[tuple[int, int, str]]:
+    return by_version(str(value)) if name in ("release", "system_version", "tool_version") else natural(str(value))
+
+
+def _sign(unit: str) -> str:
+    """Return what stands behind a number. Counts, such as 4 subscribers, have the unit in the heading."""
+    sign = "%" if unit == "percent" else "" if unit in _COUNTED else unit
+    return f"\N{NO-BREAK SPACE}{sign}" if sign else ""

@@ -1,0 +1,448 @@
+"""Questions: what is compared (the subject), what it is plotted over (the axis), and what divides it.
+
+"Which middleware keeps its latency when messages get lost?" has the system as its subject and the loss of the network as its axis. An `Answer` holds
+the numbers by subject, axis and panel, as medians of runs with their ranges; the tests of subject against subject; and what was left out, and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import exp
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tacholog.compare.comparable import CONDITIONS as COMPARED
+from tacholog.compare.comparable import asked
+from tacholog.compare.policy import MIN_RUNS
+from tacholog.compare.statistics import Floats, adjusted_each, unpaired_shift
+from tacholog.errors import TachologError
+from tacholog.runs.labels import CONTROL, is_label
+from tacholog.runs.moments import instant
+from tacholog.schema.metrics import METRICS, median_place
+from tacholog.view.factors import Factor, Observation, Value, check_field, factor, fields_of_run, observations, varying
+from tacholog.view.results import ResultRow, RunRow
+
+LEVEL = 0.05
+_LEAST_TURNS = 3
+_MOST_HAVE = 0.75  # of the cases: a metric that fewer of them have is not the one that a question is about
+_METRIC = re.compile(r"(?P<metric>[a-z_]+)(?::(?P<statistic>[A-Za-z0-9.-]+))?")
+_PREFERRED = ("p50", "mean", "typical", "lower-bound", "total", "p99")  # the statistic of a metric that no question names
+# What a question asks for first, if nobody says which metric: the first of these that most cases have.
+_METRICS = ("latency", "goodput", "message_rate", "sustained_rate", "transfer_rate", "loss")
+# Fields that say who measured, not how: values of several of them may stand behind one median.
+NEVER_CHOSEN = frozenset(
+    {"published", "side", "system_version", "tool_version", "tool", "options", "build", "warmup", "planned_duration_s", "settings"}
+)
+# The order in which one value of a field is chosen, where a question leaves it open.
+_CHOSEN_FIRST = ("test", "host", "campaign", "participant", "definition", "basis", "load_mode", "release")
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question to the data.
+
+    Attributes:
+        subject: the field that is compared: ``system``, ``transport``, ``label.plugin``.
+        over: the field that makes the axis; its values are numbers. Empty: there is no axis.
+        by: the fields that divide the answer into panels.
+        metric: a metric, with a statistic (``latency:mean``) or without. Empty: the one that most cases have.
+        where: one value for each of some fields, as text.
+        title: the question in words. Empty: it is made from the fields.
+    """
+
+    subject: str
+    over: str = ""
+    by: tuple[str, ...] = ()
+    metric: str = ""
+    where: dict[str, str] = msgspec.field(default_factory=dict)
+    title: str = ""
+
+
+class Case(NamedTuple):
+    """What a cell is of: the values of the panel's fields, of the subject, and of the axis."""
+
+    panel: tuple[Value, ...]
+    subject: Value
+    point: Value
+
+
+class AnswerCell(msgspec.Struct, frozen=True):
+    """One number of an answer: the median over the runs of a case, in the schema's unit. It is the value of one of them.
+
+    Attributes:
+        value: the median.
+        low, high: the lowest and the highest value of a run.
+        results: one number for each run, in the order of the runs.
+        median: the number that is the median.
+    """
+
+    value: float
+    low: float
+    high: float
+    results: tuple[ResultRow, ...]
+    median: ResultRow
+
+    @property
+    def run_count(self) -> int:
+        """How many runs are behind it."""
+        return len(self.results)
+
+
+class ChosenValue(NamedTuple):
+    """A field in which the numbers of a case differ, the value that the answer is about, and all its values with the number of runs of each."""
+
+    field: Factor
+    value: Value
+    runs: Mapping[Value, int]
+
+
+class Test(NamedTuple):
+    """The test of the best subject of a case against the next one.
+
+    ``ratio`` is that of the ``first`` over the ``second``, with its 95 % interval. ``p`` is adjusted over the answer. ``took_turns``: whether runs
+    of both were made in turns, so that the time of the measurement is not a reason for the difference; ``None`` if runs do not state when they began.
+    """
+
+    panel: tuple[Value, ...]
+    point: Value
+    first: Value
+    second: Value
+    ratio: float
+    low: float
+    high: float
+    p: float
+    took_turns: bool | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the first one is better. The probability that any test of the answer says so by chance is at most 5 %."""
+        return self.p <= LEVEL
+
+
+class Missing(NamedTuple):
+    """A case without a number, and why: as a rule the reason of its runs."""
+
+    case: Case
+    reason: str
+    runs: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to a question.
+
+    Attributes:
+        question: the question, with its metric.
+        metric, statistic, unit: what its numbers are.
+        subject: the factor that is compared, with the values that have numbers.
+        over: the factor of the axis, if there is one.
+        by: the factors that divide it.
+        panels: the values of these factors, one tuple for each panel, in order.
+        cells: the numbers.
+        choices: where the data hold more than the answer is about.
+        follows: fields that differ between subjects but not within one: each subject has its own value.
+        tests: the best subject of each case against the next one, where both have enough runs.
+        missing: cases without a number.
+        run_count: how many runs are behind the numbers.
+    """
+
+    question: Question
+    metric: str
+    statistic: str
+    unit: str
+    subject: Factor
+    over: Factor | None
+    by: tuple[Factor, ...]
+    panels: tuple[tuple[Value, ...], ...]
+    cells: Mapping[Case, AnswerCell]
+    choices: tuple[ChosenValue, ...]
+    follows: tuple[Factor, ...]
+    tests: tuple[Test, ...]
+    missing: tuple[Missing, ...]
+    run_count: int
+
+    @property
+    def points(self) -> tuple[Value, ...]:
+        """The values of the axis; one that is not stated where there is no axis."""
+        return self.over.values if self.over else (None,)
+
+    @property
+    def shown_best(self) -> frozenset[Case]:
+        """The cases whose subject a test shows to be the best one."""
+        return frozenset(Case(test.panel, test.first, test.point) for test in self.tests if test.is_shown)
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """Whether lower numbers are better; ``None`` if neither is."""
+        better = METRICS[self.metric].better
+        return None if better is None else better == "lower"
+
+    def ranked(self, panel: tuple[Value, ...], point: Value) -> list[Value]:
+        """Return the subjects that have a number in a case, the best median first; nothing if no direction is better."""
+        if self.lower_is_better is None:
+            return []
+        values = {subject: self.cells[case].value for subject in self.subject.values if (case := Case(panel, subject, point)) in self.cells}
+        return sorted(values, key=lambda subject: values[subject], reverse=not self.lower_is_better)
+
+
+def answer(question: Question, results: Sequence[ResultRow], runs: Sequence[RunRow] = ()) -> Answer:
+    """Answer a question from the numbers of whole measurements.
+
+    Args:
+        question: what is asked.
+        results: the numbers, of all metrics.
+        runs: all runs, also those without a number: they explain what is missing.
+
+    Raises:
+        TachologError: there is no such field, metric or value, or nothing is left.
+    """
+    everything = [each for each in observations(results) if CONTROL not in each.fields]
+    names = (question.subject, *([question.over] if question.over else []), *question.by)
+    for name in (*names, *question.where):
+        check_field(name, everything)
+    if len({*names}) < len(names):
+        raise TachologError(f"a field stands twice in this question: {', '.join(names)}")
+    selected = _where(everything, question.where)
+    metric, statistic = _metric_of(question.metric, selected, names)
+    numbers = [each for each in selected if (each.result.metric, each.result.statistic) == (metric, statistic) and each.result.value is not None]
+    if not numbers:
+        raise TachologError(f"no run states {metric}:{statistic}; there are {', '.join(_metrics_in(selected)) or 'no numbers'}")
+    numbers, choices = _without_choices(numbers, names, question.where)
+    if question.over and factor(question.over, numbers).kind != "number":
+        axis = factor(question.over, numbers)
+        raise TachologError(f"{question.over} is no axis: its values are no numbers of one unit ({', '.join(map(axis.short, axis.values[:5]))})")
+    cells = _cells(numbers, question)
+    subject, by = factor(question.subject, numbers), tuple(factor(name, numbers) for name in question.by)
+    panels = sorted({case.panel for case in cells}, key=lambda panel: [each.values.index(value) for each, value in zip(by, panel, strict=True)])
+    result = Answer(
+        question=msgspec.structs.replace(question, metric=f"{metric}:{statistic}"),
+        metric=metric,
+        statistic=statistic,
+        unit=METRICS[metric].unit,
+        subject=subject,
+        over=factor(question.over, numbers) if question.over else None,
+        by=by,
+        panels=tuple(panels),
+        cells=cells,
+        choices=choices,
+        follows=tuple(_following(numbers, names)),
+        tests=(),
+        missing=(),
+        run_count=len({each.result.run.run for each in numbers}),
+    )
+    result = msgspec.structs.replace(result, tests=tuple(_tests(result)))
+    return msgspec.structs.replace(result, missing=tuple(_missing(result, selected, runs)))
+
+
+def default_metric(numbers: Sequence[Observation], names: Sequence[str]) -> tuple[str, str]:
+    """Return the metric and the statistic that pages show first, of those that most cases of these fields have.
+
+    Raises:
+        TachologError: there is none.
+    """
+    cases: dict[tuple[str, str], set[tuple[Value, ...]]] = defaultdict(set)
+    for each in numbers:
+        if each.result.metric in _METRICS and each.result.value is not None:
+            cases[each.result.metric, each.result.statistic].add(tuple(each.fields.get(name) for name in names))
+    if not cases:
+        raise TachologError(f"none of {', '.join(_METRICS)} is stated; name a metric: there are {', '.join(_metrics_in(numbers)) or 'no numbers'}")
+
+    def rank(pair: tuple[str, str]) -> tuple[int, int, int]:
+        metric, statistic = pair
+        return _METRICS.index(metric), _PREFERRED.index(statistic) if statistic in _PREFERRED else len(_PREFERRED), -len(cases[pair])
+
+    most = max(map(len, cases.values()))
+    return min((pair for pair in cases if len(cases[pair]) >= _MOST_HAVE * most), key=rank)
+
+
+def _metric_of(text: str, numbers: Sequence[Observation], names: Sequence[str]) -> tuple[str, str]:
+    if not text:
+        return default_metric(numbers, names)
+    match = _METRIC.fullmatch(text)
+    metric = match["metric"] if match else ""
+    if match is None or metric not in METRICS:
+        there = _metrics_in(numbers)
+        raise TachologError(f"no metric {text!r}: write METRIC:STATISTIC, as in latency:p50; there are {', '.join(there)}")
+    if match["statistic"]:
+        return metric, match["statistic"]
+    statistics = Counter(each.result.statistic for each in numbers if each.result.metric == metric)
+    preferred = next((statistic for statistic in _PREFERRED if statistic in statistics), None)
+    return metric, preferred or next(iter(statistics), "mean")
+
+
+def _metrics_in(numbers: Sequence[Observation]) -> list[str]:
+    counts = Counter(f"{each.result.metric}:{each.result.statistic}" for each in numbers)
+    return [name for name, _ in counts.most_common()]
+
+
+def _where(numbers: Sequence[Observation], where: Mapping[str, str]) -> list[Observation]:
+    """Return the numbers that have the chosen value of each field.
+
+    Raises:
+        TachologError: a field does not have its value.
+    """
+    left = list(numbers)
+    for name, text in where.items():
+        field = factor(name, left)
+        wanted = {value for value in field.values if text in (field.short(value), str(value), plain(field.short(value)))}
+        if not wanted:
+            raise TachologError(f"nothing has {name} = {text}; there is {', '.join(plain(field.short(value)) for value in field.values)}")
+        left = [each for each in left if each.fields.get(name) in wanted]
+    return left
+
+
+def plain(text: str) -> str:
+    """Return words with usual blanks, as people type them."""
+    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", "")
+
+
+def _without_choices(
+    numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str]
+) -> tuple[list[Observation], tuple[ChosenValue, ...]]:
+    """Return the numbers of one value for each field that would mix what does not compare, and what was chosen.
+
+    A field is chosen where the numbers of one case differ in it, or where subjects differ in it although they must not (`comparable`). The value is
+    that which the most cases have; of equal ones, that of the most runs.
+    """
+    left, choices = list(numbers), []
+    metric = numbers[0].result.metric
+    while open_field := _open_field(left, names, where, metric):
+        field = factor(open_field, left)
+        runs = {value: len({each.result.run.run for each in left if each.fields.get(open_field) == value}) for value in field.values}
+        cases = {
+            value: len({tuple(each.fields.get(name) for name in names) for each in left if each.fields.get(open_field) == value})
+            for value in field.values
+        }
+        chosen = max(field.values, key=lambda value: (cases[value], runs[value], value is not None))
+        choices.append(ChosenValue(field, chosen, runs))
+        left = [each for each in left if each.fields.get(open_field) == chosen]
+    return left, tuple(choices)
+
+
+def _open_field(numbers: Sequence[Observation], names: Sequence[str], where: Mapping[str, str], metric: str) -> str | None:
+    """Return the next field of which one value must be chosen; ``None`` if each case is of one kind."""
+    fields = [field.name for field in varying(numbers) if field.name not in (*names, *where, *NEVER_CHOSEN)]
+    must_agree = {name for name in asked("ratio", metric) if name in COMPARED} - {"host"}
+    rows = {id(each.fields): each.fields for each in numbers}.values()
+    for name in sorted(fields, key=lambda name: (_CHOSEN_FIRST.index(name) if name in _CHOSEN_FIRST else len(_CHOSEN_FIRST), name)):
+        by_case: dict[tuple[Value, ...], set[Value]] = defaultdict(set)
+        for fields_of in rows:
+            by_case[tuple(fields_of.get(each) for each in names)].add(fields_of.get(name))
+        if any(len(values) > 1 for values in by_case.values()):
+            return name
+        if (name in must_agree or name == "host") and not is_label(name):
+            return name
+    return None
+
+
+def _following(numbers: Sequence[Observation], names: Sequence[str]) -> Iterator[Factor]:
+    """Yield the fields that differ although each case has one value: they go with the subject, the axis or the panel."""
+    for field in varying(numbers):
+        if field.name not in (*names, "run"):
+            yield field
+
+
+def _cells(numbers: Sequence[Observation], question: Question) -> dict[Case, AnswerCell]:
+    by_case: dict[Case, dict[str, list[ResultRow]]] = defaultdict(lambda: defaultdict(list))
+    for each in numbers:
+        by_case[_case_of(each.fields, question)][each.result.run.run].append(each.result)
+    return {case: _cell([_median_of(results) for results in by_run.values()]) for case, by_run in by_case.items()}
+
+
+def _median_of(results: Sequence[ResultRow]) -> ResultRow:
+    """Return the number that is the median of these."""
+    values = [result.value for result in results if result.value is not None]
+    return results[median_place(values, results[0].metric)]
+
+
+def _cell(results: Sequence[ResultRow]) -> AnswerCell:
+    values = [result.value for result in results if result.value is not None]
+    median = _median_of(results)
+    assert median.value is not None  # noqa: S101 - numbers without a value were left out
+    return AnswerCell(median.value, min(values), max(values), tuple(results), median)
+
+
+def _tests(answer: Answer) -> Iterator[Test]:
+    """Yield for each case the test of its best subject against the next one, if both have enough runs; adjusted over all cases (Holm).
+
+    The best one is chosen by the same numbers. The two-sided test against the next one is still right about it.
+
+    Source:
+        Hung & Fithian (2019), "Rank verification for exponential families", Annals of Statistics 47(2).
+    """
+    if answer.lower_is_better is None:
+        return
+    tested: list[tuple[tuple[Value, ...], Value, Value, Value]] = []
+    for panel in answer.panels:
+        for point in answer.points:
+            first, second, *_ = (*answer.ranked(panel, point), None, None)
+            if _is_testable(answer.cells.get(Case(panel, first, point))) and _is_testable(answer.cells.get(Case(panel, second, point))):
+                tested.append((panel, point, first, second))
+    if not tested:
+        return
+    shifts = [
+        unpaired_shift(_logarithms(answer.cells[Case(panel, second, point)]), _logarithms(answer.cells[Case(panel, first, point)]))
+        for panel, point, first, second in tested
+    ]
+    p = adjusted_each(np.array([shift.p[0] for shift in shifts]))
+    for case, shift, adjusted in zip(tested, shifts, p, strict=True):
+        panel, point, first, second = case
+        turns = _took_turns(answer.cells[Case(panel, first, point)], answer.cells[Case(panel, second, point)])
+        yield Test(*case, exp(shift.estimate[0]), exp(shift.low[0]), exp(shift.high[0]), float(adjusted), turns)
+
+
+def _took_turns(first: AnswerCell, second: AnswerCell) -> bool | None:
+    """Whether the runs of two cells alternate in time at least as often as twice there and back."""
+    starts = [(instant(result.run.start_time), side) for side, cell in enumerate((first, second)) for result in cell.results]
+    if any(start is None for start, _ in starts):
+        return None
+    order = [side for _, side in sorted((start, side) for start, side in starts if start is not None)]
+    return sum(before != after for before, after in pairwise(order)) >= _LEAST_TURNS
+
+
+def _logarithms(cell: AnswerCell) -> Floats:
+    """Return the values of a cell as one row of a matrix."""
+    logarithms: Floats = np.log(np.array([[result.value for result in cell.results]], float))
+    return logarithms
+
+
+def _is_testable(cell: AnswerCell | None) -> bool:
+    return cell is not None and cell.run_count >= MIN_RUNS and cell.low > 0
+
+
+def _missing(answer: Answer, selected: Sequence[Observation], runs: Sequence[RunRow]) -> Iterator[Missing]:
+    """Yield each case of the crossing that has no number, with the reason that its runs give."""
+    by_case: dict[Case, list[Observation]] = defaultdict(list)
+    for each in selected:
+        by_case[_case_of(each.fields, answer.question)].append(each)
+    measured = {each.result.run.run for each in selected}
+    without_number: dict[Case, list[RunRow]] = defaultdict(list)
+    for run in runs:
+        if run.run not in measured:
+            without_number[_case_of(fields_of_run(run), answer.question)].append(run)
+    for panel in answer.panels:
+        for subject in answer.subject.values:
+            for point in answer.points:
+                case = Case(panel, subject, point)
+                if case not in answer.cells:
+                    yield Missing(case, *_reason(by_case.get(case, []), without_number.get(case, [])))
+
+
+def _case_of(fields: Mapping[str, Value], question: Question) -> Case:
+    panel = tuple(fields.get(name) for name in question.by)
+    return Case(panel, fields.get(question.subject), fields.get(question.over) if question.over else None)
+
+
+def _reason(numbers: Sequence[Observation], runs: Sequence[RunRow]) -> tuple[str, int]:
+    """Return why a case has no number, and how many runs say so."""
+    lost = {each.result.run.run for each in numbers if (each.result.metric, each.result.value) in (("loss", 1), ("messages_received", 0))}
+    if lost:
+        return "nothing arrived", len(lost)
+    if numbers:
+        return "not stated, or measured under other conditions", len({each.result.run.run for each in numbers})
+    if runs:
+        return Counter(run.reason or run.status or "no result" for run in runs).most_common(1)[0][0], len(runs)
+    return "not measured", 0

@@ -1,0 +1,219 @@
+"""Questions of other people's experiments: which one the data choose, what is answered, and how sure the answer is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.command import run_tacholog_text
+from tests.questions.datasets import DATASETS, run
+
+from tacholog.errors import TachologError
+from tacholog.render.answers import answer_table, as_json, choice_sentences, figures, missing_sentences, question_title, sentences
+from tacholog.render.table import terminal
+from tacholog.store.load import open_paths
+from tacholog.view.chosen_questions import questions_for
+from tacholog.view.questions import Answer, Case, Question, answer
+from tacholog.view.views import summaries_of
+
+
+def made(name: str, folder: Path) -> Path:
+    DATASETS[name](folder)
+    return folder
+
+
+def answered(folder: Path, question: Question | None = None) -> Answer:
+    """Return the answer to a question, or to the first one that the data choose."""
+    results, runs = summaries_of(open_paths([folder]))
+    return answer(question or questions_for(results)[0], results, runs)
+
+
+def words(found: Answer) -> str:
+    return " ".join(sentence.text for sentence in sentences(found)).replace("\u00a0", " ").replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        ("plugins", Question(subject="label.plugin", by=("label.security",), metric="latency:p50")),
+        ("lossy", Question(subject="system", over="network_loss_percent", by=("network_bandwidth_bit_per_s",), metric="latency:p50")),
+        ("subscribers", Question(subject="system", over="subscribers", metric="latency:p50")),
+        ("rates", Question(subject="system", over="offered_rate_per_s", metric="latency:p50")),
+        ("depths", Question(subject="label.depth", over="payload_bytes", metric="latency:p50")),
+        ("kernels", Question(subject="label.kernel", over="payload_bytes", metric="latency:p50")),
+        ("builds", Question(subject="release", metric="latency:p50")),
+    ],
+)
+def test_the_data_choose_the_question_that_they_can_answer(name: str, question: Question, tmp_path: Path) -> None:
+    results, _ = summaries_of(open_paths([made(name, tmp_path)]))
+
+    assert questions_for(results) == [question]
+
+
+def test_a_single_run_asks_nothing(tmp_path: Path) -> None:
+    results, _ = summaries_of(open_paths([made("single", tmp_path)]))
+
+    assert questions_for(results) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        (
+            "plugins",
+            "cilium has the lowest median latency in all 3 cases. With security ipsec, it is 60.4 µs against 88.3 µs of calico (1.46 times).",
+        ),
+        ("lossy", "At 0 % network loss, Birch has the lowest median latency; from 5 % network loss on, Cedar has it."),
+        ("subscribers", "Multicast has the lowest median latency at every number of subscribers that was measured."),
+        ("rates", "The median latency of Bus is 7.78 µs at offered rate 10 k msg/s, and 892 µs at offered rate 80 k msg/s. The largest step is from"),
+        ("depths", "depth 1 has the lowest median latency at every message size that was measured."),
+        ("kernels", "kernel 6.10.3 has the lowest median latency at every message size that was measured."),
+        ("builds", "1.0 has the lowest median latency. It is 12 µs against 13.2 µs of 1.1 (1.1 times). This is shown by tests (12 runs of each;"),
+    ],
+)
+def test_the_answer_is_a_sentence(name: str, begins: str, tmp_path: Path) -> None:
+    text = words(answered(made(name, tmp_path)))
+
+    assert text.replace("release 1.", "1.").startswith(begins)
+
+
+def test_a_test_shows_who_is_best_where_there_are_six_runs_and_only_there(tmp_path: Path) -> None:
+    assert "Each of these is shown by tests (6 runs of each; at most 5 % that any of it is chance)." in words(
+        answered(made("plugins", tmp_path / "a"))
+    )
+    assert "No test: there are 3 runs of each, and a test takes 6. So the order may be chance." in words(answered(made("depths", tmp_path / "b")))
+
+
+def test_runs_that_were_made_one_side_after_the_other_are_said_to_be(tmp_path: Path) -> None:
+    kernels, builds = answered(made("kernels", tmp_path / "a")), answered(made("builds", tmp_path / "b"))
+
+    assert [test.took_turns for test in kernels.tests if test.is_shown] == [False]
+    assert "So whatever else changed meanwhile is part of the difference." in words(kernels)
+    assert [test.took_turns for test in builds.tests] == [True]
+    assert "meanwhile" not in words(builds)
+
+
+def test_a_cell_is_the_median_of_runs_and_the_value_of_one_of_them(tmp_path: Path) -> None:
+    for number, latency_us in enumerate((11.0, 14.0, 10.0, 12.0)):
+        run(tmp_path, f"a{number}", latency_us, labels={"plugin": "a"})
+    run(tmp_path, "b", 30.0, labels={"plugin": "b"})
+
+    cell = answered(tmp_path).cells[Case((), "a", None)]
+
+    assert (cell.value, cell.low, cell.high, cell.run_count) == (12000.0, 10000.0, 14000.0, 4)  # of two in the middle the worse one
+    assert (cell.median.run.run, cell.median.place) == ("a3", 23)  # "percentile 50.000" is line 23
+
+
+def test_cases_without_a_number_say_why(tmp_path: Path) -> None:
+    found = answered(made("lossy", tmp_path))
+
+    assert {missing.case.subject for missing in found.missing} == {"Birch"}
+    (sentence,) = missing_sentences(found)
+    assert sentence.startswith("ERROR: Can`t connect socket (errno=111 Connection refused): Birch at network loss 20")
+
+
+def test_runs_that_differ_in_another_field_are_not_mixed_and_the_choice_is_named(tmp_path: Path) -> None:
+    made("lossy", tmp_path)
+
+    found = answered(tmp_path, Question(subject="system", over="network_loss_percent"))
+
+    (choice,) = found.choices
+    assert (choice.field.name, choice.value, choice.runs) == ("network_bandwidth_bit_per_s", 54e6, {54e6: 66, 300e6: 66})
+    (sentence,) = choice_sentences(found)
+    assert sentence.replace("\u00a0", " ") == (
+        "These runs differ in network bandwidth. Shown: 54 Mbit/s (66 runs). Not shown: 300 Mbit/s (66). "
+        "To see them, put it on the axis, divide by it, or choose another value."
+    )
+
+
+def test_a_reader_chooses_a_value(tmp_path: Path) -> None:
+    made("lossy", tmp_path)
+
+    found = answered(tmp_path, Question(subject="system", over="network_loss_percent", where={"network_bandwidth_bit_per_s": "300 Mbit/s"}))
+
+    assert found.choices == ()
+    assert found.cells[Case((), "Cedar", 20.0)].value == pytest.approx(833e3, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (Question(subject="plugn"), "no field 'plugn'"),
+        (Question(subject="plugin"), "no field 'plugin' (is label.plugin meant?)"),
+        (
+            Question(subject="label.plugin", over="label.security"),
+            "label.security is no axis: its values are no numbers of one unit (ipsec, none, wireguard)",
+        ),
+        (Question(subject="label.plugin", metric="latncy:p50"), "no metric 'latncy:p50'"),
+        (Question(subject="label.plugin", metric="latency:p98"), "no run states latency:p98; there are latency:"),
+        (Question(subject="label.plugin", where={"label.security": "tls"}), "nothing has label.security = tls; there is ipsec, none, wireguard"),
+        (Question(subject="label.plugin", by=("label.plugin",)), "a field stands twice in this question: label.plugin, label.plugin"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_refused_with_what_there_is(question: Question, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TachologError) as error:
+        answered(made("plugins", tmp_path), question)
+
+    assert str(error.value).startswith(message)
+
+
+def test_labels_whose_values_are_numbers_of_one_unit_are_an_axis(tmp_path: Path) -> None:
+    for loss in ("0 %", "2.5 %", "10 %"):
+        for system in ("A", "B"):
+            run(tmp_path, f"{system}-{loss[:-2]}", 5.0, system=system, labels={"drop": loss})
+
+    found = answered(tmp_path)
+
+    assert found.over is not None
+    assert (found.over.name, found.over.values, found.over.unit) == ("label.drop", ("0 %", "2.5 %", "10 %"), "%")
+    assert [found.over.number(value) for value in found.over.values] == [0.0, 2.5, 10.0]
+
+
+def test_the_command_prints_the_answer_and_the_table(tmp_path: Path) -> None:
+    made("plugins", tmp_path)
+
+    result = run_tacholog_text("table", tmp_path, "--subject", "label.plugin", "--by", "label.security", "--metric", "latency:p50")
+
+    assert result.returncode == 0
+    lines = result.stdout.replace("\u00a0", " ").splitlines()
+    assert lines[0] == "Median latency of each plugin, by security"
+    assert lines[4].split() == ["plugin", "security", "ipsec", "security", "none", "security", "wireguard"]
+    assert lines[5].split()[:3] == ["calico", "88.3", "µs"]
+
+
+def test_the_command_says_which_question_the_data_chose(tmp_path: Path) -> None:
+    result = run_tacholog_text("table", made("subscribers", tmp_path), "--format", "csv")
+
+    assert result.stderr.splitlines() == ["chosen by the data: --subject system --over subscribers --metric latency:p50"]
+    assert result.stdout.splitlines()[1].startswith("Multicast,20148,")
+
+
+def test_the_json_has_each_number_with_its_line(tmp_path: Path) -> None:
+    import json
+
+    found = json.loads(as_json(answered(made("builds", tmp_path))))
+
+    assert found["question"]["subject"] == "release"
+    assert [(cell["release"], cell["value"], cell["runs"], cell["shown_best"], cell["line"]) for cell in found["cells"]] == [
+        ("1.0", 12005.0, 12, True, 23),
+        ("1.1", 13206.0, 12, False, 23),
+    ]
+
+
+def test_a_notebook_gets_a_frame_with_the_answer_beside_it(tmp_path: Path) -> None:
+    import tacholog as front_door
+
+    frame = front_door.load(made("builds", tmp_path)).table("release", metric="latency:p50")
+
+    assert frame.values.tolist() == [["1.0", 12005.0, 11549.0, 12788.0, 12, True], ["1.1", 13206.0, 12704.0, 14067.0, 12, False]]
+    assert frame.attrs["unit"] == "ns"
+    assert frame.attrs["answer"].startswith("release 1.0 has the lowest median latency.")
+
+
+@pytest.mark.parametrize("name", [name for name in DATASETS if name != "single"])
+def test_each_answer_has_a_title_a_table_and_a_figure_for_each_panel(name: str, tmp_path: Path) -> None:
+    found = answered(made(name, tmp_path))
+
+    assert question_title(found.question, found).startswith("Median latency")
+    assert len(terminal(answer_table(found))) > 1
+    assert len(figures(found)) == (1 if found.over is None else len(found.panels))
