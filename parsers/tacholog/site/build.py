@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from tacholog.errors import TachologError
 from tacholog.folders import not_ours_alone
 from tacholog.memory import spare_existing
-from tacholog.site.former import former_site
-from tacholog.site.inputs import inputs_of, program_of
 from tacholog.site.output_folder import FIRST_PAGE, MARKER, claim, not_there, nothing_left_of_refused, only_one_build, take_over
 from tacholog.site.settings import SiteSettings
-from tacholog.site.stamp import is_built_of, remove_stamp, write_stamp
+from tacholog.site.stamp import former_site, inputs_of, is_built_of, program_of, remove_stamp, write_stamp
 from tacholog.store.complaints import saved_complaints
 
 if TYPE_CHECKING:

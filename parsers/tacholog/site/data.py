@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import tomli_w
 
 from tacholog.compare.bands import FOLDER as BANDS
 from tacholog.compare.bands import known
 from tacholog.compare.diff.compare import compare
 from tacholog.compare.policy import Policy
-from tacholog.compare.requirements.file import RequirementFile
-from tacholog.compare.requirements.judge import judge
+from tacholog.compare.requirements.file import FILE, RequirementFile, read_requirements
+from tacholog.compare.requirements.judge import Base, judge
 from tacholog.compare.requirements.result import RequirementReport
 from tacholog.compare.result import Comparison
-from tacholog.compare.sides import find_renames, of_labels, of_release, renamed
-from tacholog.errors import TachologError
-from tacholog.site.requirements import kept_requirements, releases_of_site
+from tacholog.compare.sides import find_renames, of_labels, of_release, of_runs, renamed
+from tacholog.errors import TachologError, UnreadableInput
+from tacholog.evidence import is_there, read_small_evidence
+from tacholog.privacy.classes import published_text
+from tacholog.privacy.redactor import Redactor
 from tacholog.store.frames import Dataset, open_saved
 from tacholog.view import results as rows
 from tacholog.view.requirements import JudgedRelease, judged_releases
@@ -118,3 +124,73 @@ def documents_of_site(folder: str | None) -> frozenset[str]:
     """Return the pages of the site of ours that shows a dataset, if one does."""
     held = _open.get(Path(folder)) if folder else None
     return held[1].documents if held else frozenset()
+
+
+DOCUMENT = "requirements"
+LABELS = "label"
+_VOCABULARY = ("metric", "statistic", "unit", "size")  # `read_requirements` refuses all but words of the schema
+
+
+def find_requirements(roots: Sequence[Path]) -> Path | None:
+    """Return the first folder of runs that has a file of requirements; nothing if none has.
+
+    Raises:
+        UnreadableInput: the file cannot be used; the message names file, line and key.
+    """
+    root = next((root for root in roots if is_there(root, FILE)), None)
+    if root is not None:
+        _content(root)
+        read_requirements(root / FILE)
+    return root
+
+
+def _content(root: Path) -> bytes:
+    try:
+        return read_small_evidence(root, FILE)
+    except UnreadableInput as error:
+        raise UnreadableInput(f"{root / FILE}: {error}") from error
+
+
+def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> None:
+    """Copy the requirements in a folder of runs beside the dataset, redacted as the dataset is. Without such a folder, none are kept.
+
+    A file that has not changed keeps its modification time.
+    """
+    kept = folder / FILE
+    if root is None:
+        kept.unlink(missing_ok=True)
+        return
+    content = _redacted(_content(root), redactor)
+    if not kept.is_file() or kept.read_bytes() != content:
+        kept.write_bytes(content)
+
+
+def _redacted(content: bytes, redactor: Redactor) -> bytes:
+    """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
+    tables = tomllib.loads(content.decode("utf-8-sig"))
+    shown = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
+    return content if shown == tables else tomli_w.dumps(shown).encode()
+
+
+def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key == LABELS:
+            found[key] = {redactor.identifier(name): redactor.text(text) for name, text in value.items()}
+        elif isinstance(value, str) and key not in _VOCABULARY:
+            found[key] = published_text(value, key, "name" if key in ("host", "participant") else "public", redactor)
+        else:
+            found[key] = value
+    return found
+
+
+def kept_requirements(folder: Path) -> RequirementFile | None:
+    """Return the requirements that are kept beside a dataset; nothing if there are none, or if some release to compare with is not named."""
+    path = folder / FILE
+    return read_requirements(path) if path.is_file() else None
+
+
+def releases_of_site(data: Dataset) -> Base:
+    """Return how the release is found that a relative requirement compares with. A release that the site does not have is empty."""
+    there = {str(name) for name in data.runs["release"].dropna()}
+    return lambda name: of_release(data, name) if name in there else of_runs(data, ())

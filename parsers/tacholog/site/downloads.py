@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tacholog.site.former import FormerSite
+    from tacholog.site.stamp import FormerSite
     from tacholog.store.frames import Dataset
 
 ALL = f"{DATA}/results.parquet"

@@ -1,4 +1,8 @@
-"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts."""
+"""The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts.
+
+The theme makes the pages of the data. Pages of parts and of logs, which are thousands, are written into a frame: a page without content that the theme
+made once, with the header, the footer and the policy of the site.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,30 @@ import html as markup
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from docutils.nodes import make_id
 from docutils.utils import new_document
+from myst_parser.slugs import github_slugify
 from sphinx import addnodes
 
 from tacholog.errors import TachologError
 from tacholog.installation import site_dir
 from tacholog.render.addresses import address_from, pages_linked, with_addresses
-from tacholog.render.html import NOTHING, Html, esc, tag
+from tacholog.render.html import NOTHING, Html, esc, join, tag
 from tacholog.render.templates import rendered
-from tacholog.site import blocks, blocks_of_releases
+from tacholog.site import blocks
 from tacholog.site.data import SiteData
-from tacholog.site.former import FormerSite
-from tacholog.site.frame import FRAME_TITLE, PageFrame
+from tacholog.site.for_programs import Feed, description, newest_change
 from tacholog.site.log_pages import LogPage, log_bodies
-from tacholog.site.page import Page, Section, plain_title
+from tacholog.site.page import Page, Part, Section, beside, page_of_part, plain_title, script_of
 from tacholog.site.pages import MENU, SitePage
-from tacholog.site.parts import Part, beside, page_of_part, script_of
-from tacholog.site.programs.citation import description
-from tacholog.site.programs.feed import Feed, newest_change
 from tacholog.site.settings import SiteSettings
+from tacholog.site.stamp import FormerSite
 from tacholog.view.page_index import LOGS
 
 if TYPE_CHECKING:
@@ -69,12 +73,20 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "sources": blocks.sources,
     "dataset": blocks.dataset,
     "programs": blocks.programs,
-    "diff": blocks_of_releases.diff,
-    "diff_in_a_line": blocks_of_releases.diff_in_a_line,
-    "history": blocks_of_releases.history,
-    "changes": blocks_of_releases.changes,
-    "requirements": blocks_of_releases.requirements,
+    "diff": blocks.diff,
+    "diff_in_a_line": blocks.diff_in_a_line,
+    "history": blocks.history,
+    "changes": blocks.changes,
+    "requirements": blocks.requirements,
 }
+_BODY = '<article class="bd-article">'
+_END = "</article>"
+FRAME_TITLE = "Page without content"
+_ADDRESS = re.compile(r'((?:href|src|action|data-content_root)=")\.\./')
+_SCRIPT = re.compile(r"(<script\b.*?</script>)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # From the first blank of a stretch on, so that a long one is gone through once.
+_VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
 class MadePages:
@@ -273,3 +285,51 @@ def _below(sections: Sequence[Section], level: int) -> Html:
 
 def _to(section: Section) -> Html:
     return tag("a", section.title, class_="reference internal", href=f"#{section.place}")
+
+
+class PageFrame:
+    """A page that was split at its content. It was written into a folder of the site, not at its top."""
+
+    def __init__(self, page: Path) -> None:
+        """``page`` is the page without content.
+
+        Raises:
+            TachologError: the page was not written whole, or the theme made one of another form.
+        """
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        if not text.rstrip().endswith("</html>"):
+            raise TachologError(f"{page}: the page could not be written whole. Is the disk full?")
+        before, mark, rest = text.partition(_BODY)
+        _, end, after = rest.rpartition(_END)
+        if not mark or not end or FRAME_TITLE not in before:
+            raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
+        self.digest = sha256(text.encode()).hexdigest()
+        self._before, self._after = _once(_VIEWPORT, _squeezed(before)), _squeezed(after)
+
+    def page(self, document: str, title: str, content: str) -> str:
+        """Return a whole page: its heading and its content. Addresses in it are those of the page; ``document`` says how deep the page lies."""
+        up = "../" * document.count("/") or "./"
+        head = _moved(self._before, up).replace(FRAME_TITLE, esc(title))
+        return f"{head}{_BODY}{heading(title)}{content}{_END}{_moved(self._after, up)}"
+
+
+def _once(pattern: re.Pattern[str], text: str) -> str:
+    """Return text without what stands in it again: Sphinx and the theme each write the same element."""
+    first = pattern.search(text)
+    return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
+
+
+def _moved(text: str, up: str) -> str:
+    return _ADDRESS.sub(lambda found: f"{found[1]}{up}", text)
+
+
+def _squeezed(text: str) -> str:
+    """Return HTML without its comments, blank lines and indents. Elements of scripts stay as they are."""
+    return "".join(part if part.startswith("<script") else _BLANK.sub("\n", _COMMENT.sub("", part)) for part in _SCRIPT.split(text))
+
+
+def heading(title: str) -> Html:
+    """Return the heading of a page with the anchors that Sphinx and MyST give one."""
+    anchor, other = make_id(title) or "top", github_slugify(title)
+    link = tag("a", "#", href=f"#{anchor}", class_="headerlink", title="Link to this heading")
+    return join([tag("span", id=other) if other != anchor else "", tag("h1", title, link, id=anchor)])

@@ -1,4 +1,4 @@
-"""Refuse to overwrite folders that Tacholog did not create."""
+"""The folder of a site: refuse to overwrite folders that Tacholog did not create, and move a new site into one that it did create."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tacholog.errors import TachologError, UnreadableInput
 from tacholog.folders import locked
-from tacholog.site.walk import walk
 
 MARKER = ".tacholog-site"
 FIRST_PAGE = "index.html"
@@ -145,3 +144,30 @@ def _below(site: Path) -> Iterator[str]:
         names[:] = [name for name in names if inside or not name.startswith(".")]
         links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114 - as in `walk`
         yield from (f"{inside}/{name}".lstrip("/") for name in (*shown, *links))
+
+
+def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder with the names of the folders and of the other files in it, as `os.walk` does. Names that the caller removes are left out.
+
+    `os.walk` asks the system about each folder once more, whether it is a link, although its entry says so: a third of its time.
+    """
+    to_do = [top]
+    while to_do:
+        folder = to_do.pop()
+        names: list[str] = []
+        links: set[str] = set()
+        files: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        names.append(entry.name)
+                    elif entry.is_symlink() and os.path.isdir(entry.path):  # noqa: PTH112 - to make a `Path` takes longer
+                        names.append(entry.name)
+                        links.add(entry.name)  # They are not followed: they may lead out of the folder, or back.
+                    else:
+                        files.append(entry.name)
+        except OSError:
+            continue
+        yield folder, names, files
+        to_do += [f"{folder}/{name}" for name in reversed(names) if name not in links]

@@ -19,7 +19,7 @@ from tacholog.runs.labels import label_fields, labels_of
 from tacholog.runs.manifest import Source
 from tacholog.runs.problems import ALTERED
 from tacholog.schema.metrics import METRICS
-from tacholog.site.requirements import DOCUMENT as REQUIREMENTS
+from tacholog.site.data import DOCUMENT as REQUIREMENTS
 from tacholog.site.result_pages import DEFAULT, PageGroup, ResultPage, groups_title, page_groups
 from tacholog.site.script import is_perftest
 from tacholog.site.settings import SiteSettings

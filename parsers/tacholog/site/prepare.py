@@ -20,7 +20,7 @@ from tacholog.privacy.redact import redacted_with_redactor
 from tacholog.runs.manifest import RENAMES_FILE
 from tacholog.runs.problems import FORGOTTEN, UNREADABLE, problem
 from tacholog.schema.tables import TABLES
-from tacholog.site.requirements import find_requirements, keep_requirements
+from tacholog.site.data import find_requirements, keep_requirements
 from tacholog.site.settings import CampaignOfRelease, SiteSettings
 from tacholog.store.complaints import complaints, with_copies
 from tacholog.store.frames import Dataset, Row, frame

@@ -6,15 +6,22 @@ differs from it.
 
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
+
+The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If not, a file whose key is the same,
+the digest of everything that this file is made of, need not be made again. No build remembers anything else of the one before.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,10 +29,15 @@ import msgspec
 
 from tacholog.errors import UnreadableInput
 from tacholog.evidence import read_evidence
-from tacholog.store.cache import Cache, open_cache
+from tacholog.formats.registry import GROUP
+from tacholog.installation import site_dir, templates_dir
+from tacholog.site.output_folder import walk
+from tacholog.site.settings import SiteSettings
+from tacholog.store.cache import Cache, key_of, open_cache
 from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
 
 STAMP = ".tacholog-built.json"
+_PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
 
 
 class Sizes(NamedTuple):
@@ -44,7 +56,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     ``inputs`` is the digest of everything that it was built from. ``checks`` are the checks that it passed. ``problems`` is the number of runs, logs
     and folders that could not be read, ``altered`` that of logs that are shown, but are not those that their manifests name. ``large`` names what a
     hoster may refuse. ``files`` holds the SHA-256 of each file by its path in the site, ``digest`` the SHA-256 of that list. ``keys`` holds the
-    digests of what files were made of (`tacholog.site.former`).
+    digests of what files were made of (`tacholog.site.stamp`).
     """
 
     schema: int = 1
@@ -235,3 +247,102 @@ def sha256_of(path: Path) -> str | None:
 
 def _sha256_of(path: str) -> str | None:
     return read_sha256(path) if os.path.isfile(path) and not os.path.islink(path) else None  # noqa: PTH113, PTH114 - there are thousands
+
+
+def inputs_of(roots: Sequence[Path], settings: SiteSettings) -> str:
+    """Return the digest of all inputs of a site: data and program, files by path, size and times."""
+    return _digest([program_of(settings), *(line for root in roots for line in (str(root.resolve()), *_below(root)))])
+
+
+def program_of(settings: SiteSettings) -> str:
+    """Return the digest of all that makes a site of data: code, templates, prose, installed packages, and settings."""
+    package = Path(__file__).parent.parent
+    folders = [package, templates_dir(), site_dir()]
+    files = [path for path in (settings.logo, os.environ.get(_PLOTLY)) if path]
+    return _digest(
+        [
+            sys.version,
+            *_installed(),
+            msgspec.json.encode(settings).decode(),
+            *(f"{name}={os.environ.get(name)}" for name in (_PLOTLY, _KEY)),
+            *map(_file, files),
+            *(line for folder in folders for line in _below(folder)),
+        ]
+    )
+
+
+def _digest(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _below(folder: Path) -> Iterator[str]:
+    for inner, names, files in walk(os.fspath(folder)):
+        names[:] = sorted(name for name in names if name != "__pycache__")
+        yield from (_file(f"{inner}/{file}") for file in sorted(files))
+
+
+def _file(path: str) -> str:
+    """Return the state of a file, and of what it leads to if it is a link. Somebody may have set the time of its last modification back."""
+    try:
+        found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
+        states = [found, os.stat(path)] if stat.S_ISLNK(found.st_mode) else [found]  # noqa: PTH116 - as above
+    except OSError:
+        return f"{path} cannot be read"
+    words = " ".join(f"{one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_ino}" for one in states)
+    return f"{path} {words}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
+
+
+def _installed() -> Iterator[str]:
+    """Yield the installed packages by name and version, and the files of formats from other packages: somebody may be editing them."""
+    folders = (Path(entry) for entry in sys.path if entry)
+    yield from sorted(name.name for folder in folders if folder.is_dir() for name in folder.glob("*.dist-info"))
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if not point.module.startswith("tacholog."):
+            yield from _code_of(point.module)
+
+
+def _code_of(module: str) -> Iterator[str]:
+    try:
+        spec = find_spec(module)
+    except ImportError as error:
+        yield str(error)
+        return
+    if spec and spec.origin:
+        yield from (_file(os.fspath(path)) for path in sorted(Path(spec.origin).parent.glob("*.py")))
+
+
+class FormerSite:
+    """The site of the last build while another one is made, and the keys of the new one."""
+
+    def __init__(self, keys: Mapping[str, str], program: str) -> None:
+        """Begin a build.
+
+        Args:
+            keys: those of the finished files of before, by their names.
+            program: the digest of all that makes pages, and of the settings.
+        """
+        self._former, self._program = keys, program
+        self.keys: dict[str, str] = {}
+        self.reused = set[str]()
+
+    def has(self, name: str, *received: object) -> bool:
+        """Whether a file is there already that was made of what this one is made of. It stays; else, the caller makes the file."""
+        key = key_of(self._program, name, msgspec.json.encode(received, order="deterministic", enc_hook=str)).hex()
+        self.keys[name] = key
+        if self._former.get(name) != key:
+            return False
+        self.reused.add(name)
+        return True
+
+
+def former_site(site: Path, program: str) -> FormerSite:
+    """Return what is in the folder of a site; of one that is not finished, no file is believed."""
+    try:
+        stamp = read_stamp(site)
+    except UnreadableInput:
+        return FormerSite({}, program)
+    changed = {*changed_since(site, stamp)} if stamp.keys else set[str]()
+    return FormerSite({name: key for name, key in stamp.keys.items() if name not in changed}, program)

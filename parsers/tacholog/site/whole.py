@@ -18,14 +18,13 @@ from tacholog.memory import return_freed_memory
 from tacholog.render.diff.text import github_of_systems
 from tacholog.site.data import SiteData, hold
 from tacholog.site.downloads import write_downloads
-from tacholog.site.former import FormerSite
+from tacholog.site.for_programs import Feed, feeds, write_feeds, write_for_programs
 from tacholog.site.log_pages import log_pages, raw_files
 from tacholog.site.made_pages import MadePages
 from tacholog.site.pages import plan
 from tacholog.site.prepare import prepare
-from tacholog.site.programs.feed import Feed, feeds, write_feeds
-from tacholog.site.programs.write import write_for_programs
 from tacholog.site.settings import Link, SiteSettings
+from tacholog.site.stamp import FormerSite
 from tacholog.store.frames import without_distributions
 from tacholog.store.logs import Progress
 from tacholog.store.pool import Work

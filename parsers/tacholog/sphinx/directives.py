@@ -17,20 +17,22 @@ from sphinx.util.docutils import SphinxDirective
 
 from tacholog.compare.policy import Policy
 from tacholog.errors import TachologError
+from tacholog.render.addresses import with_addresses
 from tacholog.render.html import Html, join, tag
 from tacholog.render.outward import Source
 from tacholog.runs.labels import labels_asked
-from tacholog.site import blocks, blocks_of_releases
-from tacholog.site.data import data_in, files_of
+from tacholog.site import blocks
+from tacholog.site.data import data_in, documents_of_site, files_of
 from tacholog.site.page import Page
 from tacholog.slugs import slug
-from tacholog.sphinx.node import PerfHtml
 from tacholog.view.page_index import Entry, PageIndex, page_index
 from tacholog.view.views import Selection
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.builders.html import StandaloneHTMLBuilder
     from sphinx.config import Config
+    from sphinx.writers.html5 import HTML5Translator
 
 _LOGGER = logging.getLogger(__name__)
 _PAGE = "tacholog-page"
@@ -237,9 +239,9 @@ def _diff(of: Perf) -> Html:
         chosen["transports"] = [str(options["transport"])]
     policy, labels, system = msgspec.convert(chosen, Policy), _labels(str(options.get("label", ""))), options.get("system")
     if "summary" in options:
-        return blocks_of_releases.diff_in_a_line(of.page, old, new, system, labels=labels, policy=policy)
-    only, limit = str(options.get("only", "")).split(), options.get("limit", blocks_of_releases.LIMIT)
-    return blocks_of_releases.diff(of.page, old, new, system, of.pages, labels=labels, policy=policy, only=only, limit=limit)
+        return blocks.diff_in_a_line(of.page, old, new, system, labels=labels, policy=policy)
+    only, limit = str(options.get("only", "")).split(), options.get("limit", blocks.LIMIT)
+    return blocks.diff(of.page, old, new, system, of.pages, labels=labels, policy=policy, only=only, limit=limit)
 
 
 def _sources(of: Perf) -> Html:
@@ -265,15 +267,17 @@ _DIRECTIVES: dict[str, Callable[[Perf], Html]] = {
     "glance": lambda of: blocks.rankings(of.page, of.pages, of.wanted),
     "machines": lambda of: blocks.machines(of.page, of.pages, of.wanted),
     "diff": _diff,
-    "changes": lambda of: blocks_of_releases.changes(of.page, of.wanted),
-    "history": lambda of: blocks_of_releases.history(of.page, *of.two_words("a metric and a statistic"), of.wanted),
-    "requirements": lambda of: blocks_of_releases.requirements(of.page, of.wanted),
+    "changes": lambda of: blocks.changes(of.page, of.wanted),
+    "history": lambda of: blocks.history(of.page, *of.two_words("a metric and a statistic"), of.wanted),
+    "requirements": lambda of: blocks.requirements(of.page, of.wanted),
 }
 
 
 def setup(app: Sphinx) -> None:
-    """Register every directive, and read the data before the first page."""
+    """Register every directive, its node, and what reads the data before the first page."""
     app.connect("config-inited", prepare_data)
+    leave_out = (_skip, None)
+    app.add_node(PerfHtml, html=(_visit, None), latex=leave_out, text=leave_out, man=leave_out, texinfo=leave_out, gettext=leave_out)
     app.add_directive("perf-fold", PerfFold)
     for name, make in _DIRECTIVES.items():
         app.add_directive(f"perf-{name}", type(f"Perf{name.title()}", (Perf,), {"make": staticmethod(make)}))
@@ -300,3 +304,26 @@ def prepare_data(app: Sphinx, config: Config) -> None:
     except TachologError as error:
         raise ExtensionError(f"tacholog_data: {error}") from error
     config.tacholog_dataset = str((work / "dataset").resolve())
+
+
+class PerfHtml(nodes.General, nodes.Element):
+    """HTML made by `tacholog.render`, in the attribute ``html``. Links ``doc:NAME?QUERY#ANCHOR`` and ``root:PATH`` are resolved on writing."""
+
+
+def _visit(translator: HTML5Translator, node: nodes.Element) -> None:
+    translator.body.append(with_addresses(node["html"], lambda kind, name: _target(translator.builder, kind, name, node)))
+    raise nodes.SkipNode
+
+
+def _target(builder: StandaloneHTMLBuilder, kind: str, name: str, node: nodes.Element) -> str:
+    here: str = builder.current_docname
+    if kind == "root":
+        up = builder.get_relative_uri(here, builder.config.root_doc).rpartition("/")[0]
+        return f"{up}/{name}" if up else name
+    if name not in builder.env.found_docs and name not in documents_of_site(builder.config.tacholog_dataset):
+        _LOGGER.warning("no page %r to link to", name, location=node, type="perf", subtype="nolink")
+    return builder.get_relative_uri(here, name)
+
+
+def _skip(_translator: object, _node: nodes.Element) -> None:
+    raise nodes.SkipNode

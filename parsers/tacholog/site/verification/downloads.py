@@ -23,9 +23,9 @@ from tacholog.privacy.free_text import MASK
 from tacholog.schema.columns import DTYPES
 from tacholog.schema.tables import OFFERED
 from tacholog.site.downloads import ALL
-from tacholog.site.programs.latest import LATEST, latest_files
+from tacholog.site.for_programs import LATEST, latest_files
 from tacholog.site.stamp import sha256_of
-from tacholog.site.verification.foreign import most_unpacked, read_foreign, unpacked_pieces
+from tacholog.site.verification.reading import most_unpacked, read_foreign, unpacked_pieces
 from tacholog.site.verification.receipt import Finding
 from tacholog.store.engine import ask, connected, quoted, text
 from tacholog.store.export import FileKind, as_file

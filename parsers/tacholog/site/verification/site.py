@@ -29,12 +29,11 @@ from tacholog.runs.manifest import RUN_FILE, Manifest, read_evidence_toml
 from tacholog.runs.problems import ALTERED
 from tacholog.site.downloads import ALL
 from tacholog.site.output_folder import MARKER
-from tacholog.site.parts import pieces_of
+from tacholog.site.page import pieces_of
 from tacholog.site.publish import published
 from tacholog.site.stamp import STAMP, changed_files, read_stamp
-from tacholog.site.verification.by_line import OfferedLogs, number_texts, reads
 from tacholog.site.verification.downloads import altered_numbers, as_offered, columns_compared, newest_compared, offered_table, texts_compared
-from tacholog.site.verification.foreign import read_foreign, unpacked_pieces
+from tacholog.site.verification.reading import OfferedLogs, number_texts, read_foreign, reads, unpacked_pieces
 from tacholog.site.verification.receipt import Finding, Receipt, readers_of
 from tacholog.store.export import results_table
 from tacholog.store.frames import Dataset
