@@ -1,7 +1,7 @@
 """The files of a site that programs read: newest results, badges, Atom feeds, and how to cite the site.
 
-``results/latest.json`` holds the newest release of each system in a small and stable form, for dashboards. The feeds list comparisons of releases, and
-the steps and drifts of all histories, the newest first. ``CITATION.cff`` and a Schema.org Dataset in JSON-LD describe the site.
+``results/latest.json`` holds the newest release of each system in a small and stable form, for dashboards. The feeds list comparisons of releases,
+and the steps and drifts of all histories, the newest first. ``CITATION.cff`` and a Schema.org Dataset in JSON-LD describe the site.
 
 Source:
     RFC 4287, The Atom Syndication Format; https://github.com/citation-file-format/citation-file-format, version 1.2.0; https://schema.org/Dataset.

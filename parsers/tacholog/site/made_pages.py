@@ -1,7 +1,7 @@
 """The pages that Sphinx collects: those of the data and of logs. Each is made of one template, in one pass, with its parts.
 
-The theme makes the pages of the data. Pages of parts and of logs, which are thousands, are written into a frame: a page without content that the theme
-made once, with the header, the footer and the policy of the site.
+The theme makes the pages of the data. Pages of parts and of logs, which are thousands, are written into a frame: a page without content that the
+theme made once, with the header, the footer and the policy of the site.
 """
 
 from __future__ import annotations

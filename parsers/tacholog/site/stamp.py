@@ -7,8 +7,8 @@ differs from it.
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
 
-The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If not, a file whose key is the same,
-the digest of everything that this file is made of, need not be made again. No build remembers anything else of the one before.
+The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If it is not, a file whose key is the
+same need not be made again: its key is the digest of everything that the file is made of. A build remembers nothing else of the one before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -32,9 +32,11 @@ from tacholog.evidence import read_evidence
 from tacholog.formats.registry import GROUP
 from tacholog.installation import site_dir, templates_dir
 from tacholog.site.output_folder import walk
-from tacholog.site.settings import SiteSettings
 from tacholog.store.cache import Cache, key_of, open_cache
 from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
+
+if TYPE_CHECKING:
+    from tacholog.site.settings import SiteSettings
 
 STAMP = ".tacholog-built.json"
 _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
