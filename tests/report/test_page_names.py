@@ -12,7 +12,7 @@ import pytest
 from tacholog.errors import TachologError
 from tacholog.runs.manifest import LogFile, Manifest, write
 from tacholog.site.build import build_site
-from tacholog.site.made_pages import PageFrame
+from tacholog.site.generated_pages import PageFrame
 from tacholog.site.page import RUNS, part_of
 from tacholog.site.pages import plan
 from tacholog.site.result_pages import csv_names

@@ -70,6 +70,6 @@ def build_site(
                 raise TachologError(f"{site}: {error.strerror}: the site is not finished; run the same command again") from error
         finally:
             shutil.rmtree(made, ignore_errors=True)
-        found = saved_complaints(work)
-        write_stamp(site, inputs, CHECKS, len(found.unread) - found.altered, settings.limits.sizes, found.altered, former.keys)
+        complaints = saved_complaints(work)
+        write_stamp(site, inputs, CHECKS, len(complaints.unread) - complaints.altered, settings.limits.sizes, complaints.altered, former.keys)
     return site / FIRST_PAGE

@@ -143,8 +143,8 @@ def _pack(npm: str, wanted: Packed, folder: Path, target: Path, timeout_s: float
 
 def _environment() -> dict[str, str]:
     # Node has its own list of certificate authorities. Behind a company proxy, the list of the system is needed.
-    known = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
-    return known | dict(os.environ)
+    certificates = {"NODE_EXTRA_CA_CERTS": str(_CERTIFICATES)} if _CERTIFICATES.is_file() else {}
+    return certificates | dict(os.environ)
 
 
 def _is_whole(path: Path, wanted: Packed) -> bool:

@@ -122,8 +122,8 @@ def data_in(folder: Path) -> SiteData:
 
 def documents_of_site(folder: str | None) -> frozenset[str]:
     """Return the pages of the site of ours that shows a dataset, if one does."""
-    held = _open.get(Path(folder)) if folder else None
-    return held[1].documents if held else frozenset()
+    opened = _open.get(Path(folder)) if folder else None
+    return opened[1].documents if opened else frozenset()
 
 
 DOCUMENT = "requirements"
@@ -156,32 +156,32 @@ def keep_requirements(root: Path | None, folder: Path, redactor: Redactor) -> No
 
     A file that has not changed keeps its modification time.
     """
-    kept = folder / FILE
+    target = folder / FILE
     if root is None:
-        kept.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
         return
     content = _redacted(_content(root), redactor)
-    if not kept.is_file() or kept.read_bytes() != content:
-        kept.write_bytes(content)
+    if not target.is_file() or target.read_bytes() != content:
+        target.write_bytes(content)
 
 
 def _redacted(content: bytes, redactor: Redactor) -> bytes:
     """Return a file of requirements whose texts are those of the redacted dataset; the same file if nothing is replaced."""
     tables = tomllib.loads(content.decode("utf-8-sig"))
-    shown = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
-    return content if shown == tables else tomli_w.dumps(shown).encode()
+    redacted_tables = {kind: [_redacted_entry(entry, redactor) for entry in entries] for kind, entries in tables.items()}
+    return content if redacted_tables == tables else tomli_w.dumps(redacted_tables).encode()
 
 
 def _redacted_entry(entry: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in entry.items():
         if key == LABELS:
-            found[key] = {redactor.identifier(name): redactor.text(text) for name, text in value.items()}
+            fields[key] = {redactor.identifier(name): redactor.text(text) for name, text in value.items()}
         elif isinstance(value, str) and key not in _VOCABULARY:
-            found[key] = published_text(value, key, "name" if key in ("host", "participant") else "public", redactor)
+            fields[key] = published_text(value, key, "name" if key in ("host", "participant") else "public", redactor)
         else:
-            found[key] = value
-    return found
+            fields[key] = value
+    return fields
 
 
 def kept_requirements(folder: Path) -> RequirementFile | None:

@@ -106,7 +106,7 @@ def latest_files(data: Dataset, file: RequirementFile | None) -> dict[str, bytes
     files: dict[str, bytes] = {}
     requirements: list[LatestRequirement] = []
     if file is not None and not chosen.runs.empty:
-        others = {than for one in file.requirements if (than := one.requirement.than)}
+        others = {than for required in file.requirements if (than := required.requirement.than)}
         report = judge(newest(data, others) if others else chosen, file, releases_of_site(data))
         made = badges(report)
         files = {f"{BADGES}/{name}.svg": svg.encode() for name, svg in made.items()}
@@ -193,7 +193,7 @@ def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, obj
     released, systems = _last_day(there), _systems(there)
     base = f"{drawn(settings.url).rstrip('/')}/" if settings.url else ""
     what = ", ".join(systems) or "publish/subscribe systems"
-    said: dict[str, object] = {
+    dataset: dict[str, object] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": drawn(settings.title),
@@ -205,10 +205,10 @@ def description(runs: Iterable[RunRow], settings: SiteSettings) -> dict[str, obj
         "distribution": [{"@type": "DataDownload", "contentUrl": f"{base}{name}", "encodingFormat": kind} for name, kind in _FILES],
     }
     if base:
-        said["url"] = base
+        dataset["url"] = base
     if released:
-        said["dateModified"] = released
-    return said
+        dataset["dateModified"] = released
+    return dataset
 
 
 class FeedEntry(NamedTuple):
@@ -253,9 +253,9 @@ def feeds(view: View, compare: Compare, name: str) -> list[Feed]:
     ]
 
 
-def newest_change(found: Sequence[Feed]) -> dict[str, str] | None:
+def newest_change(all_feeds: Sequence[Feed]) -> dict[str, str] | None:
     """Return the newest step or drift of all histories: its words, and the document of the page that shows it; nothing if there is none."""
-    entries = [entry for feed in found if feed.file == CHANGES_FEED for entry in feed.entries]
+    entries = [entry for feed in all_feeds if feed.file == CHANGES_FEED for entry in feed.entries]
     return {"title": entries[0].title, "document": entries[0].page.removesuffix(".html")} if entries else None
 
 
@@ -270,20 +270,20 @@ def _release_entries(runs: Sequence[RunRow], moments: _Moments, compare: Compare
 
 def _change_entries(view: View, moments: _Moments, compare: Compare) -> list[FeedEntry]:
     """Return an entry for each of the newest steps and drifts in the histories of all metrics."""
-    found: dict[str, FeedEntry] = {}
+    entries: dict[str, FeedEntry] = {}
     for metric, statistic in metrics_in(view):
         page = f"{history_document(metric, statistic)}.html"
         for system, history in histories_in(view, metric, statistic, compare, Selection()).items():
             for change in history.changes:
                 if moment := moments.get((system, history.releases[change.release])):
                     entry = _change_entry(system, history, change, (moment, page))
-                    found.setdefault(entry.key, entry)  # two campaigns may show the same change: the clearest stands for both
-    return sorted(found.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
+                    entries.setdefault(entry.key, entry)  # two campaigns may show the same change: the clearest stands for both
+    return sorted(entries.values(), key=lambda entry: entry.updated, reverse=True)[:_CHANGES]
 
 
-def _change_entry(system: str, history: SystemHistory, change: HistoryChange, at: tuple[str, str]) -> FeedEntry:
+def _change_entry(system: str, history: SystemHistory, change: HistoryChange, moment_and_page: tuple[str, str]) -> FeedEntry:
     """Return the entry of a change. Its id is made from what changed and when, so it lasts while later releases make its size more exact."""
-    moment, page = at
+    moment, page = moment_and_page
     before, release = history.releases[change.before], history.releases[change.release]
     row = {name: value for name, value in msgspec.to_builtins(change.line.key).items() if name != "system"}
     key = _key(system, change.kind, before, release, *(f"{name}={value}" for name, value in sorted(row.items())))
@@ -297,17 +297,17 @@ def _key(*words: str) -> str:
 
 def _moments(runs: Sequence[RunRow]) -> _Moments:
     """When the last run of each release began, as a date of RFC 3339; nothing of a release of which no run states it."""
-    found: dict[tuple[str, str], datetime] = {}
+    newest_moments: dict[tuple[str, str], datetime] = {}
     for run in runs:
         if run.system and run.release and run.start_time and (when := in_utc(run.start_time)):
-            of = run.system, run.release
-            found[of] = max(found.get(of, when), when)
-    return {of: when.isoformat(timespec="seconds") for of, when in found.items()}
+            key = run.system, run.release
+            newest_moments[key] = max(newest_moments.get(key, when), when)
+    return {key: when.isoformat(timespec="seconds") for key, when in newest_moments.items()}
 
 
-def write_feeds(site: Path, found: Sequence[Feed], settings: SiteSettings) -> None:
+def write_feeds(site: Path, all_feeds: Sequence[Feed], settings: SiteSettings) -> None:
     """Write the feeds into a site."""
-    for feed in found:
+    for feed in all_feeds:
         (site / feed.file).write_bytes(atom(feed, settings))
 
 

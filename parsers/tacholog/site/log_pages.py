@@ -146,14 +146,14 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
         return tag(
             "p", f"No line of this log is shown, because no format reads it or it is not a regular file. For a regular file, {logtext.SHOW_UNKNOWN}."
         )
-    shown = logtext.saved_line_classes(path.parent, path.name)
+    line_classes = logtext.saved_line_classes(path.parent, path.name)
     numbers = by_line(results)
-    classes = _classes(path, format_name, numbers) if shown is None else _Classes.of_shown(shown)
-    additions = _Additions(labels_of(results), numbers, computed_of(format_name), classes.places)
+    classes = _classes(path, format_name, numbers) if line_classes is None else _Classes.of_shown(line_classes)
+    additions = _Additions(labels_of(results), numbers, computed_of(format_name), classes.spans)
     try:
         with open_log_in(path.parent, path.name) as text:
-            rows = list(_rows(_counted(text, None if shown is None else shown.lines), classes, _needed(wanted), additions))
-            prefix = shown.prefix if shown else text.prefix.words if text.prefix else None
+            rows = list(_rows(_counted(text, None if line_classes is None else line_classes.lines), classes, _needed(wanted), additions))
+            prefix = line_classes.prefix if line_classes else text.prefix.words if text.prefix else None
     except (UnreadableInput, OSError) as error:
         return tag("p", f"The log cannot be shown: {error}.", class_="tl-null")
     if not rows:
@@ -165,8 +165,8 @@ def log_page(path: Path, format_name: str | None, wanted: Iterable[int], results
 
 def linked_lines(results: Iterable[ResultRow], problems: Iterable[ProblemRow]) -> set[int]:
     """Return the numbers of the lines that something on the site links to."""
-    found = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
-    return {line for line in found if line}
+    lines = [*(line for result in results for line in (result.line, result.place)), *(problem.line for problem in problems)]
+    return {line for line in lines if line}
 
 
 def _needed(wanted: Iterable[int]) -> set[int]:
@@ -182,26 +182,26 @@ def _counted(text: LogText, last: int | None) -> Iterator[Line]:
 class _Classes(NamedTuple):
     """The class of each line, as ranges of line numbers, and the ranges that are withheld.
 
-    ``places`` are those of numbers that the format says, by anchor, in the lines as they stand in the log.
+    ``spans`` are those of numbers that the format says, by anchor, in the lines as they stand in the log.
     """
 
     ranges: Sequence[tuple[int, int, LineClass]] = ()
     counts: Mapping[LineClass, int] = {}
     withheld: Mapping[int, int] = {}
-    places: Mapping[str, Span] = NOWHERE
+    spans: Mapping[str, Span] = NOWHERE
 
     @classmethod
-    def of_shown(cls, shown: logtext.LineClasses) -> _Classes:
+    def of_shown(cls, line_classes: logtext.LineClasses) -> _Classes:
         """Return the classes that were saved when the log was redacted, because its format cannot read the redacted text."""
-        ranges = sorted((first, last, kind) for kind, found in shown.kinds.items() for first, last in found)
+        ranges = sorted((first, last, kind) for kind, ranges_of_kind in line_classes.kinds.items() for first, last in ranges_of_kind)
         counts: Counter[LineClass] = Counter()
         for first, last, kind in ranges:
             counts[kind] += last - first + 1
-        return cls(ranges, counts, dict(shown.withheld))
+        return cls(ranges, counts, dict(line_classes.withheld))
 
-    def of(self, number: int) -> LineClass:
-        at = bisect_right(self.ranges, number, key=lambda found: found[0]) - 1
-        return self.ranges[at][2] if at >= 0 and number <= self.ranges[at][1] else "unknown" if not self.ranges else "chatter"
+    def class_of(self, number: int) -> LineClass:
+        index = bisect_right(self.ranges, number, key=lambda line_range: line_range[0]) - 1
+        return self.ranges[index][2] if index >= 0 and number <= self.ranges[index][1] else "unknown" if not self.ranges else "chatter"
 
 
 def _taken_off(prefix: str | None) -> Html:
@@ -225,8 +225,8 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
     ranges: list[tuple[int, int, LineClass]] = []
     counts: Counter[LineClass] = Counter()
     ordinals: Counter[str] = Counter()
-    places: dict[str, Span] = {}
-    anchors = {anchor for found in numbers.values() for anchor in found}
+    spans: dict[str, Span] = {}
+    anchors = {anchor for results_by_anchor in numbers.values() for anchor in results_by_anchor}
     try:
         with open_log_in(path.parent, path.name) as text:
             for event in Scan(text, format_name):
@@ -237,22 +237,22 @@ def _classes(path: Path, format_name: str | None, numbers: Mapping[int, Mapping[
                     ordinals[name] += 1
                     anchor = with_ordinal(name, ordinals[name])
                     if number.value_start is not None and number.value_end is not None and anchor in anchors:
-                        places[anchor] = (number.value_start, number.value_end)
+                        spans[anchor] = (number.value_start, number.value_end)
     except UnreadableInput:
         return _Classes()
-    return _Classes(sorted(ranges), counts, places=places)
+    return _Classes(sorted(ranges), counts, spans=spans)
 
 
 class _Additions(NamedTuple):
     """What is added to lines: labels of numbers that stand alone, the numbers by their anchors, and how those are computed that are not printed.
 
-    ``places`` are those that the format says, by anchor.
+    ``spans`` are those that the format says, by anchor.
     """
 
     labels: Mapping[int, str]
     numbers: Mapping[int, Mapping[str, ResultRow]]
     formulas: Mapping[tuple[str, str], Sequence[str]]
-    places: Mapping[str, Span]
+    spans: Mapping[str, Span]
 
 
 def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions: _Additions) -> Iterator[Html]:
@@ -268,7 +268,7 @@ def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions:
         if left_out:
             yield _gap(left_out)
             left_out = 0
-        yield _withheld(number, withheld_to) if withheld_to else _row(line, classes.of(number), additions)
+        yield _withheld(number, withheld_to) if withheld_to else _row(line, classes.class_of(number), additions)
     if left_out:
         yield _gap(left_out)
 
@@ -276,9 +276,9 @@ def _rows(lines: Iterable[Line], classes: _Classes, needed: set[int], additions:
 def _withheld(first: int, last: int) -> Html:
     """Return one entry for a range of withheld lines, with an anchor for each line of it."""
     words = f"{last - first + 1} line{'s' if last > first else ''} withheld ({logtext.line_words([(first, last)])})"
-    places = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
+    anchors = [tag("span", NOTHING, id=f"L{number}") for number in range(first + 1, min(last, first + _PLACES) + 1)]
     link = tag("a", str(first), href=f"#L{first}", aria_label=f"Line {first}, withheld")
-    return tag("li", link, tag("code", *places, words), id=f"L{first}", class_="tl-unknown")
+    return tag("li", link, tag("code", *anchors, words), id=f"L{first}", class_="tl-unknown")
 
 
 def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
@@ -286,50 +286,52 @@ def _row(line: Line, kind: LineClass, additions: _Additions) -> Html:
     before = visible(line.shown.removesuffix(text))
     numbers, label = additions.numbers.get(number, {}), additions.labels.get(number)
     cut_off = len(line.shown) - len(text)
-    places = {anchor: place for anchor in numbers if (place := additions.places.get(anchor))}
-    stated = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in places.items()}
+    spans = {anchor: span for anchor in numbers if (span := additions.spans.get(anchor))}
+    shifted = {anchor: (start - cut_off, end - cut_off) for anchor, (start, end) in spans.items()}
     if numbers and additions.formulas:
-        label = "; ".join(filter(None, [label, *_computed(text, numbers, stated, additions.formulas)]))
+        label = "; ".join(filter(None, [label, *_computed(text, numbers, shifted, additions.formulas)]))
     is_plain = kind == "chatter"  # Most lines are, and the bytes of a site are mostly lines of logs: the legend names what is not marked.
     link = tag("a", str(number), href=f"#L{number}", aria_label=None if is_plain else f"Line {number}, {_CLASSES[kind]}")
     row_class = None if is_plain else f"tl-{kind}"
     is_bare = kind == "record" and not numbers
-    whole = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
-    if not numbers and not label and len(text) <= whole:  # as most lines
+    limit = BARE_CHARACTERS if is_bare else WHOLE_CHARACTERS
+    if not numbers and not label and len(text) <= limit:  # as most lines
         return tag("li", link, tag("code", before, visible(text)), id=f"L{number}", class_=row_class)
-    shown = text if len(text) <= whole else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers, stated)]
-    cut = tag("span", f" … {len(text) - len(shown)} more characters", class_="tl-muted") if len(shown) < len(text) else ""
+    visible_text = (
+        text if len(text) <= limit else text[:BARE_CHARACTERS] if is_bare else text[: _characters(text[:LINKED_CHARACTERS], numbers, shifted)]
+    )
+    cut = tag("span", f" … {len(text) - len(visible_text)} more characters", class_="tl-muted") if len(visible_text) < len(text) else ""
     name = tag("span", label, class_="tl-what") if label else NOTHING
-    return tag("li", link, tag("code", before, with_anchors(shown, numbers, stated), cut), name, id=f"L{number}", class_=row_class)
+    return tag("li", link, tag("code", before, with_anchors(visible_text, numbers, shifted), cut), name, id=f"L{number}", class_=row_class)
 
 
 def _computed(
-    text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
+    text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span], formulas: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[str]:
     """Yield how each number was computed that a link leads to and the line does not print. A line that lacks a field says nothing of its formula."""
-    spans = spans_of(text, numbers, stated)
+    spans = spans_of(text, numbers, stated_spans)
     for anchor, result in numbers.items():
-        found = formulas.get((result.metric, result.statistic), ())
-        formula = next((formula for formula in found if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
+        candidates = formulas.get((result.metric, result.statistic), ())
+        formula = next((formula for formula in candidates if all(f" {field}=" in text for field in _FIELD.findall(formula))), None)
         if formula is not None and result.value and spans[anchor] is None:  # of a share of 0, the line says that 0 were lost
             metric = METRICS[result.metric]
             yield f"{metric.words}: {quantity(result.value, metric.unit)} = {formula}"
 
 
-def _characters(text: str, numbers: Mapping[str, ResultRow], stated: Mapping[str, Span]) -> int:
+def _characters(text: str, numbers: Mapping[str, ResultRow], stated_spans: Mapping[str, Span]) -> int:
     """Return how many characters of a long line are shown: up to the last number that a link leads to."""
-    ends = [span[1] for span in spans_of(text, numbers, stated).values() if span]
+    ends = [span[1] for span in spans_of(text, numbers, stated_spans).values() if span]
     return max([SHOWN_CHARACTERS, *ends])
 
 
 def labels_of(results: Iterable[ResultRow]) -> dict[int, str]:
     """Return the label of each line that holds one number of a record over several lines: tables extracted from documents have one cell per line."""
-    found: dict[int, list[str]] = {}
+    words_by_line: dict[int, list[str]] = {}
     for result in results:
         if result.value_line is not None and result.last_line not in (None, result.line):
             words = f"{size(result.payload_bytes)}: " if result.payload_bytes is not None else ""
-            found.setdefault(result.value_line, []).append(f"{words}{METRICS[result.metric].words}, {result.statistic}")
-    return {line: "; ".join(dict.fromkeys(words)) for line, words in found.items()}
+            words_by_line.setdefault(result.value_line, []).append(f"{words}{METRICS[result.metric].words}, {result.statistic}")
+    return {line: "; ".join(dict.fromkeys(words)) for line, words in words_by_line.items()}
 
 
 def _gap(count: int) -> Html:
@@ -353,15 +355,15 @@ def offered_log(run: RunRow, log: LogRow) -> OfferedLog:
 @lru_cache(maxsize=1 << 14)  # several pages name a log, and it is read once for all of them
 def _offered(folder: str, log: str, sha256: str | None, _states: tuple[_State, _State]) -> OfferedLog:
     root = Path(folder)
-    shown = saved_line_classes(root, log)
+    line_classes = saved_line_classes(root, log)
     offered = sha256_of(root, log) or sha256
-    return OfferedLog(offered or "", is_there(root, log), withheld_words(shown.withheld) if shown and shown.withheld else "")
+    return OfferedLog(offered or "", is_there(root, log), withheld_words(line_classes.withheld) if line_classes and line_classes.withheld else "")
 
 
 def _state(path: str) -> _State:
     """Return what changes when somebody writes to a file; nothing if there is no file that can be asked."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

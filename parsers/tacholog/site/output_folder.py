@@ -61,8 +61,8 @@ def only_one_build(work: Path) -> Iterator[None]:
 
 def not_there(*paths: Path) -> list[Path]:
     """Return those of the paths, and of the folders above them, that do not exist yet; what is in a folder before the folder."""
-    found = {path for given in paths for path in (given, *given.parents) if not path.exists()}
-    return sorted(found, key=lambda path: len(path.parts), reverse=True)
+    missing = {path for wanted in paths for path in (wanted, *wanted.parents) if not path.exists()}
+    return sorted(missing, key=lambda path: len(path.parts), reverse=True)
 
 
 @contextmanager
@@ -140,10 +140,10 @@ def _below(site: Path) -> Iterator[str]:
     """Yield the files of a site, and the links in it."""
     for folder, names, files in walk(os.fspath(site)):
         inside = folder[len(os.fspath(site)) :].lstrip("/")
-        shown = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
+        names_of_site = [name for name in files if inside or not name.startswith(".")]  # Names such as .git are not part of a site.
         names[:] = [name for name in names if inside or not name.startswith(".")]
         links = [name for name in names if os.path.islink(f"{folder}/{name}")]  # noqa: PTH114 - as in `walk`
-        yield from (f"{inside}/{name}".lstrip("/") for name in (*shown, *links))
+        yield from (f"{inside}/{name}".lstrip("/") for name in (*names_of_site, *links))
 
 
 def walk(top: str) -> Iterator[tuple[str, list[str], list[str]]]:

@@ -98,8 +98,8 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
     """Return the stamp of a site that may be published under this label."""
     check_release_name(label)
     if label in (_INDEX, _NOTES):
-        taken = f"{VERSIONS}/{label} is a file of the site itself"
-        raise UnreadableInput(f"--release {label!r}: {taken}; take another label, of letters, digits and . _ + -")
+        problem = f"{VERSIONS}/{label} is a file of the site itself"
+        raise UnreadableInput(f"--release {label!r}: {problem}; take another label, of letters, digits and . _ + -")
     stamp = finished(site)
     if (stamp.problems or stamp.altered) and not incomplete:
         raise UnreadableInput(f"{site}: {_incomplete(stamp)}")
@@ -109,13 +109,13 @@ def _publishable(site: Path, label: str, *, incomplete: bool) -> Stamp:
 def _incomplete(stamp: Stamp) -> str:
     """Say what is wrong with the evidence of a site, and what it shows all the same."""
     some = f"{stamp.problems} runs, logs or folders" if stamp.problems > 1 else "a run, log or folder"
-    found = [f"{some} could not be read"] if stamp.problems else []
+    gaps = [f"{some} could not be read"] if stamp.problems else []
     if not stamp.altered:
-        return f"{found[0]} (tacholog report says why); --incomplete publishes the rest"
+        return f"{gaps[0]} (tacholog report says why); --incomplete publishes the rest"
     logs = f"{stamp.altered} logs are not those" if stamp.altered > 1 else "a log is not the one"
-    found.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
+    gaps.append(f"{logs} that {RUN_FILE} names, by the SHA-256")
     numbers = f"the numbers of {'these logs' if stamp.altered > 1 else 'this log'} too, each with a mark"
-    return f"{' and '.join(found)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
+    return f"{' and '.join(gaps)} (tacholog report says why); --incomplete publishes the site as it is, {numbers}"
 
 
 def published(target: Path) -> dict[str, str]:
@@ -154,8 +154,8 @@ def _keep_version(root: Path, names: Sequence[str], version: Path) -> None:
             continue
         (version / name).parent.mkdir(parents=True, exist_ok=True)
         text = (root / name).read_text(encoding="utf-8") if name.endswith(".html") else ""
-        if text and (moved := _RAW_LINK.sub(r"\1../../\2", text)) != text:
-            _write(version / name, moved)
+        if text and (relinked := _RAW_LINK.sub(r"\1../../\2", text)) != text:
+            _write(version / name, relinked)
         else:
             _linked(root / name, version / name)
 
@@ -191,7 +191,7 @@ def _raw_logs_named(versions: Path) -> set[str]:
     named: set[str] = set()
     for page in versions.rglob("*.html"):
         if page.is_file() and not page.is_symlink():
-            named.update(found[0].decode() for found in _NAMED_RAW_LOG.finditer(page.read_bytes()))
+            named.update(match[0].decode() for match in _NAMED_RAW_LOG.finditer(page.read_bytes()))
     return named
 
 
@@ -216,7 +216,7 @@ def _keep_addresses(target: Path) -> None:
 def _keep_address(page: Path, label: str, target: Path) -> None:
     """Keep an address that the newest version does not have: a page redirects to the older version, a manifest or a table is there too."""
     if page.suffix == ".html":
-        _write(target / page, _moved(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
+        _write(target / page, _redirect(f"{'../' * (len(page.parts) - 1)}{VERSIONS}/{label}/{page.as_posix()}", label))
     else:
         (target / page).parent.mkdir(parents=True, exist_ok=True)
         _linked(target / VERSIONS / label / page, target / page)
@@ -229,7 +229,7 @@ def _pages(version: Path) -> Iterator[Path]:
             yield path.relative_to(version)
 
 
-def _moved(address: str, label: str) -> str:
+def _redirect(address: str, label: str) -> str:
     link = tag("a", f"It is kept as it was in {label}.", href=quote(address))
     return _page("Moved", tag("p", "This is no longer part of the newest version. ", link), quote(address))
 
@@ -285,8 +285,8 @@ def _named(target: Path, branch: str) -> Iterator[None]:
     try:
         yield
     except TachologError as error:
-        said = str(error).replace(f"{target}/", f"branch {branch}: ").replace(str(target), f"branch {branch}")
-        raise type(error)(said) from error
+        message = str(error).replace(f"{target}/", f"branch {branch}: ").replace(str(target), f"branch {branch}")
+        raise type(error)(message) from error
 
 
 def _commit(target: Path, branch: str, label: str) -> None:
@@ -319,10 +319,10 @@ def _git_folder_for(branch: str) -> Path:
     # With the full name, because `git check-ref-format --branch` accepts @{-1}, the branch that was checked out before.
     if not short or subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], capture_output=True, check=False).returncode:
         raise UnreadableInput(f"--branch {branch!r}: not a name for a branch (gh-pages is one)")
-    found = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
-    if found.returncode:
+    answer = subprocess.run(["git", "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=False)
+    if answer.returncode:
         raise UnreadableInput(f"--branch {branch}: {Path.cwd()} is not in a git repository")
-    return Path(found.stdout.strip()).resolve()
+    return Path(answer.stdout.strip()).resolve()
 
 
 def _restore(branch: str, target: Path) -> bool:
@@ -347,36 +347,36 @@ def _restore(branch: str, target: Path) -> bool:
 
 
 @contextmanager
-def replaced(folder: Path, kept: Sequence[str]) -> Iterator[Path]:
+def replaced(folder: Path, owned: Sequence[str]) -> Iterator[Path]:
     """Yield an empty folder for the new content. When the block ends without an error, it replaces ``folder``.
 
     Args:
         folder: the folder to replace. It need not exist, and stays unchanged until the block has ended.
-        kept: names in the folder that belong to its owner, such as ``.git``. They move to the new folder.
+        owned: names in the folder that belong to its owner, such as ``.git``. They move to the new folder.
 
     Raises:
         UnreadableInput: another process is publishing into the folder.
         TachologError: something cannot be written. Nothing has changed.
     """
     folder = folder.resolve()
-    beside = _beside(folder)
-    with locked(beside.with_name(f"{beside.name}.lock"), str(folder)):
-        fresh = beside.with_name(f"{beside.name}.new")
-        _recover(folder, fresh, kept)
+    staging = _staging_folder(folder)
+    with locked(staging.with_name(f"{staging.name}.lock"), str(folder)):
+        fresh = staging.with_name(f"{staging.name}.new")
+        _recover(folder, fresh, owned)
         try:
             fresh.mkdir(parents=True)
             yield fresh
             if folder.exists():
                 shutil.copystat(folder, fresh)  # the new folder has the permissions of the old one
-            _keep(folder, fresh, kept)
+            _keep(folder, fresh, owned)
             _exchange(folder, fresh)
         except OSError as error:
             raise TachologError(f"{folder}: {_why(error)}; nothing was published, and the folder is unchanged") from error
         finally:
-            _recover(folder, fresh, kept)
+            _recover(folder, fresh, owned)
 
 
-def _beside(folder: Path) -> Path:
+def _staging_folder(folder: Path) -> Path:
     """Return the path for the new content: beside the folder, or inside it if the folder is a mount or its parent cannot be written."""
     parent = folder.parent
     while not parent.exists():
@@ -426,20 +426,20 @@ def _is_same_file(path: Path, handle: int) -> bool:
         return False
 
 
-def _keep(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
+def _keep(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
     """Bring the owner's names into the new folder: copy files, and move folders. `_recover` can undo a move."""
-    for name in kept:
+    for name in owned:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             (folder / name).rename(fresh / name)
         elif os.path.lexists(folder / name):
             shutil.copy2(folder / name, fresh / name, follow_symlinks=False)
 
 
-def _recover(folder: Path, fresh: Path, kept: Sequence[str]) -> None:
+def _recover(folder: Path, fresh: Path, owned: Sequence[str]) -> None:
     """Remove what an earlier attempt left, after moving the owner's folders back: a process that was killed could not do it."""
     if not os.path.lexists(fresh):
         return
-    for name in kept:
+    for name in owned:
         if os.path.lexists(fresh / name) and folder.is_dir() and not os.path.lexists(folder / name):
             (fresh / name).rename(folder / name)
     if fresh.is_dir() and not fresh.is_symlink():
@@ -475,14 +475,14 @@ def _exchange(folder: Path, fresh: Path) -> None:
             (fresh / name).rename(folder / name)
 
 
-def _swapped(one: Path, other: Path) -> bool:
+def _swapped(first: Path, second: Path) -> bool:
     """Swap two paths in one step (Linux: ``renameat2``). Return False if the system or the file system cannot do that."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
         return False
-    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+    if rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return True
     if (code := ctypes.get_errno()) in _NO_EXCHANGE:
         return False
-    raise OSError(code, os.strerror(code), str(other))
+    raise OSError(code, os.strerror(code), str(second))

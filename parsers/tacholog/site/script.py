@@ -36,8 +36,13 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
     """
     if not manifest.commands:
         return None
-    own = [command.argv for command in manifest.commands if is_perftest(command.argv)]
-    head = ["#!/bin/sh", *_comments(manifest, run), *(_PERFTEST if own else ()), *(_SHORTER if any(map(_duration_at, own)) else ())]
+    perftest_commands = [command.argv for command in manifest.commands if is_perftest(command.argv)]
+    head = [
+        "#!/bin/sh",
+        *_comments(manifest, run),
+        *(_PERFTEST if perftest_commands else ()),
+        *(_SHORTER if any(map(_duration_at, perftest_commands)) else ()),
+    ]
     if needs_order(manifest.commands):
         return "\n".join([*head, *processes_script(manifest.commands, words_of, _comment, _warning)]) + "\n"
     wanted = sorted({size for size in sizes if size is not None})
@@ -50,9 +55,9 @@ def shell_script(manifest: Manifest, run: str, sizes: Iterable[int | None]) -> s
 
 def words_of(argv: Sequence[str]) -> str:
     """Return the command line, quoted for a shell. ``{payload_bytes}`` and the duration of perftest become variables."""
-    own = is_perftest(argv)
-    duration = _duration_at(argv) if own else None
-    words = ["perftest", *argv[1:]] if own and argv[0] == FLOOR else argv
+    is_ours = is_perftest(argv)
+    duration = _duration_at(argv) if is_ours else None
+    words = ["perftest", *argv[1:]] if is_ours and argv[0] == FLOOR else argv
     quoted = [f'"${{DURATION_S:-{word}}}"' if index == duration else _word(word) for index, word in enumerate(words)]
     return ("''" if words and _NO_PROGRAM.fullmatch(words[0]) else "") + " ".join(quoted)  # two quotes make any word a program's name
 
@@ -64,26 +69,28 @@ def is_perftest(argv: Sequence[str]) -> bool:
 
 def _warning(words: Sequence[str]) -> list[str]:
     """Return a comment above a command whose program is not known: a manifest comes from a stranger, and says what a reader is to run."""
-    found = behind_wrappers(words)
-    name = PurePath(words[found.position]).name
-    if found.doubt is None and _KNOWN.fullmatch(name):
+    command = behind_wrappers(words)
+    name = PurePath(words[command.position]).name
+    if command.doubt is None and _KNOWN.fullmatch(name):
         return []
-    what = f"Tacholog does not know the program {name}" if found.doubt is None else f"Tacholog does not know which program this runs: {found.doubt}"
+    what = (
+        f"Tacholog does not know the program {name}" if command.doubt is None else f"Tacholog does not know which program this runs: {command.doubt}"
+    )
     return [_comment(f"CAUTION: {what}. Read the whole command before you run it.")]
 
 
 def _duration_at(argv: Sequence[str]) -> int | None:
     """Return the index of the word that is the duration, if it is a plain number."""
-    found = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
-    return found[0] if len(found) == 1 else None
+    indices = [index for index, word in enumerate(argv) if index and argv[index - 1] == "--duration" and _NUMBER.fullmatch(word)]
+    return indices[0] if len(indices) == 1 else None
 
 
 def _section(command: Command, sizes: Sequence[int], *, several: bool) -> list[str]:
     role = _ROLES.get(command.role, command.role)
     where = " (in a second terminal; start the subscriber first)" if several else ""
-    of = f" of result {command.result}" if command.result else ""
+    result_words = f" of result {command.result}" if command.result else ""
     machine = f" on machine {command.machine}" if command.machine else ""
-    head = _comment(f"{role}{of}{machine}{where}")
+    head = _comment(f"{role}{result_words}{machine}{where}")
     warned = _warning(command.argv)
     if command.each:
         return [head, *warned, *(words_of([_with_values(word, values) for word in command.argv]) for values in command.each)]
@@ -107,13 +114,13 @@ def _word(word: str) -> str:
 
 def _comments(manifest: Manifest, run: str) -> list[str]:
     version = f" {manifest.tool_version}" if manifest.tool_version else ""
-    found = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
+    lines = [f"Measures {run} again: {manifest.system}, {manifest.tool or 'tool not stated'}{version}."]
     if manifest.published:
-        found.append("The commands are quoted from the publisher; paths are those of their machine.")
+        lines.append("The commands are quoted from the publisher; paths are those of their machine.")
     if any(NUMBERED_PSEUDONYM.search(word) for command in manifest.commands for word in command.argv):
-        found.append("Replace path-1, address-1 and the like by your own; the owner of the site does not show theirs.")
-    found += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
-    return [_comment(text) for text in found]
+        lines.append("Replace path-1, address-1 and the like by your own; the owner of the site does not show theirs.")
+    lines += [f"{name}: {value}" for name, value in sorted(manifest.environment.items()) if name in ("cpu_pub", "cpu_sub", "governor")]
+    return [_comment(text) for text in lines]
 
 
 def _comment(text: str) -> str:
@@ -183,8 +190,8 @@ def processes_script(
         yield f": ${{{variable}:?}}"
     yield _HEAD
     ready = [command.ready for command in commands if command.ready]
-    yield from ([_PRINTS] if any(one.output is not None for one in ready) else [])
-    yield from ([_LISTENS] if any(one.port is not None for one in ready) else [])
+    yield from ([_PRINTS] if any(readiness.output is not None for readiness in ready) else [])
+    yield from ([_LISTENS] if any(readiness.port is not None for readiness in ready) else [])
     for number, command in enumerate(commands, 1):
         yield ""
         yield comment(f"{command.name} ({command.role}){f' on {command.host}' if command.host else ''}")
@@ -197,7 +204,7 @@ def processes_script(
 
 def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words) -> Iterator[str]:
     log, errors = (_file(name) for name in (_log(command), f"{PurePath(_log(command)).stem}.stderr.txt"))
-    place = _place(command, hosts)
+    remote = _remote(command, hosts)
     line = words([*command.prefix, *command.argv])
     if command.host:
         # The terminal (-tt) makes the process end when the connection does. A shell reads the words there, so they are quoted once more.
@@ -206,18 +213,18 @@ def _start(number: int, command: Command, hosts: Mapping[str, str], words: Words
     yield f"pid_{number}=$!"
     yield 'pids="$! $pids"'
     if command.ready:
-        yield _wait(command.ready, log, errors, place)
+        yield _wait(command.ready, log, errors, remote)
 
 
-def _wait(ready: Readiness, log: str, errors: str, place: str) -> str:
+def _wait(ready: Readiness, log: str, errors: str, remote: str) -> str:
     if ready.output is not None:
         return f"wait_until 30 prints {shlex.quote(ready.output)} {log} {errors}"
     if ready.port is not None:
-        return f"wait_until 30 listens {ready.port}{place}"
+        return f"wait_until 30 listens {ready.port}{remote}"
     return f"sleep {ready.seconds or 0:g}"
 
 
-def _place(command: Command, hosts: Mapping[str, str]) -> str:
+def _remote(command: Command, hosts: Mapping[str, str]) -> str:
     """Return the words before a command that runs where the process runs, with a blank before them."""
     ssh = f' ssh "${hosts[command.host]}"' if command.host else ""
     return "".join([ssh, *(f" {shlex.quote(word)}" for word in command.prefix)]) or " env"

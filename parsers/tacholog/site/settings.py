@@ -112,11 +112,11 @@ def read_settings(path: Path) -> SiteSettings:
 
 
 def _check_pages(path: Path, fields: tuple[str, ...]) -> None:
-    known = f"{', '.join(FIELDS)}, label.NAME"
+    allowed = f"{', '.join(FIELDS)}, label.NAME"
     if not fields:
-        raise UnreadableInput(f"{path}: pages: the list is empty; there are {known}")
+        raise UnreadableInput(f"{path}: pages: the list is empty; there are {allowed}")
     for field in fields:
         if field not in FIELDS and not is_label(field):
-            raise UnreadableInput(f"{path}: pages: {field!r} is not known; there are {known}")
+            raise UnreadableInput(f"{path}: pages: {field!r} is not known; there are {allowed}")
         if fields.count(field) > 1:
             raise UnreadableInput(f"{path}: pages: {field!r} stands there twice")

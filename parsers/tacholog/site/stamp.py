@@ -7,8 +7,8 @@ differs from it.
 Names at the top of the folder that begin with a dot (``.git``, ``.nojekyll``) are not part of the site. They may belong to the owner of the folder,
 so they are never listed, published or deleted.
 
-The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If it is not, a file whose key is the
-same need not be made again: its key is the digest of everything that the file is made of. A build remembers nothing else of the one before.
+The stamp answers two questions of the next build. If the digest of all inputs is the same, there is nothing new. If it is not, a file whose key is
+the same need not be made again: its key is the digest of everything that the file is made of. A build remembers nothing else of the one before.
 """
 
 from __future__ import annotations
@@ -92,15 +92,17 @@ def write_stamp(
 
 def _large(sizes: Mapping[str, int], limits: Sizes) -> tuple[str, ...]:
     """Return sentences on what is larger than the limits."""
-    found = [
+    sentences = [
         f"{name} has {size / 1e6:.0f} MB; a hoster may refuse files above {limits.file / 1e6:g} MB"
         for name, size in sorted(sizes.items())
         if size > limits.file
     ]
-    whole = sum(sizes.values())
-    if whole > limits.site:
-        found.append(f"the site has {whole / 1e6:.0f} MB, more than {limits.site / 1e6:g} MB (site_mb), and each published version adds to it")
-    return tuple(found)
+    total_bytes = sum(sizes.values())
+    if total_bytes > limits.site:
+        sentences.append(
+            f"the site has {total_bytes / 1e6:.0f} MB, more than {limits.site / 1e6:g} MB (site_mb), and each published version adds to it"
+        )
+    return tuple(sentences)
 
 
 def _write(site: Path, stamp: Stamp) -> None:
@@ -181,8 +183,10 @@ def changed_since(site: Path, stamp: Stamp) -> list[str]:
 
 
 def _differing(stamp: Stamp, there: Mapping[str, SeenFile]) -> list[str]:
-    found = {name: file.sha256 for name, file in there.items()}
-    return sorted(name for name in stamp.files.keys() | found.keys() if name not in found or stamp.files.get(name) != found[name] or not found[name])
+    digests = {name: file.sha256 for name, file in there.items()}
+    return sorted(
+        name for name in stamp.files.keys() | digests.keys() if name not in digests or stamp.files.get(name) != digests[name] or not digests[name]
+    )
 
 
 def is_part_of_site(name: str) -> bool:
@@ -220,19 +224,19 @@ def _list_digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(files.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _there(site: Path, known: FileDigests) -> dict[str, SeenFile]:
+def _there(site: Path, digests: FileDigests) -> dict[str, SeenFile]:
     """Return each file with its SHA-256; without one what is no regular file: a link, or a pipe."""
     names = list(_files(os.fspath(site)))
-    files = dict(zip(names, known.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
-    known.flush()
+    files = dict(zip(names, digests.read([f"{site}/{name}" for name in names], _sha256_of), strict=True))
+    digests.flush()
     return files
 
 
 def _files(site: str, inside: str = "") -> Iterator[str]:
     """Yield the files of a site and all links in it. Links are not followed: they may lead out of the site."""
     try:
-        with os.scandir(f"{site}/{inside}") as found:
-            entries = [entry for entry in found if inside or is_part_of_site(entry.name)]
+        with os.scandir(f"{site}/{inside}") as directory:
+            entries = [entry for entry in directory if inside or is_part_of_site(entry.name)]
     except OSError:
         return
     for entry in entries:
@@ -289,11 +293,11 @@ def _below(folder: Path) -> Iterator[str]:
 def _file(path: str) -> str:
     """Return the state of a file, and of what it leads to if it is a link. Somebody may have set the time of its last modification back."""
     try:
-        found = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
-        states = [found, os.stat(path)] if stat.S_ISLNK(found.st_mode) else [found]  # noqa: PTH116 - as above
+        status = os.lstat(path)  # There are thousands, and to make a `Path` of each takes as long as to ask for it.
+        states = [status, os.stat(path)] if stat.S_ISLNK(status.st_mode) else [status]  # noqa: PTH116 - as above
     except OSError:
         return f"{path} cannot be read"
-    words = " ".join(f"{one.st_size} {one.st_mtime_ns} {one.st_ctime_ns} {one.st_ino}" for one in states)
+    words = " ".join(f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}" for state in states)
     return f"{path} {words}{'' if os.access(path, os.R_OK) else ' cannot be read'}"
 
 

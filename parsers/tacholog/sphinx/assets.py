@@ -63,9 +63,9 @@ def _finish(app: Sphinx, problem: Exception | None) -> None:
     site = Path(app.outdir)
     _copy_plotly(site / "_static")
     if app.config.tacholog_csp:
-        known = known_scripts(site)
+        theme_scripts = known_scripts(site)
         for page in sorted(site.rglob("*.html")):
-            _protect(page, page.relative_to(site).with_suffix("").as_posix(), known)
+            _protect(page, page.relative_to(site).with_suffix("").as_posix(), theme_scripts)
 
 
 def _copy_plotly(static: Path) -> None:
@@ -79,12 +79,12 @@ def _copy_plotly(static: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _protect(page: Path, name: str, known: Iterable[str]) -> None:
+def _protect(page: Path, name: str, theme_scripts: Iterable[str]) -> None:
     """Add the policy to a page, unless it has one."""
     text = page.read_text(encoding="utf-8")
-    place = head_of(text)
-    if place is not None:
-        page.write_text(f"{text[:place]}\n    {policy_of(text, name, known)}{text[place:]}", encoding="utf-8")
+    position = head_of(text)
+    if position is not None:
+        page.write_text(f"{text[:position]}\n    {policy_of(text, name, theme_scripts)}{text[position:]}", encoding="utf-8")
 
 
 _EMPTY_PAGE = "tacholog-page-without-content"
@@ -107,14 +107,14 @@ def _empty_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 def known_scripts(site: Path) -> frozenset[str]:
     """Return the scripts of the pages without content, and delete these pages. ``_EMPTY_PAGE`` in a script stands for the name of a page."""
-    found: set[str] = set()
+    bodies: set[str] = set()
     for page in [*site.glob(f"{_EMPTY_PAGE}-*.html"), *site.glob(f"{_EMPTY_PAGE}-*/index.html")]:
         name = page.parent.name if page.name == "index.html" else page.stem
-        found.update(script.replace(name, _EMPTY_PAGE) for script in inline_scripts(page.read_text(encoding="utf-8")))
+        bodies.update(script.replace(name, _EMPTY_PAGE) for script in inline_scripts(page.read_text(encoding="utf-8")))
         page.unlink()
         if page.parent != site:
             page.parent.rmdir()
-    return frozenset(found)
+    return frozenset(bodies)
 
 
 def inline_scripts(page: str) -> list[str]:
@@ -124,20 +124,20 @@ def inline_scripts(page: str) -> list[str]:
 
 def head_of(page: str) -> int | None:
     """Return the position for the policy in a page; ``None`` if the page has one already, or has no head."""
-    place = _HEAD.search(page)
-    return None if place is None or has_policy(page) else place.end()
+    match = _HEAD.search(page)
+    return None if match is None or has_policy(page) else match.end()
 
 
 def has_policy(page: str) -> bool:
     """Whether a page, or the start of one, has a policy already."""
-    place = _HEAD.search(page)
-    return place is not None and page[place.end() :].lstrip().startswith(_MARK)
+    match = _HEAD.search(page)
+    return match is not None and page[match.end() :].lstrip().startswith(_MARK)
 
 
-def policy_of(page: str, name: str, known: Iterable[str]) -> str:
+def policy_of(page: str, name: str, theme_scripts: Iterable[str]) -> str:
     """Return the element with the policy of the page ``name``, and warn about each script that it blocks."""
     names = (name, name.removesuffix("/index"))  # the second if each page is the index of its own folder
-    allowed = {script.replace(_EMPTY_PAGE, page_name) for script in known for page_name in names}
+    allowed = {script.replace(_EMPTY_PAGE, page_name) for script in theme_scripts for page_name in names}
     there = dict.fromkeys(inline_scripts(page))
     for script in there:
         if script not in allowed:

@@ -56,26 +56,26 @@ class OfferedLogs:
             self._are_masked[key] = key in self._paths and any(MASK in text or is_withheld(text) for _, text in _lines(self._paths[key]))
         return self._are_masked[key]
 
-    def printed(self, offered: pd.DataFrame, found: Iterable[str]) -> dict[tuple[str, str], set[str]]:
+    def printed(self, offered: pd.DataFrame, logged_ids: Iterable[str]) -> dict[tuple[str, str], set[str]]:
         """Return the ids of numbers that only their lines show, by run and log: those that are not found, in logs of which text is masked.
 
         Args:
             offered: the numbers that the site offers.
-            found: the ids that the logs give.
+            logged_ids: the ids that the logs give.
         """
-        missing = offered[~offered["id"].isin(set(found)) & offered["line"].notna()]
+        missing = offered[~offered["id"].isin(set(logged_ids)) & offered["line"].notna()]
         by_log = missing.assign(last_line=missing["last_line"].fillna(missing["line"])).groupby(["run", "log"], sort=False)
         masked = {(str(run), str(log)): rows for (run, log), rows in by_log if self.is_masked(str(run), str(log))}
         return {key: ids for key, rows in masked.items() if (ids := self._printed(key, rows))}
 
     def _printed(self, key: tuple[str, str], rows: pd.DataFrame) -> set[str]:
         """Return the ids whose values all stand on their lines."""
-        places = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
-        wanted = {line for lines in places for line in lines}
+        line_ranges = [range(first, min(last, first + _MOST_LINES) + 1) for first, last in zip(rows["line"], rows["last_line"], strict=True)]
+        wanted = {line for lines in line_ranges for line in lines}
         texts = {line: number_texts(text) for line, text in _lines(self._paths[key]) if line in wanted}
         wrong = {
             number
-            for number, lines, value in zip(rows["id"], places, rows["value"], strict=True)
+            for number, lines, value in zip(rows["id"], line_ranges, rows["value"], strict=True)
             if not (math.isnan(value) or any(reads(text, abs(value)) for line in lines for text in texts.get(line, ())))
         }
         return {*rows["id"]} - wrong

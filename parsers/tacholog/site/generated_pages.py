@@ -30,7 +30,7 @@ from tacholog.site import blocks
 from tacholog.site.data import SiteData
 from tacholog.site.for_programs import Feed, description, newest_change
 from tacholog.site.log_pages import LogPage, log_bodies
-from tacholog.site.page import Page, Part, Section, beside, page_of_part, plain_title, script_of
+from tacholog.site.page import Heading, LoadedPart, Page, page_of_part, plain_title, script_of, sibling
 from tacholog.site.pages import MENU, SitePage
 from tacholog.site.settings import SiteSettings
 from tacholog.site.stamp import FormerSite
@@ -68,7 +68,7 @@ _BLOCKS: Mapping[str, Callable[..., Html]] = {
     "rankings": blocks.rankings,
     "machines": blocks.machines,
     "compare": blocks.compare,
-    "beside": blocks.beside,
+    "beside": blocks.systems_side_by_side,
     "older": blocks.older,
     "sources": blocks.sources,
     "dataset": blocks.dataset,
@@ -89,7 +89,7 @@ _BLANK = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")  # From the first blank of a
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 
 
-class MadePages:
+class GeneratedPages:
     """The pages of a site that are no documents of Sphinx."""
 
     def __init__(
@@ -198,19 +198,19 @@ class MadePages:
         hidden: list[Html] = []
         words: list[str] = []
 
-        def shown(name: str, make: Callable[..., Html]) -> Callable[..., Html]:
-            def block(*given: Any, **options: Any) -> Html:  # noqa: ANN401 - the template gives the arguments of the block
-                html = make(page, *given, **options)
-                if blocks.is_searched(name, str(given[0]) if given else ""):
+        def recorded(name: str, make: Callable[..., Html]) -> Callable[..., Html]:
+            def block(*arguments: Any, **options: Any) -> Html:  # noqa: ANN401 - the template gives the arguments of the block
+                html = make(page, *arguments, **options)
+                if blocks.is_searched(name, str(arguments[0]) if arguments else ""):
                     words.extend(blocks.words_of(html))
                 hidden.append(html)
                 return html
 
             return block
 
-        functions: dict[str, object] = {name: shown(name, make) for name, make in _BLOCKS.items()}
+        functions: dict[str, object] = {name: recorded(name, make) for name, make in _BLOCKS.items()}
         functions |= {"section": page.section, "fold": page.fold, "code": blocks.code, "title": page.title}
-        body = page.section(1, page.title, planned.place, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
+        body = page.section(1, page.title, planned.anchor, caller=partial(rendered, planned.template, **self._shared, **planned.context, **functions))
         text = str(body)
         for html in filter(None, hidden):
             text = text.replace(html, " ")
@@ -230,10 +230,10 @@ class MadePages:
         """Feed the words of a page to the search."""
         document = new_document(page.document)
         for section in page.sections:
-            of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.place])
+            of_section = nodes.section("", nodes.title("", plain_title(section.title)), ids=[section.anchor])
             document += of_section
         document += nodes.paragraph("", " ".join(words))
-        document += addnodes.index(entries=[("single", phrase.replace(";", ","), place, "main", None) for phrase, place in planned.entries])
+        document += addnodes.index(entries=[("single", phrase.replace(";", ","), anchor, "main", None) for phrase, anchor in planned.entries])
         if planned.keywords:
             document += nodes.meta("", name="keywords", content=planned.keywords)
         app.builder.indexer.feed(page.document, f"{page.document}.html", page.title, document)  # type: ignore[attr-defined]  # as above
@@ -245,10 +245,10 @@ class MadePages:
         app.builder.handle_page(f"{LOGS}/frame", context, _PAGE, outfilename=path)  # type: ignore[attr-defined]  # as above
         return PageFrame(path)
 
-    def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: Part) -> None:
+    def _write_part(self, app: Sphinx, frame: PageFrame, document: str, part: LoadedPart) -> None:
         """Write the script of a part, and its own page, if it has one."""
-        name = beside(document, part.name)
-        pieces = {place: self._addressed(document, text) for place, text in part.pieces.items()}
+        name = sibling(document, part.name)
+        pieces = {anchor: self._addressed(document, text) for anchor, text in part.pieces.items()}
         path = Path(app.outdir, f"{name}.js")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(script_of(part.name, pieces), encoding="utf-8")
@@ -269,22 +269,22 @@ def _without_scripts(_app: Sphinx, _page: str, _template: str, context: dict[str
             context[kind] = [file for file in context[kind] if str(file.filename).endswith(used)]
 
 
-def contents_of(sections: Sequence[Section]) -> str:
+def contents_of(sections: Sequence[Heading]) -> str:
     """Return the list of the headings of a page as Sphinx makes it, which the theme reads."""
-    title, *rest = sections
-    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(rest, title.level + 1))))
+    title, *others = sections
+    return str(tag("ul", tag("li", tag("a", title.title, class_="reference internal", href="#"), _below(others, title.level + 1))))
 
 
-def _below(sections: Sequence[Section], level: int) -> Html:
+def _below(sections: Sequence[Heading], level: int) -> Html:
     """Return the list of the sections of a level, each with those below it."""
-    starts = [place for place, section in enumerate(sections) if section.level == level]
+    starts = [index for index, section in enumerate(sections) if section.level == level]
     ends = pairwise([*starts, len(sections)])
     items = [tag("li", _to(sections[start]), _below(sections[start + 1 : end], level + 1)) for start, end in ends]
     return tag("ul", *items) if items else NOTHING
 
 
-def _to(section: Section) -> Html:
-    return tag("a", section.title, class_="reference internal", href=f"#{section.place}")
+def _to(section: Heading) -> Html:
+    return tag("a", section.title, class_="reference internal", href=f"#{section.anchor}")
 
 
 class PageFrame:
@@ -299,8 +299,8 @@ class PageFrame:
         text = page.read_text(encoding="utf-8") if page.is_file() else ""
         if not text.rstrip().endswith("</html>"):
             raise TachologError(f"{page}: the page could not be written whole. Is the disk full?")
-        before, mark, rest = text.partition(_BODY)
-        _, end, after = rest.rpartition(_END)
+        before, mark, remainder = text.partition(_BODY)
+        _, end, after = remainder.rpartition(_END)
         if not mark or not end or FRAME_TITLE not in before:
             raise TachologError(f"{page}: the page has no article, so no page of a log can be made from it")
         self.digest = sha256(text.encode()).hexdigest()
@@ -309,8 +309,8 @@ class PageFrame:
     def page(self, document: str, title: str, content: str) -> str:
         """Return a whole page: its heading and its content. Addresses in it are those of the page; ``document`` says how deep the page lies."""
         up = "../" * document.count("/") or "./"
-        head = _moved(self._before, up).replace(FRAME_TITLE, esc(title))
-        return f"{head}{_BODY}{heading(title)}{content}{_END}{_moved(self._after, up)}"
+        head = _readdressed(self._before, up).replace(FRAME_TITLE, esc(title))
+        return f"{head}{_BODY}{heading(title)}{content}{_END}{_readdressed(self._after, up)}"
 
 
 def _once(pattern: re.Pattern[str], text: str) -> str:
@@ -319,8 +319,8 @@ def _once(pattern: re.Pattern[str], text: str) -> str:
     return text if first is None else text[: first.end()] + pattern.sub("", text[first.end() :])
 
 
-def _moved(text: str, up: str) -> str:
-    return _ADDRESS.sub(lambda found: f"{found[1]}{up}", text)
+def _readdressed(text: str, up: str) -> str:
+    return _ADDRESS.sub(lambda match: f"{match[1]}{up}", text)
 
 
 def _squeezed(text: str) -> str:
