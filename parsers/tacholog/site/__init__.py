@@ -8,6 +8,6 @@ Start with `build`, which does the whole build in order:
 - Then come the files that are no pages: `downloads`, and the files `for_programs`. `output_folder` moves the new site into its folder, and `stamp`
   declares it finished.
 
-The directives of `tacholog.sphinx` put the same blocks into the pages of other projects. `settings` reads ``site.toml``. `publish` puts a finished site
-beside its older versions, and `verification` reads the logs of a site again.
+The directives of `tacholog.sphinx` put the same blocks into the pages of other projects. `settings` reads ``site.toml``. `publish` puts a finished
+site beside its older versions, and `verification` reads the logs of a site again.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -16,11 +16,20 @@ from tacholog.render.outward import is_web_address
 from tacholog.runs.labels import is_label
 from tacholog.runs.manifest import read_toml
 from tacholog.site.result_pages import DEFAULT, FIELDS
-from tacholog.site.stamp import Sizes
 from tacholog.store.logs import Limits
 
 _MAIL = re.compile(r"mailto:[\w.+@%?=&,-]+")
 _PICTURES = (".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico")
+
+
+class Sizes(NamedTuple):
+    """The sizes in bytes above which a file or a site is named before it is published."""
+
+    file: int
+    site: int
+
+
+USUAL = Sizes(50_000_000, 500_000_000)
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

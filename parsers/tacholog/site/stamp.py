@@ -23,7 +23,6 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -32,24 +31,12 @@ from tacholog.evidence import read_evidence
 from tacholog.formats.registry import GROUP
 from tacholog.installation import site_dir, templates_dir
 from tacholog.site.output_folder import walk
+from tacholog.site.settings import USUAL, SiteSettings, Sizes
 from tacholog.store.cache import Cache, key_of, open_cache
 from tacholog.store.digests import FileDigests, SeenFile, digests_in, read_sha256
 
-if TYPE_CHECKING:
-    from tacholog.site.settings import SiteSettings
-
 STAMP = ".tacholog-built.json"
 _PLOTLY, _KEY = "TACHOLOG_PLOTLY", "TACHOLOG_PSEUDONYM_KEY"
-
-
-class Sizes(NamedTuple):
-    """The sizes in bytes above which a file or a site is named before it is published."""
-
-    file: int
-    site: int
-
-
-USUAL = Sizes(50_000_000, 500_000_000)
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True):
